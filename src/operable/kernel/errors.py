@@ -1,0 +1,87 @@
+"""The error taxonomy and the exit codes, once for the whole product.
+
+Owns the 14 categories of AOI-CLI section 9.1 with their default retryability, the exit codes of section 6,
+the mapping between the two, and `Fail`, the one structured error that every layer raises and every front end prints.
+
+Imports nothing: it is on the cold-start path of every tool, where an `import enum` would cost a third of the interpreter's
+own start. A category is therefore a plain string, checked when a `Fail` is made.
+"""
+
+EX_OK = 0
+EX_USAGE = 64
+EX_DATAERR = 65
+EX_UNAVAILABLE = 69
+EX_SOFTWARE = 70
+EX_CANTCREAT = 73
+EX_IOERR = 74
+EX_TEMPFAIL = 75
+EX_NOPERM = 77
+EX_CONFIG = 78
+EX_TIMEOUT = 124
+EX_SIGINT = 130
+EX_SIGPIPE = 141
+EX_SIGTERM = 143
+
+# category -> (retryable unless the error says otherwise, exit code). Where the specification says "maybe", the default is
+# the cautious "no": an agent that retries by default doubles effects, one that does not asks. Reauthentication, a lost
+# race or a caller's own cancel are no reasons to repeat the identical call. `not_found`, `conflict` and `partial` have no
+# sysexits code of their own: they say that the data asked for does not allow the operation, which is EX_DATAERR.
+CATEGORIES: dict[str, tuple[bool, int]] = {
+    "usage": (False, EX_USAGE),
+    "validation": (False, EX_DATAERR),
+    "authn": (False, EX_NOPERM),
+    "authz": (False, EX_NOPERM),
+    "not_found": (False, EX_DATAERR),
+    "conflict": (False, EX_DATAERR),
+    "rate_limited": (True, EX_TEMPFAIL),
+    "temporary": (True, EX_TEMPFAIL),
+    "timeout": (True, EX_TIMEOUT),
+    "cancelled": (False, EX_SIGINT),
+    "partial": (False, EX_DATAERR),
+    "internal": (False, EX_SOFTWARE),
+    "config": (False, EX_CONFIG),
+    "io": (False, EX_IOERR),
+}
+
+
+class Fail(Exception):  # noqa: N818 - reads as a verb where it is raised: `raise Fail("not_found", ...)`
+    """A structured failure: what went wrong, whose fault it is, whether to retry, what to do next."""
+
+    def __init__(
+        self,
+        category: str,
+        code: str,
+        message: str,
+        *,
+        hint: str | None = None,
+        target: str | None = None,
+        retryable: bool | None = None,
+        exit_code: int | None = None,
+        **details: object,
+    ) -> None:
+        super().__init__(message)
+        retryable_by_default, default_exit_code = CATEGORIES[category]
+        self.category = category
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.target = target
+        self.retryable = retryable_by_default if retryable is None else retryable
+        self.exit_code = default_exit_code if exit_code is None else exit_code
+        self.details = details
+
+    def event(self) -> dict[str, object]:
+        """The `aoi:error` event of this failure; absent fields are left out, not null."""
+        event: dict[str, object] = {
+            "type": "aoi:error",
+            "category": self.category,
+            "code": self.code,
+            "message": self.message,
+            "retryable": self.retryable,
+        }
+        for name, value in (("hint", self.hint), ("target", self.target)):
+            if value is not None:
+                event[name] = value
+        for name, value in self.details.items():
+            event.setdefault(name, value)
+        return event
