@@ -1,0 +1,46 @@
+"""What holds for every test: a home of its own, declared needs, and a closing word on everything that was skipped."""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pytest
+
+from tests import needs
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _private_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test, and no process that a test starts, reads or writes the state of whoever runs the tests."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(("XDG_", "OPERABLE_", "OUTLINE_"))]:
+            patch.delenv(name)
+        patch.setenv("HOME", str(home))
+        patch.setenv("OPERABLE_HOME", str(home / "operable"))
+        yield
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        for name in mark.args:
+            if name not in needs.PACKAGES:
+                pytest.fail(f"tests/needs.py does not know the program {name!r}")
+            if reason := needs.missing(name):
+                pytest.skip(reason)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name every skipped test with its reason: nothing is skipped silently."""
+    by_reason = defaultdict(list)
+    for report in terminalreporter.getreports("skipped"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        by_reason[reason.removeprefix("Skipped: ")].append(report.nodeid)
+    if not by_reason:
+        return
+    terminalreporter.section("skipped tests")
+    for reason, tests in sorted(by_reason.items()):
+        plural = "" if len(tests) == 1 else "s"
+        terminalreporter.write_line(f"Skipped {len(tests)} test{plural}: {reason}")
+        for test in sorted(tests):
+            terminalreporter.write_line(f"  {test}")
