@@ -1,0 +1,24 @@
+"""The requirements file: well-formed, sorted, and written as sentences."""
+
+import re
+
+from operable.spec import requirements
+
+
+def test_entries_are_well_formed():
+    for entry in requirements():
+        assert re.fullmatch(r"[a-z]+:\d+(\.\d+)?:[a-z0-9]+(-[a-z0-9]+)*", entry.id)
+        assert entry.level in ("MUST", "SHOULD", "MAY"), entry
+        assert entry.text.endswith("."), entry
+        for reason in (entry.deferred, entry.divergence):
+            assert reason is None or len(reason.split()) > 3, entry
+
+
+def test_entries_are_sorted_by_section_and_then_by_name():
+    assert requirements() == sorted(requirements(), key=lambda requirement: requirement.order)
+
+
+def test_every_section_of_the_aoi_draft_that_asks_for_something_has_entries():
+    sections = {int(entry.section.split(".")[0]) for entry in requirements() if entry.draft == "aoi"}
+
+    assert sections >= {*range(1, 18), 19}
