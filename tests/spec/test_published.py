@@ -4,10 +4,10 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from tests.requirement import requirement
 
 from operable.kernel.errors import CATEGORIES
 from operable.spec import schema, schema_names
+from tests.requirement import requirement
 
 FRAMEWORK_TYPES = ["check", "error", "heartbeat", "meta", "plan", "progress", "summary", "warning"]
 
