@@ -1,0 +1,33 @@
+"""docs/reference/requirements.md: what the drafts ask for, and the tests that prove it."""
+
+from itertools import groupby
+
+from operable.spec import Requirement, requirements
+from tools.requirements import evidence
+
+PATH = "docs/reference/requirements.md"
+DRAFTS = {"aoi": "AOI-CLI v0.2"}
+
+
+def render() -> str:
+    proven = evidence()
+    lines = [
+        "# Requirements",
+        "",
+        "Generated from `src/operable/spec/requirements.toml` and the tests; `./dev fix` renews it.",
+        "Each requirement is a behaviour that one can observe, in our own words; the tests that name it are its evidence.",
+    ]
+    for (draft, section), entries in groupby(requirements(), key=lambda entry: (entry.draft, entry.section)):
+        lines += ["", f"## {DRAFTS[draft]}, section {section}", ""]
+        lines += ["| id | level | behaviour | evidence |", "|---|---|---|---|"]
+        lines += [_row(entry, proven.get(entry.id, [])) for entry in entries]
+    return "\n".join(lines) + "\n"
+
+
+def _row(entry: Requirement, tests: list[str]) -> str:
+    evidence = [f"`{test}`" for test in tests]
+    if entry.deferred:
+        evidence.append(f"Deferred: {entry.deferred}.")
+    if entry.divergence:
+        evidence.append(f"Divergence: {entry.divergence}.")
+    return f"| `{entry.id}` | {entry.level} | {entry.text} | {'<br>'.join(evidence)} |"
