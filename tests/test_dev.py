@@ -1,0 +1,69 @@
+"""`./dev` tells what it can do and refuses what it cannot, on the plain Python of the machine."""
+
+import importlib.machinery
+import importlib.util
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.documentation import ROOT
+
+
+def dev(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-I", ROOT / "dev", *arguments],
+        capture_output=True,
+        text=True,
+        env={},
+        stdin=subprocess.DEVNULL,
+        timeout=30,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def source():
+    loader = importlib.machinery.SourceFileLoader("dev", str(ROOT / "dev"))
+    spec = importlib.util.spec_from_loader("dev", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def test_help_names_every_command(source):
+    help = dev("help")
+
+    assert help.returncode == 0
+    for command in source.COMMANDS:
+        assert f"./dev {command} " in help.stdout
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["setup", "quickly"]])
+def test_what_does_not_exist_is_refused_in_one_line(arguments):
+    refused = dev(*arguments)
+
+    assert refused.returncode == 1
+    assert refused.stdout == ""
+    assert len(refused.stderr.splitlines()) == 1
+
+
+def test_the_lock_pins_every_package_by_hash_and_names_no_index(source):
+    lock = (ROOT / "requirements.lock").read_text("utf-8")
+
+    assert source.package_names(lock) >= {"msgspec", "rich", "jsonschema-rs", "pip", "hatchling", "pytest"}
+    assert "://" not in lock
+    for pin in re.split(r"\n(?=\S)", lock):
+        assert re.match(r"[\w.-]+==", pin)
+        assert "--hash=sha256:" in pin
+
+
+def test_a_changed_lock_changes_the_stamp(source, tmp_path, monkeypatch):
+    before = source.wanted_stamp()
+    lock = tmp_path / "requirements.lock"
+    lock.write_text("msgspec==0.22.0")
+    monkeypatch.setattr(source, "LOCK", str(lock))
+
+    assert source.wanted_stamp() != before
