@@ -1,0 +1,68 @@
+"""Write a tool that agents can discover, bound, retry and trust. See docs/learn/first-tool.md.
+
+Names are looked up on first use, so that a tool loads only what its command needs.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from operable.kernel.errors import Fail as Fail
+    from operable.tool.context import Context as Context
+    from operable.tool.declare import Command as Command
+    from operable.tool.declare import Page as Page
+    from operable.tool.declare import Stream as Stream
+    from operable.tool.declare import Tool as Tool
+    from operable.tool.declare import command as command
+    from operable.tool.framework import Change as Change
+    from operable.tool.framework import Check as Check
+    from operable.tool.framework import ItemError as ItemError
+    from operable.tool.framework import Progress as Progress
+    from operable.tool.framework import Warn as Warn
+    from operable.tool.records import Event as Event
+    from operable.tool.records import Input as Input
+    from operable.tool.records import Record as Record
+
+_HOMES = {
+    "Fail": "operable.kernel.errors",
+    "Context": "operable.tool.context",
+    "Command": "operable.tool.declare",
+    "Page": "operable.tool.declare",
+    "Stream": "operable.tool.declare",
+    "Tool": "operable.tool.declare",
+    "command": "operable.tool.declare",
+    "Change": "operable.tool.framework",
+    "Check": "operable.tool.framework",
+    "ItemError": "operable.tool.framework",
+    "Progress": "operable.tool.framework",
+    "Warn": "operable.tool.framework",
+    "Event": "operable.tool.records",
+    "Input": "operable.tool.records",
+    "Record": "operable.tool.records",
+}
+
+__all__ = [
+    "Change",
+    "Check",
+    "Command",
+    "Context",
+    "Event",
+    "Fail",
+    "Input",
+    "ItemError",
+    "Page",
+    "Progress",
+    "Record",
+    "Stream",
+    "Tool",
+    "Warn",
+    "command",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        msg = f"module 'operable.tool' has no attribute {name!r}"
+        raise AttributeError(msg)
+    value = getattr(__import__(home, fromlist=[name]), name)
+    globals()[name] = value
+    return value

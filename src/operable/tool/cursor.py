@@ -1,0 +1,66 @@
+"""Cursors: opaque, versioned, bound to the command and its arguments, and refused when damaged.
+
+A cursor is `1.` + base64url of canonical JSON {command, arguments digest, position} + `.` + the first 12 characters of the
+digest of that. The check is against damage and mix-ups, not against forgery: a cursor gives no access that its holder does
+not have. Bounds (`--limit`, `--timeout`, `--output` …) are not bound, so a page may be followed by a larger one.
+"""
+
+from __future__ import annotations
+
+from binascii import Error as Base64Error
+from binascii import a2b_base64, b2a_base64
+
+from operable.kernel.canonical import canonical_json, digest
+from operable.kernel.errors import Fail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from operable.tool.declare import Command
+
+VERSION = "1"
+# A position is a few fields of an event; a longer cursor than this was not made here.
+MAX_LENGTH = 65_536
+_CHECK = 12
+
+
+def write_cursor(position: Any, command: Command, values: dict[str, Any]) -> str:
+    payload = canonical_json([command.name, fingerprint(command, values), position])
+    body = b2a_base64(payload, newline=False).decode().rstrip("=").replace("+", "-").replace("/", "_")
+    return f"{VERSION}.{body}.{_check(body)}"
+
+
+def read_cursor(cursor: str, command: Command, values: dict[str, Any]) -> Any:
+    """The position in a cursor; a foreign or damaged one is a validation error."""
+    version, _, rest = cursor.partition(".")
+    body, _, check = rest.partition(".")
+    if version != VERSION or len(cursor) > MAX_LENGTH or check != _check(body):
+        raise _invalid("it is damaged, or was not made by this tool")
+    import json
+
+    try:
+        payload = a2b_base64(body.replace("-", "+").replace("_", "/") + "=" * (-len(body) % 4))
+        name, arguments, position = json.loads(payload)
+    except (Base64Error, ValueError) as problem:
+        raise _invalid("it is damaged") from problem
+    if name != command.name:
+        raise _invalid(f"it belongs to the command {name}")
+    if arguments != fingerprint(command, values):
+        raise _invalid("it belongs to a call with other arguments")
+    return position
+
+
+def fingerprint(command: Command, values: dict[str, Any]) -> str:
+    """A digest of the arguments that decide what is listed; secrets are left out, they must not be guessable from it."""
+    shown = {param.name: values.get(param.name) for param in command.params if not param.secret}
+    plain = {name: value if not hasattr(value, "__fspath__") else str(value) for name, value in shown.items()}
+    return digest(plain)[7:23]
+
+
+def _check(body: str) -> str:
+    return digest([VERSION, body])[7 : 7 + _CHECK]
+
+
+def _invalid(why: str) -> Fail:
+    return Fail("validation", "INVALID_CURSOR", f"The cursor cannot be used: {why}", hint="start again without --cursor")

@@ -1,0 +1,321 @@
+"""What an author declares: a `Tool`, its commands, their effects and bounds.
+
+Theory of operation: a decorator stores the function and its options and reads nothing else. Parameters are taken from the
+code object only when the command is invoked or described, so that declaring fifty commands costs fifty small objects.
+`inspect` and `typing` are never imported (they would double the start of the process).
+
+It does not parse, run or print: see `arguments`, `runner`, `discovery`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from operable.kernel.redact_names import is_secret_name
+from operable.tool.kinds import Kind, evaluate, generic, kind_of
+from operable.tool.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, NoReturn
+
+    from operable.tool.records import Event
+
+# A finite command that has not ended after five minutes has most likely hung on something; --timeout changes it.
+DEFAULT_TIMEOUT = 300.0
+# Read commands are bounded unless the author says otherwise (AOI section 15): enough for a page, too little to flood a model.
+DEFAULT_LIMIT = 100
+# A plan is held in memory to be counted and confirmed; beyond this a command should be split (about 100 MB of changes).
+MAX_PLAN = 100_000
+
+_ANY_NUMBER_OF_OPERANDS = 0x04  # CO_VARARGS
+_ASYNC = 0x80 | 0x200  # CO_COROUTINE, CO_ASYNC_GENERATOR
+INJECTED = ("Page", "Context")
+
+
+class Param:
+    """One argument of a command: an operand, an option or a flag."""
+
+    __slots__ = ("default", "kind", "many", "name", "operand", "required", "secret", "spread")
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        *,
+        operand: bool = False,
+        default: Any = None,
+        required: bool = False,
+        many: bool = False,
+        spread: bool = False,
+        secret: bool = False,
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.operand = operand
+        self.default = default
+        self.required = required
+        self.many = many  # an operand that takes all the remaining words
+        self.spread = spread  # declared as *name: passed as separate arguments
+        self.secret = secret
+
+    @property
+    def flag(self) -> str:
+        return self.name.rstrip("_").replace("_", "-")
+
+
+class Command:
+    """One verb of a tool. Calling it calls the author's function, so that it can be tested as the plain function it is."""
+
+    def __init__(self, function: Callable[..., Any], name: str | None, options: dict[str, Any]) -> None:
+        self.function = function
+        self.name: str = name if name is not None else function.__name__.rstrip("_").replace("_", "-")
+        self.mutates: bool = options.pop("mutates", False) or options.get("destructive", False)
+        self.destructive: bool = options.pop("destructive", False)
+        self.bulk: bool = options.pop("bulk", False)
+        self.unbounded: bool = options.pop("unbounded", False)
+        self.heartbeat: float = options.pop("heartbeat", 15.0)
+        self.limit: int | None = options.pop("limit", None if self.mutates or self.unbounded else DEFAULT_LIMIT)
+        cursor = options.pop("cursor", ())
+        self.cursor: tuple[str, ...] = (cursor,) if isinstance(cursor, str) else tuple(cursor)
+        self.timeout: float | None = options.pop("timeout", None if self.unbounded else DEFAULT_TIMEOUT)
+        self.examples: tuple[str, ...] = tuple(options.pop("examples", ()))
+        self.secrets: tuple[str, ...] = tuple(options.pop("secrets", ()))
+        self.auth: dict[str, Any] | None = options.pop("auth", None)
+        self.max_plan: int = options.pop("max_plan", MAX_PLAN)
+        # Further options of one command for people: {"columns": (...)}; and outputs beside the stream (discovery: "json").
+        self.columns: tuple[str, ...] = tuple(options.pop("columns", ()))
+        self.document: bool = options.pop("document", False)
+        self.hidden: bool = options.pop("hidden", False)
+        if options:
+            msg = f"command {self.name!r} got unknown options: {', '.join(options)}"
+            raise TypeError(msg)
+        self.apply_function: Callable[..., Any] | None = None
+        self._params: tuple[Param, ...] | None = None
+        self.injected: dict[str, Any] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def apply(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorator: the second phase of a mutation. It gets the planned changes and yields what was done."""
+        self.apply_function = function
+        return function
+
+    @property
+    def asynchronous(self) -> bool:
+        return bool(self.function.__code__.co_flags & _ASYNC)
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        if self._params is None:
+            self._params = tuple(self._read_signature())
+        return self._params
+
+    def stream_model(self) -> type[Record] | None:
+        """The class of the items of structured input, when this command takes any."""
+        _ = self.params
+        for value in self.injected.values():
+            if isinstance(value, StreamOf):
+                return value.model
+        return None
+
+    def event_classes(self) -> list[type[Event]]:
+        """The domain events that the annotations of the function, or of its apply phase, promise."""
+        function = self.apply_function or self.function
+        annotation = function.__annotations__.get("return")
+        if annotation is None:
+            return []
+        return list(_event_classes(evaluate(annotation, function.__globals__)))
+
+    def _read_signature(self) -> Iterable[Param]:
+        function = self.function
+        code = function.__code__
+        count, keyword_count = code.co_argcount, code.co_kwonlyargcount
+        names = code.co_varnames
+        defaults = dict(zip(reversed(names[:count]), reversed(function.__defaults__ or ()), strict=False))
+        defaults.update(function.__kwdefaults__ or {})
+        operands = list(names[:count])
+        if code.co_flags & _ANY_NUMBER_OF_OPERANDS:
+            operands.append(names[count + keyword_count])
+        for name in (*operands, *names[count : count + keyword_count]):
+            annotation = function.__annotations__.get(name, "str")
+            if self._is_injected(name, annotation):
+                continue
+            kind = kind_of(annotation, function.__globals__)
+            spread = name in operands and name not in names[: count + keyword_count]
+            repeatable = name in operands and kind.base == "array"
+            yield Param(
+                name,
+                kind.item if repeatable and kind.item else kind,
+                operand=name in operands,
+                default=defaults.get(name),
+                required=name not in defaults and not spread and not (kind.base == "boolean" and name not in operands),
+                many=spread or repeatable,
+                spread=spread,
+                secret=name in self.secrets or is_secret_name(name),
+            )
+
+    def _is_injected(self, name: str, annotation: Any) -> bool:
+        label = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+        if label in INJECTED:
+            self.injected[name] = label
+            return True
+        if label.startswith("Stream[") or isinstance(annotation, StreamOf):
+            self.injected[name] = evaluate(annotation, self.function.__globals__)
+            return True
+        return False
+
+
+def _event_classes(annotation: Any) -> Iterable[type[Event]]:
+    if isinstance(annotation, type):
+        if getattr(annotation, "_typed", False):
+            yield annotation
+        return
+    for argument in generic(annotation)[1]:
+        yield from _event_classes(argument)
+
+
+class Tool:
+    """A command-line tool that people and agents can operate."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str,
+        schema_name: str,
+        schema_version: str = "1.0.0",
+        schema_id: str = "",
+        summary: str = "",
+        commands: str = "",
+        auth: dict[str, Any] | None = None,
+        machine_flags: tuple[str, ...] = ("output", "format"),
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.schema_name = schema_name
+        self.schema_version = schema_version
+        # A URN by default: public, stable, and nobody has to own a domain to publish a tool.
+        self.schema_id = schema_id or f"urn:aoi:schema:{schema_name}:{{version}}"
+        self.summary = summary
+        self.auth = auth or {"required": False}
+        self.machine_flags = machine_flags
+        self.checks: dict[str, Callable[..., Any]] = {}
+        self.older: dict[str, tuple[tuple[type[Event], ...], Callable[[dict[str, Any]], dict[str, Any] | None]]] = {}
+        self._commands: dict[str, Command] = {}
+        self._catalogue = commands
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Command]:
+        """Decorator: make a typed function a command. See docs/reference/tool.md for the options."""
+
+        def register(function: Callable[..., Any]) -> Command:
+            made = Command(function, name, options)
+            self._commands[made.name] = made
+            return made
+
+        return register
+
+    def check(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Decorator: one check of `doctor`, a function that returns a `Check`."""
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.checks[name] = function
+            return function
+
+        return register
+
+    def older_schema(
+        self,
+        version: str,
+        *,
+        events: Iterable[type[Event]],
+        convert: Callable[[dict[str, Any]], dict[str, Any] | None],
+    ) -> None:
+        """Keep serving an older schema version: its events, and how a present event becomes one of them (None drops it)."""
+        self.older[version] = (tuple(events), convert)
+
+    def names(self) -> list[str]:
+        """The author's commands, in the order in which they were declared."""
+        if not self._catalogue:
+            return list(self._commands)
+        return [*self._commands, *(name for name in self._catalogue_names() if name not in self._commands)]
+
+    def _catalogue_names(self) -> list[str]:
+        from operable.kernel.catalogue import names
+
+        __import__(self._catalogue)
+        return [name for directory in sys.modules[self._catalogue].__path__ for name in names(directory)]
+
+    def find(self, name: str) -> Command | None:
+        """One command by name: the author's own first, then the built-in discovery commands."""
+        if name in self._commands:
+            return self._commands[name]
+        if self._catalogue:
+            if name in self._catalogue_names():
+                from operable.kernel.catalogue import load
+
+                command: Command = load(self._catalogue, name, "COMMAND")
+                self._commands[name] = command
+                return command
+        if name in BUILT_IN:
+            from operable.tool.discovery import built_in
+
+            return built_in(self, name)
+        return None
+
+    def main(self, argv: list[str] | None = None) -> NoReturn:
+        """Run the command line and end the process."""
+        from operable.tool.front import run_command_line
+
+        run_command_line(self, sys.argv[1:] if argv is None else argv)
+
+
+BUILT_IN = ("schema", "input-schema", "capabilities", "doctor", "completion")
+
+
+def command(name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Command]:
+    """Decorator for a command in a catalogue folder, where the file name is the command name and `COMMAND` the descriptor."""
+
+    def make(function: Callable[..., Any]) -> Command:
+        return Command(function, name or function.__module__.rpartition(".")[2].replace("_", "-"), options)
+
+    return make
+
+
+class Page:
+    """Where to go on, and how much is worth fetching: given to a command that asks for it by a parameter `page: Page`."""
+
+    __slots__ = ("after", "fetch")
+
+    def __init__(self, after: Any = None, fetch: int | None = None) -> None:
+        self.after = after  # the cursor field (or the list of them) of the last event of the page before
+        self.fetch = fetch  # one more than will be shown, to know whether there is more; None without a limit
+
+
+class StreamOf:
+    """What the annotation `Stream[NoteIn]` evaluates to."""
+
+    __slots__ = ("model",)
+
+    def __init__(self, model: type[Record]) -> None:
+        self.model = model
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Generic, TypeVar
+
+    T = TypeVar("T")
+
+    class Stream(Generic[T]):
+        def __iter__(self) -> Iterator[T]: ...
+
+else:
+
+    class Stream:
+        """Annotation of a parameter that takes structured input, item by item."""
+
+        def __class_getitem__(cls, model):
+            return StreamOf(model)

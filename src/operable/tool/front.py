@@ -1,0 +1,178 @@
+"""From `sys.argv` to the exit code: decide the mode, understand the words, run, leave.
+
+The mode is read before anything is parsed, because a command line that is wrong must still be answered in the language of
+the caller: a machine gets meta, error and summary for every mistake, a person gets two lines on stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from operable.kernel.errors import EX_IOERR, Fail
+from operable.kernel.ids import trace_id
+from operable.kernel.redact_names import is_secret_name
+from operable.tool.arguments import STANDARD, Call, locate, parse
+from operable.tool.context import Context
+from operable.tool.declare import BUILT_IN, Command, Tool
+from operable.tool.emit import Emitter, close_stdin, take_stdout
+from operable.tool.interrupt import Interrupts
+from operable.tool.runner import Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from operable.tool.sinks import Sink
+
+JSONL, JSON, HUMAN = "jsonl", "json", "human"
+# Flags that mean a built-in command when no command is given.
+_FLAGS = {"--schema": "schema", "--capabilities": "capabilities", "--version": "version", "--help": "help", "-h": "help"}
+
+
+def run_command_line(tool: Tool, argv: list[str]) -> NoReturn:
+    """Run one command line and end the process with its exit code."""
+    interrupts = Interrupts()
+    interrupts.install()
+    output = requested_output(tool, argv)
+    call, refusal = understand(tool, argv, output)
+    secrets = suspects(argv, call.command)
+    try:
+        descriptor = -1 if output == HUMAN else take_stdout()
+    except OSError:
+        os._exit(EX_IOERR)  # stdout is closed: there is nobody to answer and nowhere to say so
+    sink = _sink(tool, call, output, descriptor, interrupts, secrets)
+    machine = descriptor >= 0
+    context = Context(tool=tool.name, command=call.command.name, machine=machine, trace_id=trace_id(), options=call.options)
+    if machine and call.command.stream_model() is None:
+        close_stdin()
+    run = Run(tool, call, context, sink, interrupts, refusal)
+    run.supervise()
+    leave(run.execute())
+
+
+def requested_output(tool: Tool, argv: list[str]) -> str:
+    """The output mode that the words ask for, right or wrong; an unknown one is refused later, to a person."""
+    for index, word in enumerate(argv):
+        if word == "--":
+            break
+        name, equals, value = word[2:].partition("=")
+        if word.startswith("--") and name in tool.machine_flags:
+            if not equals and index + 1 < len(argv):
+                value = argv[index + 1]
+            if value in (JSONL, JSON):
+                return value
+    return HUMAN
+
+
+def understand(tool: Tool, argv: list[str], output: str) -> tuple[Call, Fail | None]:
+    """The call, or a call that only refuses, with the reason."""
+    name, words = locate(tool, argv)
+    if not name:
+        name, words = _flag_command(words)
+    command = tool.find(name) or _built_in(tool, name)
+    if command is None:
+        return Call(Command(_nothing, name="", options={})), _unknown_command(tool, name)
+    if name != "help" and _asks_for_help(words):
+        words = [word for word in words if word.startswith(("--output", "--format")) or word in (JSON, JSONL, HUMAN)]
+        command = _built_in(tool, "help", about=command)
+    try:
+        call = parse(tool, command, words)
+        for flag in tool.machine_flags:
+            _check_output(call, flag)
+    except Fail as refusal:
+        return Call(command), refusal
+    return call, None
+
+
+def suspects(argv: list[str], command: Command) -> tuple[str, ...]:
+    """The words that are secrets, going by the flag before them. Known before parsing, so that no error can echo them."""
+    found = []
+    for index, word in enumerate(argv):
+        if not word.startswith("--"):
+            continue
+        name, equals, value = word[2:].partition("=")
+        if name in STANDARD or not (name.replace("-", "_") in command.secrets or is_secret_name(name)):
+            continue
+        if not equals and index + 1 < len(argv):
+            value = argv[index + 1]
+        if value:
+            found.append(value)
+    return tuple(found)
+
+
+def leave(exit_code: int) -> NoReturn:
+    """End the process after what an orderly exit promises (threads, atexit, flushed streams), without taking the
+    interpreter apart first: that costs a fifth of a short command (docs/decisions/0005)."""
+    if "threading" in sys.modules:
+        sys.modules["threading"]._shutdown()
+    import atexit
+
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            continue  # closed, broken or absent: nobody reads it
+    os._exit(exit_code)
+
+
+def _flag_command(words: list[str]) -> tuple[str, list[str]]:
+    for flag, name in _FLAGS.items():
+        if flag in words:
+            return name, [word for word in words if word != flag]
+    return "", words
+
+
+def _built_in(tool: Tool, name: str, about: Command | None = None) -> Command | None:
+    if name not in ("help", "version"):
+        return None
+    from operable.tool.discovery import help_command, version_command
+
+    return version_command(tool) if name == "version" else help_command(tool, about)
+
+
+def _asks_for_help(words: list[str]) -> bool:
+    before = words[: words.index("--")] if "--" in words else words
+    return "--help" in before or "-h" in before
+
+
+def _check_output(call: Call, flag: str) -> None:
+    value = call.options.get(flag)
+    allowed = (JSON, JSONL, HUMAN) if call.command.document else (JSONL, HUMAN)
+    if value is not None and value not in allowed:
+        raise Fail(
+            "usage",
+            "INVALID_VALUE",
+            f"--{flag} {value} is not an output of {call.command.name}",
+            hint=f"use one of {', '.join(allowed)}",
+            target=f"--{flag}",
+        )
+
+
+def _nothing() -> None:
+    """The function of a command that does not exist."""
+
+
+def _unknown_command(tool: Tool, name: str) -> Fail:
+    known = [*tool.names(), *BUILT_IN]
+    if not name:
+        return Fail("usage", "MISSING_COMMAND", f"{tool.name} needs a command", hint=f"{tool.name} --help", commands=known)
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean {tool.name} {near[0]}?" if near else f"{tool.name} --help"
+    return Fail("usage", "UNKNOWN_COMMAND", f"{tool.name} has no command {name!r}", hint=hint, target=name)
+
+
+def _sink(
+    tool: Tool, call: Call, output: str, descriptor: int, interrupts: Interrupts, secrets: tuple[str, ...]
+) -> Sink:
+    if descriptor < 0:
+        from operable.tool.people import PeopleSink
+
+        return PeopleSink(tool, call, secrets)
+    from operable.tool.sinks import DocumentSink, MachineSink
+
+    emitter = Emitter(descriptor, interrupts)
+    return MachineSink(emitter, secrets) if output == JSONL else DocumentSink(emitter, secrets)

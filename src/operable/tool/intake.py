@@ -1,0 +1,233 @@
+"""Structured input: JSON, JSONL, or the stream of another AOI tool, item by item and bounded (AOI sections 12 and 13).
+
+Theory of operation: every line is judged by its `type`. `aoi:` lines are control: they tell whether what came upstream can be
+trusted, and are never items. Lines of the accepted types (or without a type) are items and must match the input class
+exactly. Other types are skipped and counted. Once a stream has shown its meta event it is an AOI stream, and then its end
+without a good summary is our failure too.
+
+A mutation reads everything before it plans anything (`read_all`); a transform takes items as they come.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+
+from operable.kernel.errors import Fail
+from operable.tool.check import build
+from operable.tool.framework import Warn
+from operable.wire.frames import LineSplitter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from operable.tool.records import Record
+    from operable.tool.runner import Run
+
+# What a mutation may read before it acts, and a JSON document may hold; beyond it, use JSONL in parts.
+MAX_INPUT = 256 * 1024 * 1024
+_CHUNK = 262_144
+
+
+class Intake:
+    """The input of one run, as the author's function sees it: an iterable of items."""
+
+    def __init__(self, run: Run, model: type[Record]) -> None:
+        self._run = run
+        self._model = model
+        options = run.call.options
+        self._tolerant = "continue-on-error" in options
+        if self._tolerant and "fail-fast" in options:
+            raise Fail("usage", "CONFLICTING_OPTIONS", "--fail-fast and --continue-on-error exclude each other")
+        given = [name for name in ("input-jsonl", "input-json") if name in options]
+        if len(given) != 1:
+            raise Fail(
+                "usage",
+                "MISSING_INPUT" if not given else "CONFLICTING_OPTIONS",
+                f"{run.command.name} needs one input",
+                hint="--input-jsonl - reads one JSON object per line from stdin; a path reads a file",
+            )
+        self._lines_mode = given[0] == "input-jsonl"
+        self._source: str = options[given[0]]
+        self._sha = hashlib.sha256()
+        self._items: list[Any] | None = None
+        self._size = 0
+        self._upstream = _Upstream()
+        self._ended = False
+
+    @property
+    def digest(self) -> str:
+        return self._sha.hexdigest()
+
+    def read_all(self) -> None:
+        """Read and check the whole input now, and judge what came upstream, before anything is done with it."""
+        self._items = []
+        for item in self._read():
+            self._items.append(item)
+            if len(self._items) > self._run.command.max_plan:
+                raise _too_large(f"more than {self._run.command.max_plan} items")
+        self.finish()
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._items is not None:
+            yield from self._items
+            return
+        yield from self._read()
+
+    def finish(self) -> None:
+        """Judge the upstream once; items that were never asked for are read first, or their trouble would go unseen."""
+        if self._ended:
+            return
+        if self._items is None:
+            for _ in self._read():
+                pass
+        self._ended = True
+        if self._upstream.skipped:
+            self._run.remarks["ignored_count"] = self._upstream.skipped
+        if self._upstream.warnings:
+            self._run.remarks["upstream_warning_count"] = self._upstream.warnings
+        fail = self._upstream.verdict()
+        if fail is None:
+            return
+        if not self._tolerant:
+            raise fail
+        if fail.code == "UPSTREAM_INCOMPLETE":
+            self._run.item_error(fail)
+        else:
+            self._run.notice(Warn(fail.code, fail.message).fields)
+
+    def _read(self) -> Iterator[Any]:
+        if self._ended:
+            return
+        descriptor = self._open()
+        try:
+            yield from self._jsonl(descriptor) if self._lines_mode else self._json(descriptor)
+        finally:
+            if descriptor != 0:
+                os.close(descriptor)
+
+    def _open(self) -> int:
+        if self._source == "-":
+            return 0
+        try:
+            return os.open(self._source, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise Fail("not_found", "INPUT_NOT_FOUND", "The input file does not exist", target=self._source) from None
+
+    def _chunks(self, descriptor: int) -> Iterator[bytes]:
+        while chunk := os.read(descriptor, _CHUNK):
+            self._sha.update(chunk)
+            self._size += len(chunk)
+            if self._size > MAX_INPUT and (self._items is not None or not self._lines_mode):
+                raise _too_large(f"more than {MAX_INPUT} bytes")
+            yield chunk
+
+    def _jsonl(self, descriptor: int) -> Iterator[Any]:
+        splitter = LineSplitter()
+        number = 0
+        for chunk in self._chunks(descriptor):
+            for line in splitter.feed(chunk):
+                number += 1
+                yield from self._line(line, number)
+            if splitter.error is not None:
+                number = splitter.error.line
+                raise Fail("validation", "INPUT_LINE_TOO_LONG", f"Input line {number} is too long", line_number=number)
+        rest = splitter.eof()
+        if rest:
+            yield from self._line(rest, number + 1)
+
+    def _line(self, line: bytes, number: int) -> Iterator[Any]:
+        if not line.strip():
+            return
+        try:
+            event = _parse(line)
+        except UnicodeDecodeError:
+            self._reject("INPUT_NOT_UTF8", f"Input line {number} is not UTF-8", number)
+        except (ValueError, RecursionError):
+            self._reject("INPUT_JSONL_PARSE_ERROR", f"Invalid JSON on input line {number}", number)
+        else:
+            yield from self._item(event, number)
+
+    def _json(self, descriptor: int) -> Iterator[Any]:
+        data = b"".join(self._chunks(descriptor))
+        try:
+            value = _parse(data)
+        except (ValueError, RecursionError):
+            raise Fail("validation", "INPUT_JSON_PARSE_ERROR", "The input is not valid JSON") from None
+        for number, item in enumerate(value if isinstance(value, list) else [value], start=1):
+            yield from self._item(item, number)
+
+    def _item(self, value: Any, number: int) -> Iterator[Any]:
+        if not isinstance(value, dict):
+            self._reject("INPUT_NOT_OBJECT", f"Input line {number} is not a JSON object", number)
+            return
+        kind = value.get("type")
+        if isinstance(kind, str) and kind.startswith("aoi:"):
+            self._upstream.control(kind, value)
+            return
+        accepted = self._model.accepted_types
+        if isinstance(kind, str) and accepted and kind not in accepted:
+            self._upstream.skipped += 1
+            return
+        if "type" not in self._model.__fields__:
+            value = {name: inner for name, inner in value.items() if name != "type"}
+        problems: list[str] = []
+        item = build(self._model, value, problems)
+        if item is None:
+            self._reject("INPUT_INVALID", f"Input line {number}: {'; '.join(problems[:5])}", number)
+            return
+        item.line_number = number
+        yield item
+
+    def _reject(self, code: str, message: str, number: int) -> None:
+        fail = Fail("validation", code, message, line_number=number)
+        if not self._tolerant:
+            raise fail
+        self._run.item_error(fail)
+
+
+class _Upstream:
+    """What the control events of the producing tool said."""
+
+    def __init__(self) -> None:
+        self.speaks_aoi = False
+        self.warnings = 0
+        self.errors = 0
+        self.skipped = 0
+        self.summary: dict[str, Any] | None = None
+
+    def control(self, kind: str, event: dict[str, Any]) -> None:
+        if kind == "aoi:meta":
+            self.speaks_aoi = True
+        elif kind == "aoi:warning":
+            self.warnings += 1
+        elif kind == "aoi:error":
+            self.errors += 1
+        elif kind == "aoi:summary":
+            self.summary = event
+
+    def verdict(self) -> Fail | None:
+        if self.speaks_aoi and self.summary is None:
+            return Fail(
+                "io", "UPSTREAM_INCOMPLETE", "The upstream tool ended without a summary: its output is incomplete"
+            )
+        if self.errors or (self.summary is not None and self.summary.get("ok") is not True):
+            return Fail("partial", "UPSTREAM_FAILED", "The upstream tool reported a failure", hint="--continue-on-error")
+        return None
+
+
+def _parse(data: bytes) -> Any:
+    text = data.decode("utf-8-sig")
+    return json.loads(text, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> Any:
+    msg = f"{name} is not JSON"
+    raise ValueError(msg)
+
+
+def _too_large(what: str) -> Fail:
+    return Fail("validation", "INPUT_TOO_LARGE", f"The input has {what}", hint="split it")

@@ -1,0 +1,171 @@
+"""What an annotation means: one small value that argument parsing, JSON Schema and input validation all read.
+
+Theory of operation: annotations arrive as strings (`from __future__ import annotations`) or as objects. Strings of the
+common scalar types are looked up in a table; anything else is evaluated in the author's module with stand-ins for the few
+names of `typing` that matter, so that neither the author nor we import `typing` (8 ms, more than half an interpreter
+start). Objects of the real `typing` are understood through their attributes, again without importing it.
+
+It does not know JSON Schema (see `describe`) nor how to validate (see `check`).
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+class Kind:
+    """One type: `base` is string, integer, number, boolean, array, object, record, choice, union or any."""
+
+    __slots__ = ("base", "choices", "item", "model", "nullable", "options")
+
+    def __init__(
+        self,
+        base: str,
+        *,
+        nullable: bool = False,
+        item: Kind | None = None,
+        choices: tuple[Any, ...] = (),
+        model: type[Any] | None = None,
+        options: tuple["Kind", ...] = (),
+    ) -> None:
+        self.base = base
+        self.nullable = nullable
+        self.item = item
+        self.choices = choices
+        self.model = model
+        self.options = options
+
+    def or_none(self) -> Kind:
+        return Kind(
+            self.base, nullable=True, item=self.item, choices=self.choices, model=self.model, options=self.options
+        )
+
+    def __repr__(self) -> str:
+        inner = f"[{self.item!r}]" if self.item else f"{list(self.choices)}" if self.choices else ""
+        return f"{self.base}{inner}{'?' if self.nullable else ''}"
+
+
+STRING, INTEGER, NUMBER, BOOLEAN = Kind("string"), Kind("integer"), Kind("number"), Kind("boolean")
+ANY, OBJECT, NOTHING = Kind("any"), Kind("object"), Kind("null")
+
+# The annotations that nearly every parameter and field has, resolved without `eval`.
+_COMMON: dict[Any, Kind] = {
+    "str": STRING,
+    "int": INTEGER,
+    "float": NUMBER,
+    "bool": BOOLEAN,
+    "str | None": STRING.or_none(),
+    "int | None": INTEGER.or_none(),
+    "float | None": NUMBER.or_none(),
+    "bool | None": BOOLEAN.or_none(),
+    "list[str]": Kind("array", item=STRING),
+    "Any": ANY,
+    "object": ANY,
+    "None": NOTHING,
+    str: STRING,
+    int: INTEGER,
+    float: NUMBER,
+    bool: BOOLEAN,
+    object: ANY,
+    None: NOTHING,
+    type(None): NOTHING,
+    list: Kind("array", item=ANY),
+    dict: OBJECT,
+}
+
+
+class _StandIn:
+    """Stands for a generic of `typing` while a string annotation is evaluated: `Literal["a"]`, `Iterator[Hit]`."""
+
+    __slots__ = ("__args__", "__origin__")
+
+    def __init__(self, origin: str, args: tuple[Any, ...] = ()) -> None:
+        self.__origin__ = origin
+        self.__args__ = args
+
+    def __getitem__(self, args: Any) -> _StandIn:
+        return _StandIn(self.__origin__, args if isinstance(args, tuple) else (args,))
+
+    def __or__(self, other: Any) -> _StandIn:
+        return _StandIn("Union", (self, other))
+
+    def __ror__(self, other: Any) -> _StandIn:
+        return _StandIn("Union", (other, self))
+
+
+_GENERICS = (
+    "Literal Union Optional Annotated Iterator Iterable Generator AsyncIterator AsyncIterable AsyncGenerator Sequence"
+)
+_NAMES: dict[str, Any] = {name: _StandIn(name) for name in _GENERICS.split()} | {"Any": object}
+
+
+def evaluate(annotation: Any, namespace: Mapping[str, Any]) -> Any:
+    """The object behind an annotation; what is no string is returned as it is."""
+    if not isinstance(annotation, str):
+        return annotation
+    return eval(annotation, dict(namespace), _NAMES)  # noqa: S307 - the author's own source, as typing.get_type_hints does
+
+
+def kind_of(annotation: Any, namespace: Mapping[str, Any]) -> Kind:
+    """The kind of an annotation; an unsupported one is the author's mistake and raises TypeError."""
+    try:
+        known = _COMMON.get(annotation)
+    except TypeError:  # an unhashable annotation, such as Literal[[]]
+        known = None
+    return known if known is not None else _from_object(evaluate(annotation, namespace), namespace)
+
+
+def generic(annotation: Any) -> tuple[str, tuple[Any, ...]]:
+    """Name and arguments of a subscripted type, e.g. ("Iterator", (Hit,)); ("", ()) for a plain one."""
+    if type(annotation).__name__ in ("UnionType", "_UnionGenericAlias"):
+        return "Union", annotation.__args__
+    origin = getattr(annotation, "__origin__", None)
+    if origin is None:
+        return "", ()
+    name = origin if isinstance(origin, str) else getattr(origin, "__name__", None) or getattr(origin, "_name", "")
+    return str(name), getattr(annotation, "__args__", ())
+
+
+def _from_object(annotation: Any, namespace: Mapping[str, Any]) -> Kind:
+    if isinstance(annotation, str):  # a quoted name inside a generic
+        return kind_of(annotation, namespace)
+    try:
+        if annotation in _COMMON:
+            return _COMMON[annotation]
+    except TypeError:
+        pass  # unhashable: none of the common ones
+    name, args = generic(annotation)
+    if name in ("list", "Sequence", "tuple", "set", "frozenset"):
+        return Kind("array", item=_from_object(args[0], namespace) if args else ANY)
+    if name in ("dict", "Mapping"):
+        return OBJECT
+    if name == "Literal":
+        return Kind("choice", choices=tuple(args))
+    if name == "Annotated":
+        return _from_object(args[0], namespace)
+    if name == "Optional":
+        return _from_object(args[0], namespace).or_none()
+    if name == "Union":
+        return _union(args, namespace)
+    if isinstance(annotation, type):
+        if hasattr(annotation, "__fields__"):
+            return Kind("record", model=annotation)
+        if hasattr(annotation, "__fspath__"):
+            return Kind("string", model=annotation)
+    msg = f"unsupported annotation {annotation!r}: use str, int, float, bool, list[...], Literal[...], a Record or `| None`"
+    raise TypeError(msg)
+
+
+def _union(args: tuple[Any, ...], namespace: Mapping[str, Any]) -> Kind:
+    kinds: list[Kind] = []
+    for arg in args:
+        kind = _from_object(arg, namespace)
+        kinds.extend(kind.options if kind.base == "union" else (kind,))
+    real = [kind for kind in kinds if kind.base != "null"]
+    nullable = len(real) < len(kinds) or any(kind.nullable for kind in real)
+    if len(real) == 1:
+        return real[0].or_none() if nullable else real[0]
+    return Kind("union", nullable=nullable, options=tuple(real))

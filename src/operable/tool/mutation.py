@@ -1,0 +1,184 @@
+"""Mutations in two phases, so that their guards hold by construction.
+
+Phase one, the command's function, only reads and yields `Change`s: the plan. Phase two, its `apply` function, gets the plan and
+does it. Between the two stands this module: a dry run returns before the second phase exists for it; a confirmation is
+compared with the plan that will be applied, not with a guess; an idempotency key is taken before and recorded after.
+"""
+
+from __future__ import annotations
+
+from operable.kernel.canonical import digest
+from operable.kernel.errors import Fail
+from operable.tool.framework import Change, ItemError, Notice
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from operable.tool.idempotency import Journal
+
+    from operable.tool.runner import Run
+
+
+def mutate(run: Run, arguments: list[Any], keywords: dict[str, Any]) -> None:
+    """Plan, guard, apply."""
+    command = run.command
+    if command.apply_function is None:
+        msg = f"{command.name} mutates but has no apply function: decorate one with @{command.function.__name__}.apply"
+        raise TypeError(msg)
+    for value in keywords.values():
+        read_all = getattr(value, "read_all", None)
+        if read_all is not None:
+            read_all()  # the whole input is understood before anything is planned, and is part of what a key stands for
+    key = run.context.idempotency_key
+    if key is None or run.context.dry_run:
+        _plan_and_apply(run, arguments, keywords)
+        return
+    from operable.tool.idempotency import Journal
+
+    with Journal(run.tool.name, key) as journal:
+        if journal.replay(run, _fingerprint(run, keywords)):
+            return
+        _plan_and_apply(run, arguments, keywords, journal)
+
+
+def _plan_and_apply(run: Run, arguments: list[Any], keywords: dict[str, Any], journal: Journal | None = None) -> None:
+    changes = _plan(run, run.iterate(run.command.function(*arguments, **keywords)))
+    plan_digest = digest([change.fields for change in changes])
+    if run.context.dry_run:
+        _show_plan(run, changes, plan_digest)
+        return
+    _confirm(run, changes, plan_digest)
+    if journal is not None:
+        journal.begin()
+    _apply(run, changes, journal)
+
+
+def _plan(run: Run, items: Iterable[Any]) -> list[Change]:
+    changes: list[Change] = []
+    for item in items:
+        if isinstance(item, Change):
+            changes.append(item)
+            if len(changes) > run.command.max_plan:
+                raise Fail(
+                    "validation",
+                    "PLAN_TOO_LARGE",
+                    f"{run.command.name} would affect more than {run.command.max_plan} things at once",
+                    hint="narrow it down, or split it",
+                )
+        elif isinstance(item, ItemError):
+            if "continue-on-error" not in run.call.options:
+                raise item.fail
+            run.item_error(item.fail)
+        elif isinstance(item, Notice):
+            run.notice(item.fields)
+        else:
+            msg = f"the plan of {run.command.name} yielded {type(item).__name__}; a plan yields Change values"
+            raise TypeError(msg)
+    return changes
+
+
+def _show_plan(run: Run, changes: list[Change], plan_digest: str) -> None:
+    for change in changes:
+        run.notice(change.fields)
+    run.count = len(changes)
+    run.remarks.update(dry_run=True, plan_digest=plan_digest)
+
+
+def _confirm(run: Run, changes: list[Change], plan_digest: str) -> None:
+    """Refuse unless what was confirmed is what is planned. Nothing has been done at this point."""
+    options, count, name = run.call.options, len(changes), run.command.name
+    confirmed, expected = options.get("confirm"), options.get("confirm-count")
+    if isinstance(confirmed, str) and confirmed != plan_digest:
+        raise Fail(
+            "conflict",
+            "PLAN_CHANGED",
+            f"The plan of {name} is not the one that was confirmed: something changed since",
+            hint=f"look again with --dry-run, then --confirm {plan_digest}",
+            plan_digest=plan_digest,
+        )
+    if expected is not None and expected != count:
+        raise Fail(
+            "conflict",
+            "CONFIRM_COUNT_MISMATCH",
+            f"{name} would affect {count}, not {expected}; nothing was done",
+            hint="look with --dry-run",
+            planned=count,
+            expected=expected,
+        )
+    if not run.command.destructive or isinstance(confirmed, str) or expected is not None:
+        return
+    if confirmed and (not run.command.bulk or count <= 1):
+        return
+    if run.context.person and not confirmed and _ask(run, changes):
+        return
+    needed = f"--confirm-count {count}" if run.command.bulk and count > 1 else "--confirm"
+    raise Fail(
+        "usage",
+        "CONFIRMATION_REQUIRED",
+        f"{name} would affect {count} and needs {needed}; nothing was done",
+        hint=f"look with --dry-run, then add {needed}",
+        planned=count,
+        plan_digest=plan_digest,
+    )
+
+
+def _ask(run: Run, changes: list[Change]) -> bool:
+    shown = ", ".join(change.target for change in changes[:5]) + (" …" if len(changes) > 5 else "")
+    question = f"{run.command.name} {len(changes)} ({shown})? [y/N]"
+    return run.context.ask(question, hint="--confirm").strip().lower() in ("y", "yes")
+
+
+def _apply(run: Run, changes: list[Change], journal: Journal | None) -> None:
+    """Do it. A stop waits for the effect in progress and is honoured between two of them."""
+    apply_function = run.command.apply_function
+    assert apply_function is not None  # noqa: S101 - mutate() has refused a command without one
+    wants_context = apply_function.__code__.co_argcount > 1
+    done = _Effects(run, journal)
+    run.interrupts.applying = True
+    try:
+        produced = apply_function(changes, run.context) if wants_context else apply_function(changes)
+        run.stream(done.events(run.iterate(produced)))
+    except Fail as fail:
+        if journal is not None:
+            journal.failed(fail)
+        raise
+    finally:
+        run.interrupts.applying = False
+    if done.cut_short:
+        run.interrupts.raise_if_stopped()
+    if journal is not None:
+        journal.finish(run)
+
+
+class _Effects:
+    """The events of the apply phase on their way out: written down for a replay, and cut between two when a stop waits."""
+
+    def __init__(self, run: Run, journal: Journal | None) -> None:
+        self._run = run
+        self._journal = journal
+        self.cut_short = False
+
+    def events(self, items: Iterable[Any]) -> Iterator[Any]:
+        item_by_item = hasattr(items, "send")  # a list was done as a whole: there is nothing left to stop
+        try:
+            for item in items:
+                if self._journal is not None and not isinstance(item, Notice | ItemError):
+                    self._journal.add(item)
+                yield item
+                if item_by_item and self._run.interrupts.stop is not None:
+                    self.cut_short = True
+                    return
+        finally:
+            close = getattr(items, "close", None)
+            if close is not None:
+                close()
+
+
+def _fingerprint(run: Run, keywords: dict[str, Any]) -> str:
+    """What a key stands for: the command, its arguments, and the structured input."""
+    from operable.tool.cursor import fingerprint
+
+    inputs = [value.digest for value in keywords.values() if hasattr(value, "read_all")]
+    return digest([run.command.name, fingerprint(run.command, run.call.values), inputs])

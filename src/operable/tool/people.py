@@ -1,0 +1,170 @@
+"""Human mode: the same run, shown to a person. Loaded only there; uses rich when it is installed, plain text otherwise.
+
+Results of one type become a table whose rows appear in blocks, a document is printed as it is, notices and the closing line
+go to stderr so that a redirected stdout holds only results.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from operable.kernel.errors import EX_OK, Fail
+from operable.tool.arguments import Call
+from operable.tool.declare import Tool
+from operable.tool.emit import Emitter, OutputLost
+from operable.tool.json_text import json_text
+from operable.tool.sinks import masked, shown_error
+
+# Rows are shown in blocks: enough to align columns, few enough that a slow command is seen to move.
+BLOCK = 50
+_SYMBOLS = {True: "✓", False: "✗"}
+
+
+class PeopleSink:
+    """Tables, colour and prose."""
+
+    def __init__(self, tool: Tool, call: Call, secrets: tuple[str, ...]) -> None:
+        self.secrets = secrets
+        self.emitter: Emitter | None = None
+        self.put = self._event
+        self._tool = tool
+        self._command = call.command
+        self._rows: list[dict[str, Any]] = []
+        self._columns: list[str] | None = None
+        plain = bool(call.options.get("no-color")) or bool(os.environ.get("NO_COLOR"))
+        self._screen = _screen(plain=plain)
+
+    def encoder(self, kind: type[Any]) -> Any:
+        return lambda event: self.encode(event.to_dict())
+
+    def encode(self, event: dict[str, Any]) -> dict[str, Any]:
+        return masked(event, self.secrets) if self.secrets else event
+
+    def size(self, encoded: dict[str, Any]) -> int:
+        return len(json_text(encoded).encode("utf-8", "replace")) + 1
+
+    def meta(self, fields: dict[str, Any]) -> None:
+        """A person knows what they called."""
+
+    def _event(self, event: dict[str, Any]) -> None:
+        if event["type"] == "document":
+            self._document(event["content"])
+            return
+        if self._rows and self._rows[0]["type"] != event["type"]:
+            self._show_rows()
+            self._columns = None
+        self._rows.append(event)
+        if len(self._rows) >= BLOCK or self._command.unbounded:
+            self._show_rows()
+
+    def notice(self, fields: dict[str, Any]) -> None:
+        self._show_rows()
+        kind = fields["type"].removeprefix("aoi:")
+        if kind == "progress":
+            self._screen.progress(fields)
+        elif kind == "check":
+            mark = _SYMBOLS[bool(fields["ok"])]
+            self._print(f"{mark} {fields['name']}: {fields.get('detail', '')}", "green" if fields["ok"] else "red")
+        elif kind == "plan":
+            details = {k: v for k, v in fields.items() if k not in ("type", "action", "target")}
+            self._print(f"would {fields['action']} {fields.get('target', '')} {_brief(details)}".rstrip(), "yellow")
+        else:
+            self._screen.aside(f"{kind}: {fields.get('message', '')}", "yellow")
+
+    def error(self, fail: Fail) -> None:
+        self._show_rows()
+        shown = shown_error(fail, self.secrets)
+        self._screen.aside(f"{self._tool.name}: {shown['message']}", "bold red")
+        for problem in shown.get("problems", [])[1:]:
+            self._screen.aside(f"  also: {problem}", "red")
+        if shown.get("hint"):
+            self._screen.aside(f"  hint: {shown['hint']}", "cyan")
+
+    def summary(self, fields: dict[str, Any]) -> None:
+        self._show_rows()
+        self._screen.end()
+        text = self._closing_line(fields)
+        if text:
+            self._screen.aside(text, "dim")
+        self.close()
+
+    def _closing_line(self, fields: dict[str, Any]) -> str:
+        if self._command.document or (not fields["ok"] and not fields["count"]):
+            return str(fields.get("reason", ""))
+        parts = [f"{fields['count']} {'planned' if fields.get('dry_run') else 'in all'}"]
+        if fields.get("plan_digest"):
+            parts.append(f"apply exactly this with --confirm {fields['plan_digest']}")
+        if fields.get("replayed"):
+            parts.append("recorded earlier under this key, not done again")
+        if fields["truncated"]:
+            cursor = fields["next_cursor"]
+            parts.append(f"there is more: --cursor {cursor}" if cursor else "there is more: raise --limit")
+        if fields.get("reason"):
+            parts.append(str(fields["reason"]))
+        return "; ".join(parts)
+
+    def complain(self, text: str) -> None:
+        self._screen.aside(text, "bold red")
+
+    def close(self) -> None:
+        try:
+            sys.stdout.flush()
+        except OSError as failure:
+            raise OutputLost(failure) from failure
+
+    def _document(self, content: Any) -> None:
+        if isinstance(content, str):
+            self._print(content)
+            return
+        import json
+
+        self._print(json.dumps(content, indent=2, ensure_ascii=False))
+
+    def _show_rows(self) -> None:
+        if not self._rows:
+            return
+        rows, self._rows = self._rows, []
+        if self._columns is None:
+            wanted = [name for name in self._command.columns if name in rows[0]]
+            self._columns = wanted or [name for name in rows[0] if name != "type"]
+            header = True
+        else:
+            header = False
+        try:
+            self._screen.table(self._columns, rows, header=header)
+        except OSError as failure:
+            raise OutputLost(failure) from failure
+
+    def _print(self, text: str, style: str = "") -> None:
+        try:
+            self._screen.show(text, style)
+        except OSError as failure:
+            raise OutputLost(failure) from failure
+
+
+def _brief(details: dict[str, Any]) -> str:
+    return " ".join(f"{name}={cell(value)}" for name, value in details.items() if value is not None)
+
+
+def cell(value: Any) -> str:
+    """A value as one line of text, with nothing in it that could act on a terminal."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else str(value) if isinstance(value, int | float) else json_text(value)
+    return "".join(c if c.isprintable() else " " if c in "\n\t" else "·" for c in text)
+
+
+def exit_word(exit_code: int) -> str:
+    return "ok" if exit_code == EX_OK else f"failed ({exit_code})"
+
+
+def _screen(*, plain: bool) -> Any:
+    try:
+        from operable.tool.rich_screen import RichScreen
+    except ImportError:  # the extra `people` is not installed
+        from operable.tool.plain_screen import PlainScreen
+
+        return PlainScreen()
+    return RichScreen(plain=plain)

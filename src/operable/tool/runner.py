@@ -1,0 +1,347 @@
+"""Runs one command from its meta event to its summary, the same way for people and machines.
+
+Theory of operation: `Run.execute` is the only place where a stream begins and ends. Whatever happens in between, results, a
+`Fail`, a bug, a signal, a deadline, comes back to it and becomes one summary and one exit code. Where the events go is the
+sink's business (`machine` or `people`); what a mutation may do is `mutation`'s; both get here only when needed.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from operable.kernel.errors import EX_DATAERR, EX_OK, EX_SIGINT, Fail
+from operable.tool.emit import OutputLost
+from operable.tool.framework import ItemError, Notice
+from operable.tool.interrupt import INTERRUPTED, OUTPUT_LOST, TIMEOUT, Interrupted, Interrupts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from operable.tool.arguments import Call
+    from operable.tool.context import Context
+    from operable.tool.declare import Tool
+    from operable.tool.sinks import Sink
+
+AOI_VERSION = "0.2"
+
+
+class Run:
+    """One invocation: its counters, and what the summary will say."""
+
+    def __init__(
+        self,
+        tool: Tool,
+        call: Call,
+        context: Context,
+        sink: Sink,
+        interrupts: Interrupts,
+        refusal: Fail | None = None,
+    ) -> None:
+        self.tool = tool
+        self.call = call
+        self.command = call.command
+        self.context = context
+        self.sink = sink
+        self.interrupts = interrupts
+        self._refusal = refusal
+        self.started = monotonic()
+        self.count = 0
+        self.checked = 0
+        self.warnings = 0
+        self.errors = 0
+        self.partial = False
+        self.truncated = False
+        self.next_cursor: str | None = None
+        self.remarks: dict[str, Any] = {}  # further fields of the summary
+        self.convert: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None
+        self._encoders: dict[type, Callable[[Any], Any]] = {}
+
+    # -- from meta to summary ------------------------------------------------------------------------------------------
+
+    def supervise(self) -> None:
+        """Start the thread that holds the deadline and keeps the stream alive; documents are too short to need it."""
+        if self.command.document or self._refusal is not None:
+            return
+        from operable.tool.supervise import Supervisor
+
+        timeout = self.call.options.get("timeout", self.command.timeout)
+        heartbeat = self.command.heartbeat if self.command.unbounded else None
+        Supervisor(self.sink.emitter, self.interrupts, timeout=timeout, heartbeat=heartbeat).start()
+
+    def execute(self) -> int:
+        """Run the command; the exit code of the process."""
+        try:
+            try:
+                self._begin()
+                self._perform()
+                exit_code = EX_DATAERR if self.errors else EX_OK
+            except (OutputLost, Interrupted):
+                raise
+            except BaseException as problem:  # noqa: BLE001 - whatever it is, it ends as a structured error
+                exit_code = self._failed(problem)
+            finally:
+                self.interrupts.settle()
+            self.sink.summary(self._summary(exit_code))
+        except OutputLost as lost:
+            return self._output_lost(lost)
+        except Interrupted:
+            return self._stopped()
+        return exit_code
+
+    def _begin(self) -> None:
+        schema_version = self.tool.schema_version
+        try:
+            if self._refusal is None:
+                schema_version, convert = self._negotiate()
+                self.convert = None if self.command.document else convert
+        except Fail as refusal:
+            self._refusal = refusal
+        self.context.schema_version = schema_version
+        meta: dict[str, Any] = {
+            "type": "aoi:meta",
+            "tool": self.tool.name,
+            "tool_version": self.tool.version,
+            "aoi_version": AOI_VERSION,
+            "schema_name": self.tool.schema_name,
+            "schema_version": schema_version,
+            "command": self.command.name,
+            "trace_id": self.context.trace_id,
+        }
+        if not self.command.name:
+            del meta["command"]
+        if self.command.unbounded:
+            meta["unbounded"] = True
+            meta["heartbeat_interval"] = self.command.heartbeat
+        options = self.call.options
+        if "input-jsonl" in options or "input-json" in options:
+            meta["input_mode"] = "jsonl" if "input-jsonl" in options else "json"
+            meta["continue_on_error"] = "continue-on-error" in options
+        if self.context.dry_run:
+            meta["dry_run"] = True
+        self.sink.meta(meta)
+        if self._refusal is not None:
+            raise self._refusal
+
+    def _negotiate(self) -> tuple[str, Callable[[dict[str, Any]], dict[str, Any] | None] | None]:
+        options = self.call.options
+        if "schema-version" not in options and "accept-schema" not in options:
+            return self.tool.schema_version, None
+        from operable.tool.versions import negotiate
+
+        return negotiate(self.tool, options)
+
+    def _perform(self) -> None:
+        arguments, keywords = self._arguments()
+        if self.command.mutates:
+            from operable.tool.mutation import mutate
+
+            mutate(self, arguments, keywords)
+        else:
+            self.stream(self.iterate(self.command.function(*arguments, **keywords)))
+        for value in keywords.values():
+            finish = getattr(value, "finish", None)
+            if finish is not None:
+                finish()
+
+    def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        arguments: list[Any] = []
+        keywords: dict[str, Any] = {}
+        values = self.call.values
+        for param in self.command.params:
+            if not param.operand:
+                keywords[param.name] = values[param.name]
+            elif param.spread:
+                arguments.extend(values[param.name])
+            else:
+                arguments.append(values[param.name])
+        for name, what in self.command.injected.items():
+            keywords[name] = self._inject(what)
+        return arguments, keywords
+
+    def _inject(self, what: Any) -> Any:
+        if what == "Context":
+            return self.context
+        if what == "Page":
+            return self._page()
+        from operable.tool.intake import Intake
+
+        return Intake(self, what.model)
+
+    def _page(self) -> Any:
+        from operable.tool.declare import Page
+
+        limit, cursor = self._limit(), self.call.options.get("cursor")
+        page = Page(fetch=None if limit is None else limit + 1)
+        if cursor is not None:
+            from operable.tool.cursor import read_cursor
+
+            page.after = read_cursor(cursor, self.command, self.call.values)
+        return page
+
+    def _limit(self) -> int | None:
+        limit = self.call.options.get("limit", self.command.limit)
+        lines = self.call.options.get("max-lines")
+        return lines if limit is None else limit if lines is None else min(limit, lines)
+
+    def iterate(self, produced: Any) -> Iterable[Any]:
+        """Whatever the author's function returned, as an iterable of values."""
+        if produced is None:
+            return ()
+        if hasattr(produced, "__anext__") or hasattr(produced, "__await__"):
+            from operable.tool.asynchronous import drain
+
+            return drain(produced)
+        if isinstance(produced, dict) or not hasattr(produced, "__iter__"):
+            return (produced,)
+        return produced  # type: ignore[no-any-return]
+
+    # -- the events ----------------------------------------------------------------------------------------------------
+
+    def stream(self, items: Iterable[Any]) -> None:
+        """Pass the author's values on until they end or a bound is reached. The hot loop of a producing tool."""
+        limit, max_bytes = self._limit(), self.call.options.get("max-bytes")
+        encoders, put, count, size, last = self._encoders, self.sink.put, self.count, 0, None
+        stop_at_limit = self.command.unbounded
+        try:
+            for item in items:
+                encode = encoders.get(item.__class__) or self._encoder(item)
+                if encode is None:
+                    continue
+                if count == limit:
+                    self.truncated = True
+                    break
+                text = encode(item)
+                if text is None:
+                    continue
+                if max_bytes is not None:
+                    size += self.sink.size(text)
+                    if size > max_bytes:
+                        self.truncated = True
+                        break
+                put(text)
+                count += 1
+                last = item
+                if stop_at_limit and count == limit:
+                    self.truncated = True
+                    break
+        finally:
+            self.count = count
+            close = getattr(items, "close", None)
+            if close is not None:
+                close()
+        if self.truncated and self.command.cursor:
+            self._write_cursor(last)
+
+    def _encoder(self, item: Any) -> Callable[[Any], Any] | None:
+        """How values of this class go out; None when this one is no domain event and has been dealt with."""
+        kind = item.__class__
+        if isinstance(item, Notice):
+            self.notice(item.fields)
+            return None
+        if isinstance(item, ItemError):
+            self.item_error(item.fail)
+            return None
+        convert = self.convert
+        if getattr(kind, "_typed", False):
+            encode = self.sink.encoder(kind) if convert is None else lambda event: self._converted(event.to_dict())
+        elif kind is dict:
+            encode = self._converted
+        else:
+            msg = f"{self.command.name} yielded {kind.__name__}; yield an Event, a Warn, a Progress or an ItemError"
+            raise TypeError(msg)
+        self._encoders[kind] = encode
+        return encode  # type: ignore[no-any-return]
+
+    def _converted(self, event: dict[str, Any]) -> Any:
+        converted = event if self.convert is None else self.convert(event)
+        if converted is None:
+            return None
+        kind = converted.get("type")
+        if not isinstance(kind, str) or not kind or kind.startswith("aoi:"):
+            msg = f"a domain event needs a `type` that is a name without the aoi: prefix, not {kind!r}"
+            raise TypeError(msg)
+        return self.sink.encode(converted)
+
+    def notice(self, fields: dict[str, Any]) -> None:
+        """A framework event of the author's."""
+        if fields["type"] == "aoi:warning":
+            self.warnings += 1
+        elif fields["type"] == "aoi:check":
+            self.checked += 1
+            if not fields["ok"] and fields["severity"] == "error":
+                self.errors += 1
+        self.sink.notice(fields)
+
+    def item_error(self, fail: Fail) -> None:
+        """One item failed and the others go on: the result is then partial and not ok."""
+        self.errors += 1
+        self.partial = True
+        self.sink.error(fail)
+
+    def _write_cursor(self, last: Any) -> None:
+        from operable.tool.cursor import write_cursor
+
+        if last is None:  # nothing was shown: the next page starts where this one did
+            self.next_cursor = self.call.options.get("cursor")
+            return
+        fields = [last[name] if isinstance(last, dict) else getattr(last, name) for name in self.command.cursor]
+        position = fields[0] if len(fields) == 1 else fields
+        self.next_cursor = write_cursor(position, self.command, self.call.values)
+
+    # -- how it ended --------------------------------------------------------------------------------------------------
+
+    def _stopped(self) -> int:
+        """A signal, a deadline or a lost output ended the command: say so, if anybody can still hear it."""
+        stop = self.interrupts.stop
+        exit_code = EX_SIGINT if stop is None else stop.exit_code
+        reason = INTERRUPTED if stop is None else stop.reason
+        try:
+            if reason == OUTPUT_LOST:
+                self.sink.close()
+            self.remarks["reason"] = reason
+            self.partial = True
+            if reason == TIMEOUT:
+                limit = self.call.options.get("timeout", self.command.timeout)
+                self._report(
+                    Fail("timeout", "TIMEOUT", f"{self.command.name} did not end within {limit:g} s", hint="raise --timeout")
+                )
+            self.sink.summary(self._summary(exit_code))
+        except OutputLost as lost:
+            return self._output_lost(lost)
+        return exit_code
+
+    def _output_lost(self, lost: OutputLost) -> int:
+        if not lost.quiet:
+            self.sink.complain(f"{self.tool.name}: cannot write the output: {lost}")
+        return lost.exit_code
+
+    def _failed(self, problem: BaseException) -> int:
+        from operable.tool.failure import as_fail, show_traceback
+
+        fail = as_fail(problem, machine=self.context.machine, command=self.command.name)
+        self.partial = self.partial or self.count > 0
+        self._report(fail)
+        if self.context.debug:
+            show_traceback(problem, self.sink.secrets)
+        return fail.exit_code
+
+    def _report(self, fail: Fail) -> None:
+        self.errors += 1
+        self.sink.error(fail)
+
+    def _summary(self, exit_code: int) -> dict[str, Any]:
+        summary: dict[str, Any] = {
+            "type": "aoi:summary",
+            "ok": exit_code == EX_OK,
+            "count": self.count + self.checked,
+            "warning_count": self.warnings,
+            "error_count": self.errors,
+            "partial": self.partial,
+            "truncated": self.truncated,
+            "next_cursor": self.next_cursor,
+            "elapsed_ms": round((monotonic() - self.started) * 1000),
+        }
+        summary.update(self.remarks)
+        return summary

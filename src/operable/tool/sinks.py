@@ -1,0 +1,118 @@
+"""Where a run's events go. A sink is told everything in order and decides only how it looks."""
+
+from __future__ import annotations
+
+import os
+
+from operable.tool.emit import Emitter
+from operable.tool.json_text import json_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Protocol
+
+    from operable.kernel.errors import Fail
+
+    class Sink(Protocol):
+        """`encoder(class)` and `encode(dict)` make what `put` takes; `size` is its length in bytes as a line."""
+
+        secrets: tuple[str, ...]
+        emitter: Emitter | None  # None where the output is for people
+        put: Callable[[Any], None]
+
+        def encoder(self, kind: type[Any]) -> Callable[[Any], Any]: ...
+        def encode(self, event: dict[str, Any]) -> Any: ...
+        def size(self, encoded: Any) -> int: ...
+        def meta(self, fields: dict[str, Any]) -> None: ...
+        def notice(self, fields: dict[str, Any]) -> None: ...
+        def error(self, fail: Fail) -> None: ...
+        def summary(self, fields: dict[str, Any]) -> None: ...
+        def complain(self, text: str) -> None: ...
+        def close(self) -> None: ...
+
+
+class MachineSink:
+    """The AOI stream."""
+
+    def __init__(self, emitter: Emitter, secrets: tuple[str, ...]) -> None:
+        self.emitter: Emitter | None = emitter
+        self.secrets = secrets
+        self.put = emitter.line
+        self._write = emitter
+
+    def encoder(self, kind: type[Any]) -> Callable[[Any], str]:
+        if self.secrets:
+            return lambda event: self.encode(event.to_dict())
+        return kind.to_json  # type: ignore[no-any-return,attr-defined]
+
+    def encode(self, event: dict[str, Any]) -> str:
+        return json_text(masked(event, self.secrets) if self.secrets else event)
+
+    def size(self, encoded: str) -> int:
+        return len(encoded.encode("utf-8", "replace")) + 1
+
+    def meta(self, fields: dict[str, Any]) -> None:
+        self._write.line(json_text(fields))
+
+    def notice(self, fields: dict[str, Any]) -> None:
+        self._write.line(self.encode(fields))
+
+    def error(self, fail: Fail) -> None:
+        self._write.line(json_text(shown_error(fail, self.secrets)))
+
+    def summary(self, fields: dict[str, Any]) -> None:
+        self._write.line(json_text(fields))
+        self._write.flush()
+
+    def complain(self, text: str) -> None:
+        """A word on stderr when the stream itself is gone; if that is gone too there is nobody left to tell."""
+        try:
+            os.write(2, f"{text}\n".encode())
+        except OSError:
+            return
+
+    def close(self) -> None:
+        self._write.flush()
+
+
+class DocumentSink(MachineSink):
+    """One JSON document instead of a stream: what discovery answers with `--output json`. An error is the document then."""
+
+    def encoder(self, kind: type[Any]) -> Callable[[Any], str]:
+        return lambda event: json_text(event.content)
+
+    def meta(self, fields: dict[str, Any]) -> None:
+        """A document has no envelope."""
+
+    def notice(self, fields: dict[str, Any]) -> None:
+        """A document has no side notes."""
+
+    def summary(self, fields: dict[str, Any]) -> None:
+        self._write.flush()
+
+
+def masked(event: dict[str, Any], secrets: tuple[str, ...]) -> dict[str, Any]:
+    """An event without the given secrets in any of its values. Names and `type` stay: they are the author's, not the caller's."""
+    from operable.kernel.redact import Redactor
+
+    hide = Redactor(secrets).text
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, str):
+            return hide(value)
+        if isinstance(value, dict):
+            return {name: clean(inner) for name, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [clean(inner) for inner in value]
+        return clean(value.to_dict()) if hasattr(value, "__fields__") else value
+
+    return {name: value if name == "type" else clean(value) for name, value in event.items()}
+
+
+def shown_error(fail: Fail, secrets: tuple[str, ...]) -> dict[str, Any]:
+    """The error event as anybody may see it."""
+    from operable.kernel.redact import redact_value
+
+    shown: dict[str, Any] = redact_value(masked(fail.event(), secrets))
+    return shown

@@ -1,0 +1,101 @@
+"""The one helper thread of a running tool: late lines, deadlines, heartbeats, readers that left.
+
+It exists so that the main thread can sit in the author's code for as long as it likes while a buffered line still goes out in
+time, a deadline still holds, an unbounded stream still shows that it lives, and a closed pipe is noticed without writing.
+It is started with `_thread` (importing `threading` costs more than starting the thread) and waits on one lock.
+"""
+
+from __future__ import annotations
+
+import os
+from _thread import allocate_lock, start_new_thread
+from time import monotonic, sleep
+
+from operable.kernel.errors import EX_TIMEOUT
+from operable.tool.emit import LATEST, Emitter, OutputLost
+from operable.tool.interrupt import APPLY_GRACE, GRACE, OUTPUT_LOST, TIMEOUT, Interrupts, Stop
+
+# How often a quiet stream is looked at for a reader that left.
+GLANCE = 0.25
+HEARTBEAT = '{"type":"aoi:heartbeat"}'
+
+
+class Supervisor:
+    """Watches over one run. Its thread ends with the process."""
+
+    def __init__(self, emitter: Emitter | None, interrupts: Interrupts, *, timeout: float | None, heartbeat: float | None) -> None:
+        self._emitter = emitter
+        self._interrupts = interrupts
+        self._deadline = monotonic() + timeout if timeout else None
+        self._heartbeat = heartbeat
+        self._last_chance: float | None = None
+        self._wake = allocate_lock()
+        self._wake.acquire()
+
+    def start(self) -> None:
+        if self._emitter is not None:
+            self._emitter.wake = self._wake_up
+        start_new_thread(self._watch, ())
+
+    def done(self) -> None:
+        """The command has ended; what follows is written by the main thread alone, still under the deadline."""
+        self._heartbeat = None
+        if self._emitter is not None:
+            self._emitter.wake = None
+
+    def _wake_up(self) -> None:
+        if self._wake.locked():
+            try:
+                self._wake.release()
+            except RuntimeError:
+                return  # somebody else was faster; the thread is awake, which is all that was wanted
+
+    def _watch(self) -> None:
+        while True:
+            if self._wake.acquire(timeout=self._patience()):
+                sleep(LATEST)
+            if self._emitter is not None:
+                self._look(self._emitter)
+            self._enforce()
+
+    def _patience(self) -> float:
+        if self._deadline is None:
+            return GLANCE
+        return min(max(self._deadline - monotonic(), 0.0), GLANCE)
+
+    def _look(self, emitter: Emitter) -> None:
+        """Write what waits; notice a reader that has gone, and an output that takes no more."""
+        if self._heartbeat is not None and monotonic() - emitter.written >= self._heartbeat:
+            emitter.line(HEARTBEAT)
+        emitter.drain()
+        if emitter.failure is None and _reader_left(emitter.descriptor):
+            emitter.failure = BrokenPipeError()
+        if emitter.failure is not None and self._interrupts.stop is None:
+            self._interrupts.request(Stop(OUTPUT_LOST, OutputLost(emitter.failure).exit_code))
+
+    def _enforce(self) -> None:
+        """Hold the deadline, and end a process that a stop does not reach."""
+        now = monotonic()
+        if self._deadline is not None and now >= self._deadline:
+            self._deadline = None
+            self._interrupts.request(Stop(TIMEOUT, EX_TIMEOUT))
+        stop = self._interrupts.stop
+        if stop is None:
+            return
+        if self._last_chance is None:
+            self._last_chance = now + (APPLY_GRACE if self._interrupts.applying else GRACE)
+        elif now > self._last_chance:
+            if not self._interrupts.applying:
+                os._exit(stop.exit_code)
+            self._interrupts.applying = False
+            self._last_chance = now + GRACE
+            self._interrupts.poke()
+
+
+def _reader_left(descriptor: int) -> bool:
+    """Has the other end of a pipe been closed? Files and terminals never say so."""
+    from select import POLLERR, poll
+
+    poller = poll()
+    poller.register(descriptor, 0)
+    return any(flags & POLLERR for _, flags in poller.poll(0))
