@@ -1,8 +1,10 @@
 """Requirements and tests name each other: no test for an unknown behaviour, no behaviour without a test."""
 
+import ast
+
 import pytest
 
-from tools.requirements import missing, unknown
+from tools.requirements import _named_in, missing, unknown
 
 # TEMPORARY while the foundation is being built side by side; then this constant and the skip below go.
 EVERY_REQUIREMENT_HAS_A_TEST = False
@@ -16,3 +18,19 @@ def test_every_requirement_is_proven_by_a_test_or_deferred_with_a_reason():
     if not EVERY_REQUIREMENT_HAS_A_TEST and missing():
         pytest.skip(f"{len(missing())} requirements have no test yet: python -m tools.requirements --missing")
     assert missing() == []
+
+
+def test_ids_are_found_on_functions_classes_modules_and_parameters():
+    source = (
+        "pytestmark = requirement('a')\n"
+        "@requirement('b', 'c')\nclass TestX:\n    @requirement('d')\n    def test_y(self): ...\n"
+        "@pytest.mark.parametrize('n', [pytest.param(1, marks=requirement('e'))])\nasync def test_z(n): ...\n"
+    )
+
+    assert list(_named_in(ast.parse(source))) == [
+        ("a", ""),
+        ("b", "::TestX"),
+        ("c", "::TestX"),
+        ("d", "::TestX::test_y"),
+        ("e", "::test_z"),
+    ]

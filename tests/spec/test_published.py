@@ -74,6 +74,16 @@ def test_what_is_no_event_is_invalid(event):
     assert not jsonschema_rs.validator_for(schema("aoi-events")).is_valid(event)
 
 
+@requirement("aoi:8.1:envelope")
+def test_the_common_fields_are_texts_in_every_meta_event():
+    validator = jsonschema_rs.validator_for(schema("aoi-events"))
+    common = ["schema_name", "schema_version", "tool", "tool_version", "aoi_version", "timestamp", "trace_id"]
+
+    assert validator.is_valid({"type": "aoi:meta"} | dict.fromkeys(common, "2026-11-15T09:00:00Z"))
+    for field in common:
+        assert not validator.is_valid({"type": "aoi:meta", field: 2})
+
+
 @requirement("aoi:9.1:categories")
 def test_the_schema_and_the_taxonomy_name_the_same_categories():
     assert schema("aoi-events")["$defs"]["category"]["enum"] == list(CATEGORIES)
