@@ -27,7 +27,7 @@ def test_ids_are_found_on_functions_classes_modules_and_parameters():
         "@pytest.mark.parametrize('n', [pytest.param(1, marks=requirement('e'))])\nasync def test_z(n): ...\n"
     )
 
-    assert list(_named_in(ast.parse(source))) == [
+    assert sorted(_named_in(ast.parse(source))) == [
         ("a", ""),
         ("b", "::TestX"),
         ("c", "::TestX"),
