@@ -79,9 +79,9 @@ class Fail(Exception):  # noqa: N818 - reads as a verb where it is raised: `rais
             "message": self.message,
             "retryable": self.retryable,
         }
-        for name, value in (("hint", self.hint), ("target", self.target)):
-            if value is not None:
-                event[name] = value
+        for name, given in (("hint", self.hint), ("target", self.target)):
+            if given is not None:
+                event[name] = given
         for name, value in self.details.items():
             event.setdefault(name, value)
         return event

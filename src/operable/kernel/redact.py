@@ -1,0 +1,218 @@
+"""Redaction (AOI-CLI section 11), the one place for it: everything that is logged, recorded or shown passes here.
+
+Two means that add up. *By look*: names, addresses, headers, token shapes (`redact_names`, `redact_urls`, `redact_prose`,
+`redact_shapes`). *By value*: secrets that the caller knows, in every spelling they travel in (`redact_forms`).
+Structure stays (keys, flags, order, number of words), values go. Redacting twice is redacting once. Nothing here raises on
+any input. A boolean or null under a secret name stays: `supports_idempotency_key: true` is no key.
+
+Not on a tool's cold-start path (it needs `re`); ask `redact_names` there.
+"""
+
+from operable.kernel.redact_forms import forms
+from operable.kernel.redact_names import MASK, SAFE_HEADERS, is_counting_name, is_secret_name
+from operable.kernel.redact_prose import redact_prose
+from operable.kernel.redact_shapes import KEY_BEGINS, KEY_ENDS
+from operable.kernel.redact_urls import redact_url
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+__all__ = [
+    "MASK",
+    "Redactor",
+    "is_secret_name",
+    "redact_argv",
+    "redact_env",
+    "redact_headers",
+    "redact_text",
+    "redact_url",
+    "redact_value",
+]
+
+# Variables that say how a program runs, not what it may do; the value still passes `redact_text`.
+_SAFE_VARIABLES = frozenset(
+    (
+        "PATH HOME USER LOGNAME SHELL PWD OLDPWD LANG LANGUAGE TERM COLORTERM TZ TMPDIR NO_COLOR FORCE_COLOR COLUMNS LINES"
+        " EDITOR PAGER CI XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR"
+        " PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE VIRTUAL_ENV"
+    ).split()
+)
+_HEADER_FLAGS = ("-H", "--header", "--proxy-header")
+_USER_FLAGS = ("-u", "--user", "-U", "--proxy-user")
+_PASSWORD_SWITCH = frozenset(
+    ("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass")
+)  # `-pSECRET`, `-p SECRET`
+_DEPTH = 100  # nesting of JSON values; what lies deeper is hidden whole
+_KEY_LINES = 400  # a private key that never ends hides this many lines, not the rest of the stream
+
+
+class Redactor:
+    """Masks the secrets that it was given, and everything that looks like one. One object for one stream.
+
+    `line` remembers whether it is inside a private key block, which reaches over many lines.
+    """
+
+    def __init__(self, secrets: "Iterable[str]" = ()) -> None:
+        self._forms = forms(secrets)
+        self._byte_forms = [form.encode("utf-8", "surrogatepass") for form in self._forms]
+        self._key_lines = 0
+
+    def text(self, text: str) -> str:
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, MASK)
+        return redact_prose(text)
+
+    def line(self, line: bytes) -> bytes:
+        """One line of a stream, in whatever encoding; bytes that are no UTF-8 pass through."""
+        if self._key_lines:
+            return self._key_line(line)
+        if KEY_BEGINS in line and b"-----BEGIN " in line and not KEY_ENDS.search(line):
+            self._key_lines = _KEY_LINES
+        for form in self._byte_forms:
+            if form in line:
+                line = line.replace(form, MASK.encode())
+        text = line.decode("utf-8", "surrogateescape")
+        masked = redact_prose(text)
+        return line if masked == text else masked.encode("utf-8", "surrogateescape")
+
+    def value(self, value: "Any") -> "Any":
+        return _value(value, self.text, _DEPTH)
+
+    def _key_line(self, line: bytes) -> bytes:
+        self._key_lines -= 1
+        found = KEY_ENDS.search(line)
+        if found is None:
+            return MASK.encode()
+        self._key_lines = 0
+        return MASK.encode() + self.line(line[found.end() :])
+
+
+def redact_text(text: str, secrets: "Iterable[str]" = ()) -> str:
+    return Redactor(secrets).text(text) if secrets else redact_prose(text)
+
+
+def redact_env(env: "Mapping[str, str]") -> dict[str, str]:
+    """Names stay. Values go, but for the few variables that cannot be secret."""
+    return {
+        name: redact_prose(value) if name in _SAFE_VARIABLES or name.startswith("LC_") else MASK
+        for name, value in env.items()
+    }
+
+
+def redact_headers(headers: "Mapping[str, str]") -> dict[str, str]:
+    """Names stay. Values go, but for the headers that are known to be harmless."""
+    return {name: redact_header(name, value) for name, value in headers.items()}
+
+
+def redact_header(name: str, value: str) -> str:
+    return redact_url(redact_prose(value)) if name.strip().lower() in SAFE_HEADERS else MASK
+
+
+def redact_value(value: "Any", secrets: "Iterable[str]" = ()) -> "Any":
+    """A copy of JSON data: strings under secret names masked, all other strings as text; keys and shape stay."""
+    return Redactor(secrets).value(value)
+
+
+def _value(value: "Any", text: "Any", depth: int) -> "Any":
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, (list, tuple)):
+        return [_value(item, text, depth - 1) for item in value] if depth else MASK
+    if not isinstance(value, dict):
+        return value
+    if not depth:
+        return MASK
+    named = value.get("name", value.get("key"))
+    secret_pair = isinstance(named, str) and "value" in value and is_secret_name(named)
+    return {
+        key: _hidden(item, str(key), depth - 1)
+        if is_secret_name(str(key)) or (secret_pair and key == "value")
+        else _member(str(key), item, text, depth - 1)
+        for key, item in value.items()
+    }
+
+
+def _hidden(value: "Any", name: str, depth: int) -> "Any":
+    """The same shape with nothing in it."""
+    if isinstance(value, dict):
+        return {key: _hidden(item, "", depth - 1) for key, item in value.items()} if depth > 0 else MASK
+    if isinstance(value, (list, tuple)):
+        return [_hidden(item, "", depth - 1) for item in value] if depth > 0 else MASK
+    if value is None or isinstance(value, bool) or value == "":
+        return value
+    if isinstance(value, (int, float)) and is_counting_name(name):
+        return value
+    return MASK
+
+
+def _member(name: str, value: "Any", text: "Any", depth: int) -> "Any":
+    """A member whose name tells what kind of thing it holds: headers, environment, argument vector."""
+    if isinstance(value, dict) and value and all(isinstance(item, str) for item in value.values()):
+        if name in ("headers", "request_headers", "response_headers"):
+            return redact_headers(value)
+        if name in ("env", "environ", "environment"):
+            return redact_env(value)
+    words = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if words and name in ("argv", "args", "command_line"):
+        return [text(word) for word in redact_argv(value)]
+    return _value(value, text, depth)
+
+
+def redact_argv(argv: "Sequence[str]") -> list[str]:
+    """The same number of words: flags and variable names stay, what they carry goes."""
+    result: list[str] = []
+    announced = ""  # the flag whose value is the next word
+    program = argv[0].rpartition("/")[2] if argv else ""
+    for word in argv:
+        if announced and not _is_flag(word):
+            result.append(_option_value(announced, word))
+            announced = ""
+            continue
+        masked, announced = _word(word, program)
+        result.append(masked)
+    return result
+
+
+def _is_flag(word: str) -> bool:
+    """Whether the word after a secret flag is the next flag rather than a secret that begins with a dash."""
+    if len(word) == 2 and word[0] == "-" and word[1].isalpha():
+        return True
+    body = word[2:].partition("=")[0]
+    return word == "--" or (
+        word.startswith("--") and body.replace("-", "").isalpha() and body.islower() and len(body) < 40
+    )
+
+
+def _word(word: str, program: str) -> tuple[str, str]:
+    """The word masked by itself, and the flag it announces a value for ("" when none)."""
+    name, equals, value = word.partition("=")
+    if word.startswith("-") and len(word) > 1:
+        if equals and not any(char.isspace() for char in name):
+            return f"{name}={_option_value(name, value)}", ""
+        if word in _HEADER_FLAGS or word in _USER_FLAGS:
+            return word, word
+        if word[:2] in ("-H", "-u", "-U") and not word.startswith("--"):
+            return word[:2] + _option_value(word[:2], word[2:]), ""
+        if word.startswith("-p") and program in _PASSWORD_SWITCH:
+            return ("-p" + MASK, "") if len(word) > 2 else (word, "--password")
+        return redact_prose(word), word if is_secret_name(word) else ""
+    if equals and value and name.replace(".", "_").replace("-", "_").isidentifier() and is_secret_name(name):
+        return f"{name}={MASK}", ""
+    return redact_url(redact_prose(word)), ""
+
+
+def _option_value(flag: str, value: str) -> str:
+    if not value:
+        return value
+    if flag in _HEADER_FLAGS:
+        name, colon, rest = value.partition(":")
+        return f"{name}: {redact_header(name, rest.strip())}" if colon else redact_prose(value)
+    if flag in _USER_FLAGS:
+        user, colon, _ = value.partition(":")
+        return f"{user}:{MASK}" if colon else redact_prose(value)
+    if is_secret_name(flag):
+        return MASK
+    return _word(value, "")[0]

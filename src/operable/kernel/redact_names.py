@@ -1,0 +1,122 @@
+"""Which names announce a secret: flags, variables, keys, headers (AOI-CLI section 11).
+
+A name is cut into words at punctuation and camelCase, and the words are looked at, not the letters: `--api-key`, `apiKey`
+and `APIKEY` are secret, `--monkey`, `--keyboard` and `author` are not. Words that nobody uses innocently inside longer
+ones (`password`, `secret`, `token`…) also count as the start or the end of a word, for `PGPASSWORD` and `authtoken`.
+
+Imports nothing, so that the parameter tables of a tool may ask it on the cold-start path. Judges names only, never values.
+"""
+
+MASK = "[redacted]"
+
+# The list of section 11 and its common abbreviations; singular, lower case.
+_WORDS = frozenset(
+    (
+        "token secret password passwd passphrase passcode passkey pwd pass key credential cred cookie authorization auth"
+        " bearer private jwt otp totp sas"
+    ).split()
+)
+_STARTS = tuple("password passwd passphrase secret credential authorization bearer cookie token".split())
+_ENDS = (*_STARTS, "key", "auth", "creds", "pwd", "pass", "jwt", "totp")
+# Ordinary words that end or start like a secret.
+_HARMLESS = frozenset(
+    (
+        "monkey donkey turkey hockey jockey whiskey lackey hotkey mickey malarkey flunkey latchkey smokey"
+        " bypass compass encompass surpass trespass overpass underpass"
+        " secretary secretarial secretariat"
+    ).split()
+)
+_HARMLESS_STARTS = ("tokeniz", "tokenis", "secretar")
+# A number under such a name counts something (`max_tokens: 4096`, `keys: 3`), it is no secret.
+_COUNTING = frozenset(
+    (
+        "tokens keys cookies credentials secrets pass passes count counts max min limit total num number size length"
+        " ttl expires expiry expiration timeout bytes budget used usage index version port age"
+    ).split()
+)
+# Every secret name contains one of these: the cheap test before any parsing.
+HINTS = (
+    "token",
+    "secret",
+    "pass",
+    "pwd",
+    "key",
+    "cred",
+    "cookie",
+    "auth",
+    "bearer",
+    "private",
+    "jwt",
+    "otp",
+    "sas",
+)
+# Headers whose values are known to be harmless; any other header is custom, and section 11 hides custom headers.
+SAFE_HEADERS = frozenset(
+    (
+        "accept accept-charset accept-encoding accept-language accept-ranges age allow cache-control connection"
+        " content-disposition content-encoding content-language content-length content-range content-type date etag expect"
+        " expires host if-match if-modified-since if-none-match if-range if-unmodified-since keep-alive last-modified"
+        " max-forwards origin pragma range retry-after server te traceparent trailer transfer-encoding upgrade user-agent"
+        " vary via x-request-id x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset ratelimit-limit"
+        " ratelimit-remaining ratelimit-reset location referer content-location link"
+    ).split()
+)
+_NAME_LIMIT = 256  # a longer "name" is text; looking at its end alone keeps the work bounded
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a value under this name must not be shown."""
+    lowered = name.lower()
+    if not contains_any(lowered, HINTS):
+        return False
+    return any(_is_secret_word(word) for word in words(name))
+
+
+def contains_any(text: str, hints: tuple[str, ...]) -> bool:
+    """Whether one of the hints stands in the text; a plain loop, as `any` costs twice as much on short lines."""
+    for hint in hints:  # noqa: SIM110
+        if hint in text:
+            return True
+    return False
+
+
+def is_counting_name(name: str) -> bool:
+    """Whether a plain number under this (secret-looking) name is a quantity."""
+    return any(word in _COUNTING for word in words(name))
+
+
+def words(name: str) -> list[str]:
+    """The words of a name in lower case: `X-ApiKey_v2` -> x, api, key, v2; `APIKey` -> api, key."""
+    name = name[-_NAME_LIMIT:]
+    found: list[str] = []
+    start = -1
+    for index, char in enumerate(name):
+        if not char.isalnum():
+            if start >= 0:
+                found.append(name[start:index].lower())
+            start = -1
+        elif start < 0:
+            start = index
+        elif char.isupper() and _begins_word(name, index):
+            found.append(name[start:index].lower())
+            start = index
+    if start >= 0:
+        found.append(name[start:].lower())
+    return found
+
+
+def _begins_word(name: str, index: int) -> bool:
+    """Whether the capital at `index` opens a word: after a small letter, or before one (`APIKey`)."""
+    if not name[index - 1].isupper():
+        return True
+    return index + 1 < len(name) and name[index + 1].islower()
+
+
+def _is_secret_word(word: str) -> bool:
+    word = word.rstrip("0123456789")
+    singular = word[:-1] if word.endswith("s") and word != "sas" else word
+    if word in _WORDS or singular in _WORDS:
+        return True
+    if word in _HARMLESS or singular in _HARMLESS or word.startswith(_HARMLESS_STARTS):
+        return False
+    return word.endswith(_ENDS) or singular.endswith(_ENDS) or word.startswith(_STARTS)

@@ -1,0 +1,241 @@
+r"""Free text without its secrets: messages, logs, config files, shell lines, JSON, YAML, INI and XML as text.
+
+Theory of operation: every rule finds an *announcement* (`name =`, `--name `, `Bearer `, `scheme://`) with a linear scan,
+asks `redact_names` about the name, and masks the value that follows. Announcements never consume values, so one hidden in
+another (`note="password=x"`) is still seen. A value is a quoted string, a list of them, a number, or a bare word; where
+the announcement opens its line, as in a config file, a bare value reaches to the end of the line.
+
+Each rule stands behind a substring test, so that text with nothing to hide costs a few `in`. All quantifiers that could
+meet again are possessive. When in doubt it hides too much: `key: value` in a sentence goes. It does not follow an unquoted
+block under a secret name (`credentials: {…}` as text); parse such data and use `redact_value`.
+"""
+
+import re
+from binascii import Error as BadBase64
+from binascii import a2b_base64
+
+from operable.kernel.redact_names import HINTS as NAME_HINTS
+from operable.kernel.redact_names import MASK, SAFE_HEADERS, contains_any, is_counting_name, is_secret_name
+from operable.kernel.redact_shapes import HINTS as SHAPE_HINTS
+from operable.kernel.redact_shapes import SHAPE
+from operable.kernel.redact_urls import redact_url
+
+# `name =`, `"name":`, `\"name\":`, `env['NAME'] =>`, `--name=`; `bol` when it opens a line (config file, .env, YAML list).
+_ANNOUNCEMENT = re.compile(
+    r"""(?:(?P<bol>^[ \t]*+(?:(?:export|set|-)[ \t]++)?(?:["'](?=[\w.-]++["']))?)|(?<![\w.-]))"""
+    r"""(?P<name>[\w.-]++)(?P<quote>\\*+["'])?+\]?+[ \t]*+(?::=|==?+>?|:(?!:))[ \t]*+""",
+    re.MULTILINE,
+)
+_FLAG = re.compile(
+    r"""(?<![\w-])--?(?P<name>[A-Za-z][\w.-]*+)[ \t]++(?!-[A-Za-z](?:\s|\Z)|--[a-z-]{0,40}(?:[\s=]|\Z))"""
+)
+_NETRC = re.compile(r"""\blogin[ \t]++[^\s]++\s++(?P<name>password)[ \t]++""", re.IGNORECASE)
+# Kubernetes and CI variables: `name: API_TOKEN` and, next, `value: …`
+_PAIRED = re.compile(
+    r"""\b(?:name|key)["']?\s*+[:=]\s*+["']?(?P<name>[\w.-]++)["']?[\s,;]{1,80}+["']?value(?P<quote>["'])?\s*+[:=]\s*+""",
+    re.IGNORECASE,
+)
+_HEADER_OPTION = re.compile(
+    r"""(?P<head>(?<![\w-])(?:-H|--header)[= \t]*+["']?(?P<name>[\w-]++):[ \t]*+)(?P<value>[^"'\n]++)"""
+)
+_USER_OPTION = re.compile(
+    r"""(?P<head>(?<![\w-])(?:-u|--user|--proxy-user)[= \t]++["']?[^\s:"']++:)(?P<value>[^\s"']++)"""
+)
+_ELEMENT = re.compile(r"""(?P<head><(?P<name>[\w.:-]++)(?:\s[^<>]*+)?>\s*+)(?P<value>[^<]++)(?=</)""")
+_YAML_BLOCK = re.compile(
+    r"""^(?P<indent>[ \t]*+(?:-[ \t]++)?)["']?(?P<name>[\w.-]++)["']?[ \t]*+:[ \t]*+(?P<style>[|>][-+0-9]*+)?[ \t]*+\n""",
+    re.MULTILINE,
+)
+
+# What an announcement may announce, in this order.
+_VALUE = re.compile(
+    r"""(?P<triple>\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3})"""
+    r"""|(?P<escaped>(?P<open>\\{1,7}["'])(?:[^\\\n"']|(?!(?P=open))\\++["']?|["'])*+)"""
+    r"""|"(?P<double>(?:[^"\\\n]|\\[^\n])*+)"?"""
+    r"""|'(?P<single>(?:[^'\\\n]|\\[^\n])*+)'?"""
+    r"""|(?P<list>(?!\[redacted\])\[\s*+(?:(?:"(?:[^"\\]|\\.)*+(?:"|\Z)|'(?:[^'\\]|\\.)*+(?:'|\Z)|[^\s"'\[\]{},]++)\s*+,?\s*+)++\]?)"""
+    r"""|(?P<literal>(?:[Tt]rue|[Ff]alse|[Nn]one|[Nn]ull|nil|undefined)(?=[ \t]*+(?:$|[#\\]|[,;)}\]](?:[\s"'}\],\\]|\Z)))"""
+    r"""|[|>][-+0-9]{0,2}(?=[ \t]*+$))"""
+    r"""|(?P<number>-?[0-9]++(?:\.[0-9]++)?(?=[\s,;)}\]]|\.?(?:\s|\Z)))"""
+    r"""|(?P<bracket>[\[{(](?:[ \t]*+$|[ \t]*+["'\[{\\]|[\]})]))"""
+    r"""|(?P<bare>(?:[^\s"'`&;,<>]|[&;,](?![\w.%-]{1,64}=))++)""",
+    re.MULTILINE,
+)
+_TO_END_OF_LINE = re.compile(r"[^\n\r]++")
+_TO_QUOTE_OR_END = re.compile(r"""[^\n\r"'`]++""")
+
+_BEARER = re.compile(r"\b(?P<scheme>bearer)(?P<space>[ \t]++)(?P<value>[\w.~+/=-]{6,}+)", re.IGNORECASE)
+_BASIC = re.compile(r"\b(?P<scheme>basic)(?P<space>[ \t]++)(?P<value>[A-Za-z0-9+/]{4,}+=*+)", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"""(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]++:\\?/\\?/[^\s"'<>`]++|(?<![^\s"'=(,])/[^\s"'<>`?]*+\?[^\s"'<>`]++"""
+)
+
+# Words that follow "--token" or "bearer" in a sentence rather than in a command.
+_SENTENCE = frozenset(
+    "or and to is in with for from the a an as option flag must may can not was if on at by of it that which when"
+    " token tokens auth authentication authorization authorisation scheme header headers credentials realm".split()
+)
+_WHOLE_LINE = ("authorization", "cookie")  # their values have several words
+_PASSES = (
+    4  # masking can complete a pattern (rarely once); the loop ends at the first pass that changes nothing
+)
+
+
+def redact_prose(text: str) -> str:
+    """The text with whatever looks like a secret masked; applying it again changes nothing."""
+    for _ in range(_PASSES):
+        masked = _one_pass(text)
+        if masked == text:
+            break
+        text = masked
+    return text
+
+
+def _one_pass(text: str) -> str:
+    if contains_any(text, SHAPE_HINTS):
+        text = SHAPE.sub(MASK, text)
+    if "/" in text and ("://" in text or "?" in text or "\\/" in text):
+        text = _ADDRESS.sub(lambda found: redact_url(found[0]), text)
+    lowered = text.lower()
+    if contains_any(lowered, NAME_HINTS):
+        text = _mask_named(text, lowered)
+    if "-" in text and ("-H" in text or "-u" in text or "--header" in text):
+        text = _mask_options(text)
+    if "bearer" in lowered:
+        text = _BEARER.sub(_mask_scheme, text)
+    if "basic" in lowered:
+        text = _BASIC.sub(_mask_scheme, text)
+    return text
+
+
+def _mask_named(text: str, lowered: str) -> str:
+    if "value" in lowered:
+        text = _mask_announced(text, _PAIRED)
+    if "login" in lowered:
+        text = _mask_announced(text, _NETRC)
+    if "</" in text:
+        text = _ELEMENT.sub(lambda found: _mask_tail(found, is_secret_name(found["name"])), text)
+    if "\n" in text and ":" in text:
+        text = _mask_blocks(text)
+    if "=" in text or ":" in text:
+        text = _mask_announced(text, _ANNOUNCEMENT)
+    if "-" in text:
+        text = _mask_announced(text, _FLAG)
+    return text
+
+
+def _mask_options(text: str) -> str:
+    """`-H 'Name: value'` and `-u user:password` of a shell line, which announce by their letter only."""
+    text = _HEADER_OPTION.sub(
+        lambda found: _mask_tail(found, found["name"].lower() not in SAFE_HEADERS), text
+    )
+    return _USER_OPTION.sub(lambda found: _mask_tail(found, True), text)
+
+
+def _mask_tail(found: re.Match[str], secret: bool) -> str:
+    return found["head"] + MASK if secret and found["value"].strip() else found[0]
+
+
+def _mask_announced(text: str, announcement: re.Pattern[str]) -> str:
+    pieces: list[str] = []
+    done = 0
+    known: dict[str, bool] = {}
+    for found in announcement.finditer(text):
+        name = found["name"]
+        secret = known.get(name)
+        if secret is None:
+            secret = known[name] = is_secret_name(name)
+        if not secret or found.start("name") < done:
+            continue
+        masked = _mask_value(text, found)
+        if masked is not None:
+            replacement, end = masked
+            pieces += text[done : found.end()], replacement
+            done = end
+    return "".join([*pieces, text[done:]]) if pieces else text
+
+
+def _mask_value(text: str, found: re.Match[str]) -> tuple[str, int] | None:
+    """What to write instead of the value after this announcement, and where the value ends; None to leave it."""
+    value = _VALUE.match(text, found.end())
+    if value is None or value.lastgroup is None:
+        return None
+    kind = value.lastgroup
+    if kind in ("literal", "bracket") or (kind == "number" and is_counting_name(found["name"])):
+        return None
+    if kind in ("bare", "number"):
+        return _mask_bare(text, found, value)
+    if kind == "escaped":
+        return value["open"] + MASK, value.end()
+    if kind == "triple":
+        quotes = value[0][:3]
+        return quotes + MASK + quotes, value.end()
+    if kind == "list":
+        return f'["{MASK}"]', value.end()
+    if not value[kind]:
+        return None  # an empty string hides nothing, and showing that helps
+    quote = value[0][0]
+    return quote + MASK + (quote if value.end(kind) < value.end() else ""), value.end()
+
+
+def _mask_bare(text: str, found: re.Match[str], value: re.Match[str]) -> tuple[str, int] | None:
+    parts = found.groupdict()
+    if found.re is _FLAG and value[0].lower().strip(".,;:!?") in _SENTENCE:
+        return None
+    if value.lastgroup == "number" and parts.get("quote"):
+        return f'"{MASK}"', value.end()  # JSON stays JSON
+    if any(word in found["name"].lower() for word in _WHOLE_LINE):
+        whole = _TO_QUOTE_OR_END.match(text, value.start())
+    elif parts.get("bol") is not None:
+        whole = _TO_END_OF_LINE.match(text, value.start())
+    else:
+        kept = value[0].rstrip(",;.)}")
+        return MASK, value.start() + max(len(kept), 1)
+    return MASK, whole.end() if whole else value.end()
+
+
+def _mask_blocks(text: str) -> str:
+    """YAML scalars and lists that begin on the line below their name."""
+    pieces: list[str] = []
+    done = 0
+    for found in _YAML_BLOCK.finditer(text):
+        if found.start() < done or not is_secret_name(found["name"]):
+            continue
+        margin = len(found["indent"])
+        pieces.append(text[done : found.end()])
+        done = found.end()
+        while done < len(text):
+            end = text.find("\n", done)
+            line = text[done : len(text) if end < 0 else end]
+            masked = _mask_block_line(line, margin, scalar=found["style"] is not None)
+            if masked is None:
+                break
+            pieces.append(masked + ("\n" if end >= 0 else ""))
+            done = len(text) if end < 0 else end + 1
+    return "".join([*pieces, text[done:]]) if pieces else text
+
+
+def _mask_block_line(line: str, margin: int, *, scalar: bool) -> str | None:
+    """The line of a block without its content; None when the line is no part of the block."""
+    content = line.lstrip(" \t")
+    indent = len(line) - len(content)
+    if not content.strip():
+        return line
+    if not scalar and content.startswith("- ") and indent >= margin:
+        return f"{line[:indent]}- {MASK}"
+    if scalar and indent > margin:
+        return line[:indent] + MASK
+    return None
+
+
+def _mask_scheme(found: re.Match[str]) -> str:
+    value = found["value"]
+    if found["scheme"].lower() == "basic":
+        try:
+            if b":" not in a2b_base64(value + "=" * (-len(value) % 4)):
+                return found[0]
+        except BadBase64:
+            return found[0]
+    elif value.lower().rstrip(".") in _SENTENCE:
+        return found[0]
+    return found["scheme"] + found["space"] + MASK

@@ -1,0 +1,73 @@
+"""Which names announce a secret."""
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operable.kernel.redact_names import HINTS, is_counting_name, is_secret_name, words
+from tests.requirement import requirement
+
+SECRET = """token secret password passwd key credential cookie authorization auth bearer private client-secret
+    --token --api-key --apiKey apikey APIKEY API_KEY X-Api-Key accessToken access_token PGPASSWORD MYSQL_PWD authtoken
+    AWSSecretAccessKey aws_secret_access_key clientSecret client.secret ssh-private-key privateKey cookies Set-Cookie
+    Proxy-Authorization passphrase credentials tokens key2 oauth basicauth dbpass DB_PASS sshkey PASSWORD_FILE sessionToken
+    secretKeyRef bearerToken githubtoken --otp""".split()
+HARMLESS = """--monkey --keyboard author --author authors keyword keyframe monkeys donkey turkey hockey compass bypass
+    tokenizer tokenize tokenization secretary --output title authored unauthored privately keyed broken --limit passage
+    passenger passive cookery authentic kansas hotkey""".split()
+
+
+@requirement("aoi:11:sensitive-flags")
+@pytest.mark.parametrize("name", SECRET)
+def test_names_of_secrets_are_recognised_in_every_usual_spelling(name):
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_ordinary_words_that_contain_the_same_letters_are_not(name):
+    assert not is_secret_name(name)
+
+
+@pytest.mark.parametrize("name", ["dbpass", "userpass"])
+def test_pass_counts_at_the_end_of_a_joined_word(name):
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("X-ApiKey_v2", ["x", "api", "key", "v2"]),
+        ("APIKey", ["api", "key"]),
+        ("apiKEY", ["api", "key"]),
+        ("", []),
+        ("--", []),
+        ("a", ["a"]),
+        ("HTTPServerURL", ["http", "server", "url"]),
+    ],
+)
+def test_names_are_cut_at_punctuation_and_camel_case(name, expected):
+    assert words(name) == expected
+
+
+def test_names_that_count_tokens_are_known_apart():
+    assert is_counting_name("max_tokens")
+    assert is_counting_name("outputTokens")
+    assert not is_counting_name("token")
+
+
+@given(st.text(max_size=80))
+def test_every_secret_name_contains_a_hint(name):
+    # The prefilter of the text rules would otherwise skip it.
+    if is_secret_name(name):
+        assert any(hint in name.lower() for hint in HINTS)
+
+
+def test_asking_about_names_imports_nothing_heavy():
+    script = "import sys; import operable.kernel.redact_names; print(*sorted({'re', 'typing', 'json'} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert done.stdout.strip() == ""
