@@ -3,6 +3,8 @@
 Names are looked up on first use, so that a tool loads only what its command needs.
 """
 
+from operable import lazily
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from operable.kernel.errors import Fail as Fail
@@ -58,11 +60,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        msg = f"module 'operable.tool' has no attribute {name!r}"
-        raise AttributeError(msg)
-    value = getattr(__import__(home, fromlist=[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazily(__name__, _HOMES)

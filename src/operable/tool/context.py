@@ -6,22 +6,24 @@ import os
 
 from operable.kernel.errors import Fail
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from operable.tool.runner import Run
+
 
 class Context:
     """The circumstances of one run."""
 
-    __slots__ = ("command", "debug", "dry_run", "idempotency_key", "machine", "schema_version", "tool", "trace_id")
-
-    def __init__(self, *, tool: str, command: str, machine: bool, trace_id: str, options: dict[str, object]) -> None:
-        self.tool = tool
-        self.command = command
-        self.machine = machine
-        self.trace_id = trace_id
-        self.schema_version = ""  # the one that was negotiated, known once the run has begun
-        self.debug = bool(options.get("debug"))
-        self.dry_run = bool(options.get("dry-run"))
-        key = options.get("idempotency-key")
-        self.idempotency_key: str | None = str(key) if key else None
+    def __init__(self, run: Run) -> None:
+        options = run.call.options
+        self.tool = run.tool.name
+        self.command = run.command.name
+        self.machine = run.machine
+        self.trace_id = run.trace_id
+        self.schema_version = run.schema_version  # the one that was negotiated
+        self.debug = "debug" in options
+        self.dry_run = "dry-run" in options
+        self.idempotency_key: str | None = options.get("idempotency-key")
 
     @property
     def person(self) -> bool:

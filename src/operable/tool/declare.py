@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sys
 
-from operable.kernel.redact_names import is_secret_name
 from operable.tool.kinds import Kind, evaluate, generic, kind_of
 from operable.tool.records import Record
 
@@ -37,7 +36,7 @@ INJECTED = ("Page", "Context")
 class Param:
     """One argument of a command: an operand, an option or a flag."""
 
-    __slots__ = ("default", "kind", "many", "name", "operand", "required", "secret", "spread")
+    __slots__ = ("default", "kind", "many", "name", "operand", "required", "spread", "_secret")
 
     def __init__(
         self,
@@ -58,7 +57,16 @@ class Param:
         self.required = required
         self.many = many  # an operand that takes all the remaining words
         self.spread = spread  # declared as *name: passed as separate arguments
-        self.secret = secret
+        self._secret = secret
+
+    @property
+    def secret(self) -> bool:
+        """Declared to be one, or called like one. Asked for rarely, so the judge of names is loaded only then."""
+        if self._secret:
+            return True
+        from operable.kernel.redact_names import is_secret_name
+
+        return is_secret_name(self.name)
 
     @property
     def flag(self) -> str:
@@ -154,7 +162,7 @@ class Command:
                 required=name not in defaults and not spread and not (kind.base == "boolean" and name not in operands),
                 many=spread or repeatable,
                 spread=spread,
-                secret=name in self.secrets or is_secret_name(name),
+                secret=name in self.secrets,
             )
 
     def _is_injected(self, name: str, annotation: Any) -> bool:

@@ -10,10 +10,7 @@ import os
 import sys
 
 from operable.kernel.errors import EX_IOERR, Fail
-from operable.kernel.ids import trace_id
-from operable.kernel.redact_names import is_secret_name
 from operable.tool.arguments import STANDARD, Call, locate, parse
-from operable.tool.context import Context
 from operable.tool.declare import BUILT_IN, Command, Tool
 from operable.tool.emit import Emitter, close_stdin, take_stdout
 from operable.tool.interrupt import Interrupts
@@ -43,10 +40,9 @@ def run_command_line(tool: Tool, argv: list[str]) -> NoReturn:
         os._exit(EX_IOERR)  # stdout is closed: there is nobody to answer and nowhere to say so
     sink = _sink(tool, call, output, descriptor, interrupts, secrets)
     machine = descriptor >= 0
-    context = Context(tool=tool.name, command=call.command.name, machine=machine, trace_id=trace_id(), options=call.options)
     if machine and call.command.stream_model() is None:
         close_stdin()
-    run = Run(tool, call, context, sink, interrupts, refusal)
+    run = Run(tool, call, sink, interrupts, machine=machine, refusal=refusal)
     run.supervise()
     leave(run.execute())
 
@@ -92,7 +88,11 @@ def suspects(argv: list[str], command: Command) -> tuple[str, ...]:
         if not word.startswith("--"):
             continue
         name, equals, value = word[2:].partition("=")
-        if name in STANDARD or not (name.replace("-", "_") in command.secrets or is_secret_name(name)):
+        if name in STANDARD:
+            continue
+        from operable.kernel.redact_names import is_secret_name
+
+        if name.replace("-", "_") not in command.secrets and not is_secret_name(name):
             continue
         if not equals and index + 1 < len(argv):
             value = argv[index + 1]

@@ -1,8 +1,11 @@
 """JSON text without importing `json`.
 
-CPython keeps the C core of its encoder in `_json`; using it directly saves the 8 ms that `import json` costs a cold process
-(it imports `re`, `enum` and more). `_json` is private to CPython, so when it is missing or has changed shape the public
-package takes over. What the two do not know (records, paths, times) is converted in one place, `_plain`.
+Two encoders with the same result. `json_text` is plain Python: right for the handful of small events of a short command, where
+anything imported costs more than it saves. `fast_encoder` is the C core that CPython keeps in `_json`, loaded once a stream turns
+out to be long or a document is large; importing the public `json` instead would cost 8 ms, most of an interpreter start.
+`_json` is private to CPython: where it is missing or has changed shape, `json` takes its place.
+
+What JSON does not know (records, paths, times) is converted in one place, `_plain`; a guess is refused.
 """
 
 from __future__ import annotations
@@ -11,6 +14,50 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+_SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+# As deep as the C encoder goes with the default recursion limit.
+_DEEPEST = 900
+
+
+def quote(text: str) -> str:
+    """A JSON string."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + "".join([_SHORT.get(c) or (c if c >= " " else f"\\u{ord(c):04x}") for c in text]) + '"'
+
+
+def json_text(value: Any, depth: int = 0) -> str:
+    """One line of compact JSON. ValueError for NaN, infinities and values that nest too deep, TypeError for what is no JSON."""
+    kind = value.__class__
+    if kind is str:
+        return quote(value)
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int:
+        return int.__repr__(value)
+    if depth > _DEEPEST:
+        raise ValueError("the value nests too deep")
+    if kind is dict:
+        return "{" + ",".join([f"{_key(name)}:{json_text(inner, depth + 1)}" for name, inner in value.items()]) + "}"
+    if kind is list or kind is tuple:
+        return "[" + ",".join([json_text(inner, depth + 1) for inner in value]) + "]"
+    if kind is float:
+        if value - value != 0.0:
+            raise ValueError("NaN and infinities are not JSON")
+        return float.__repr__(value)
+    return json_text(_plain(value), depth + 1)
+
+
+def _key(name: Any) -> str:
+    if name.__class__ is str:
+        return quote(name)
+    if name is None or isinstance(name, bool | int | float):
+        return quote(json_text(name))
+    msg = f"a key must be a string, not {type(name).__name__}"
+    raise TypeError(msg)
 
 
 def _plain(value: Any) -> Any:
@@ -21,58 +68,49 @@ def _plain(value: Any) -> Any:
         return str(value)
     if hasattr(value, "isoformat"):
         return value.isoformat()
-    if isinstance(value, set | frozenset | tuple):
-        return sorted(value) if not isinstance(value, tuple) else list(value)
+    for plain in (str, int, float, dict, list, tuple):  # subclasses, such as the members of an IntEnum
+        if isinstance(value, plain):
+            return plain(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
     msg = f"{type(value).__name__} is not a JSON value"
     raise TypeError(msg)
 
 
-quote: Callable[[str], str]
-json_text: Callable[[Any], str]
+def fast_encoder() -> tuple[Callable[[str], str], Callable[[Any], str]]:
+    """`quote` and `json_text` in C."""
+    try:
+        from _json import encode_basestring, make_encoder
 
-try:
-    from _json import encode_basestring, make_encoder
-
-    _encode = make_encoder(None, _plain, encode_basestring, None, ":", ",", False, False, False)
-    if "".join(_encode({"a": [1, None, "é"]}, 0)) != '{"a":[1,null,"é"]}':  # pragma: no cover - a foreign `_json`
-        raise ImportError("unexpected _json")
-
-    quote = encode_basestring
-
-    def json_text(value: Any) -> str:
-        """One line of compact JSON; NaN and infinities raise ValueError."""
-        return "".join(_encode(value, 0))
-
-except (ImportError, TypeError):  # pragma: no cover - not CPython, or one that changed its private module
+        encode = make_encoder(None, _plain, encode_basestring, None, ":", ",", False, False, False)
+        join = "".join
+        if join(encode({"a": [1, None, "é"]}, 0)) == '{"a":[1,null,"é"]}':
+            return encode_basestring, lambda value: join(encode(value, 0))
+    except (ImportError, TypeError):
+        pass  # not CPython, or one that changed its private module
     import json
 
-    _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
-    quote = json.JSONEncoder(ensure_ascii=False).encode
-    json_text = _encoder.encode
-
-
-def array_text(values: Any) -> str:
-    """A JSON array of records, each with its own generated encoder; anything else takes the general path."""
-    try:
-        return f"[{','.join([value.to_json() for value in values])}]"
-    except AttributeError:
-        return json_text(values)
-
-
-# DEL, the C1 controls (some terminals obey U+009B like ESC [) and lone surrogates (not encodable) are legal inside a JSON
-# string as far as its grammar goes, but must not reach a reader raw: escaped, or U+FFFD where no character is meant.
-_UNSAFE = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)} | {code: "�" for code in range(0xD800, 0xE000)}
+    encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
+    return encoder.encode, encoder.encode
 
 
 def wire_bytes(text: str) -> bytes:
-    """UTF-8 of encoded JSON lines, with nothing in it that could act on a terminal."""
+    """UTF-8 of encoded JSON lines, with nothing in it that could act on a terminal.
+
+    DEL, the C1 controls (some terminals obey U+009B like ESC [) and lone surrogates are legal inside a JSON string as far as
+    its grammar goes, but must not reach a reader raw: they are escaped, or U+FFFD where no character is meant.
+    """
     if text.isascii():
         return text.replace("\x7f", "\\u007f").encode("ascii") if "\x7f" in text else text.encode("ascii")
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError:
-        return text.translate(_UNSAFE).encode("utf-8")
+        return _cleaned(text)
     # C1 controls are 0xC2 0x80..0x9F in UTF-8, so without a 0xC2 there is none.
-    if b"\xc2" in data or b"\x7f" in data:
-        return text.translate(_UNSAFE).encode("utf-8")
-    return data
+    return _cleaned(text) if b"\xc2" in data or b"\x7f" in data else data
+
+
+def _cleaned(text: str) -> bytes:
+    table: dict[int, str] = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+    table.update((code, "�") for code in range(0xD800, 0xE000))
+    return text.translate(table).encode("utf-8")

@@ -3,7 +3,8 @@
 Theory of operation: annotations arrive as strings (`from __future__ import annotations`) or as objects. Strings of the
 common scalar types are looked up in a table; anything else is evaluated in the author's module with stand-ins for the few
 names of `typing` that matter, so that neither the author nor we import `typing` (8 ms, more than half an interpreter
-start). Objects of the real `typing` are understood through their attributes, again without importing it.
+start). The author's own names come first. Objects of the real `typing` are understood through their attributes, again
+without importing it.
 
 It does not know JSON Schema (see `describe`) nor how to validate (see `check`).
 """
@@ -73,8 +74,12 @@ _COMMON: dict[Any, Kind] = {
     None: NOTHING,
     type(None): NOTHING,
     list: Kind("array", item=ANY),
+    tuple: Kind("array", item=ANY),
+    set: Kind("array", item=ANY),
+    frozenset: Kind("array", item=ANY),
     dict: OBJECT,
 }
+_ARRAYS = ("list", "Sequence", "tuple", "set", "frozenset")
 
 
 class _StandIn:
@@ -103,25 +108,38 @@ _NAMES: dict[str, Any] = {name: _StandIn(name) for name in _GENERICS.split()} | 
 
 
 def evaluate(annotation: Any, namespace: Mapping[str, Any]) -> Any:
-    """The object behind an annotation; what is no string is returned as it is."""
-    if not isinstance(annotation, str):
-        return annotation
-    return eval(annotation, dict(namespace), _NAMES)  # noqa: S307 - the author's own source, as typing.get_type_hints does
+    """The object behind an annotation, quoted or not; one that cannot be read is the author's mistake: TypeError."""
+    seen = 0
+    while isinstance(text := getattr(annotation, "__forward_arg__", annotation), str):
+        seen += 1
+        try:
+            # The author's own source, as typing.get_type_hints does. A quoted annotation may hold a quoted one, not many.
+            annotation = eval(text, {**_NAMES, **namespace}) if seen < 4 else None  # noqa: S307
+        except Exception as problem:
+            msg = f"cannot read the annotation {text!r}: {problem}; the names in it must exist in the module"
+            raise TypeError(msg) from problem
+    return annotation
 
 
 def kind_of(annotation: Any, namespace: Mapping[str, Any]) -> Kind:
     """The kind of an annotation; an unsupported one is the author's mistake and raises TypeError."""
-    try:
-        known = _COMMON.get(annotation)
-    except TypeError:  # an unhashable annotation, such as Literal[[]]
-        known = None
+    known = _common(annotation)
     return known if known is not None else _from_object(evaluate(annotation, namespace), namespace)
+
+
+def _common(annotation: Any) -> Kind | None:
+    try:
+        return _COMMON.get(annotation)
+    except TypeError:  # unhashable, such as Annotated[str, []]
+        return None
 
 
 def generic(annotation: Any) -> tuple[str, tuple[Any, ...]]:
     """Name and arguments of a subscripted type, e.g. ("Iterator", (Hit,)); ("", ()) for a plain one."""
-    if type(annotation).__name__ in ("UnionType", "_UnionGenericAlias"):
+    if type(annotation).__name__ in ("UnionType", "_UnionGenericAlias", "Union"):
         return "Union", annotation.__args__
+    if hasattr(annotation, "__metadata__"):  # typing.Annotated: its origin is the annotated type
+        return "Annotated", (annotation.__origin__,)
     origin = getattr(annotation, "__origin__", None)
     if origin is None:
         return "", ()
@@ -130,26 +148,28 @@ def generic(annotation: Any) -> tuple[str, tuple[Any, ...]]:
 
 
 def _from_object(annotation: Any, namespace: Mapping[str, Any]) -> Kind:
-    if isinstance(annotation, str):  # a quoted name inside a generic
-        return kind_of(annotation, namespace)
-    try:
-        if annotation in _COMMON:
-            return _COMMON[annotation]
-    except TypeError:
-        pass  # unhashable: none of the common ones
+    annotation = evaluate(annotation, namespace)  # a quoted name inside a generic
+    known = _common(annotation)
+    if known is not None:
+        return known
     name, args = generic(annotation)
-    if name in ("list", "Sequence", "tuple", "set", "frozenset"):
-        return Kind("array", item=_from_object(args[0], namespace) if args else ANY)
+    if name in _ARRAYS:
+        return Kind("array", item=_item(args, namespace))
     if name in ("dict", "Mapping"):
         return OBJECT
     if name == "Literal":
-        return Kind("choice", choices=tuple(args))
+        return _choice(args)
     if name == "Annotated":
         return _from_object(args[0], namespace)
     if name == "Optional":
         return _from_object(args[0], namespace).or_none()
     if name == "Union":
         return _union(args, namespace)
+    if getattr(annotation, "__module__", "") == "typing" and getattr(annotation, "__name__", "") == "Any":
+        return ANY
+    named = getattr(annotation, "__supertype__", None) or getattr(annotation, "__value__", None)
+    if named is not None:  # typing.NewType, and the `type` statement of Python 3.12
+        return _from_object(named, namespace)
     if isinstance(annotation, type):
         if hasattr(annotation, "__fields__"):
             return Kind("record", model=annotation)
@@ -159,13 +179,26 @@ def _from_object(annotation: Any, namespace: Mapping[str, Any]) -> Kind:
     raise TypeError(msg)
 
 
+def _item(args: tuple[Any, ...], namespace: Mapping[str, Any]) -> Kind:
+    """The kind of the items; those of a `tuple[int, str]` are of any of its kinds."""
+    kinds = tuple(_from_object(arg, namespace) for arg in args if arg is not ...)
+    if not kinds:
+        return ANY
+    return kinds[0] if all(arg in (args[0], ...) for arg in args) else Kind("union", options=kinds)
+
+
+def _choice(args: tuple[Any, ...]) -> Kind:
+    """`Literal["a", None]` is the choice of "a", or nothing."""
+    choices = tuple(arg for arg in args if arg is not None)
+    return Kind("choice", nullable=len(choices) < len(args), choices=choices)
+
+
 def _union(args: tuple[Any, ...], namespace: Mapping[str, Any]) -> Kind:
-    kinds: list[Kind] = []
-    for arg in args:
-        kind = _from_object(arg, namespace)
-        kinds.extend(kind.options if kind.base == "union" else (kind,))
-    real = [kind for kind in kinds if kind.base != "null"]
-    nullable = len(real) < len(kinds) or any(kind.nullable for kind in real)
-    if len(real) == 1:
-        return real[0].or_none() if nullable else real[0]
-    return Kind("union", nullable=nullable, options=tuple(real))
+    kinds = [_from_object(arg, namespace) for arg in args]
+    nullable = any(kind.nullable or kind.base == "null" for kind in kinds)
+    options: list[Kind] = []
+    for kind in kinds:
+        options.extend(kind.options if kind.base == "union" else () if kind.base == "null" else (kind,))
+    if len(options) == 1:
+        return options[0].or_none() if nullable else options[0]
+    return Kind("union", nullable=nullable, options=tuple(options))

@@ -31,8 +31,8 @@ def mutate(run: Run, arguments: list[Any], keywords: dict[str, Any]) -> None:
         read_all = getattr(value, "read_all", None)
         if read_all is not None:
             read_all()  # the whole input is understood before anything is planned, and is part of what a key stands for
-    key = run.context.idempotency_key
-    if key is None or run.context.dry_run:
+    key = run.call.options.get("idempotency-key")
+    if key is None or "dry-run" in run.call.options:
         _plan_and_apply(run, arguments, keywords)
         return
     from operable.tool.idempotency import Journal
@@ -46,7 +46,7 @@ def mutate(run: Run, arguments: list[Any], keywords: dict[str, Any]) -> None:
 def _plan_and_apply(run: Run, arguments: list[Any], keywords: dict[str, Any], journal: Journal | None = None) -> None:
     changes = _plan(run, run.iterate(run.command.function(*arguments, **keywords)))
     plan_digest = digest([change.fields for change in changes])
-    if run.context.dry_run:
+    if "dry-run" in run.call.options:
         _show_plan(run, changes, plan_digest)
         return
     _confirm(run, changes, plan_digest)
@@ -111,7 +111,7 @@ def _confirm(run: Run, changes: list[Change], plan_digest: str) -> None:
         return
     if confirmed and (not run.command.bulk or count <= 1):
         return
-    if run.context.person and not confirmed and _ask(run, changes):
+    if not confirmed and _asked(run, changes):
         return
     needed = f"--confirm-count {count}" if run.command.bulk and count > 1 else "--confirm"
     raise Fail(
@@ -124,10 +124,14 @@ def _confirm(run: Run, changes: list[Change], plan_digest: str) -> None:
     )
 
 
-def _ask(run: Run, changes: list[Change]) -> bool:
+def _asked(run: Run, changes: list[Change]) -> bool:
+    """Did the person at the terminal, if there is one, agree?"""
+    context = run.context()
+    if not context.person:
+        return False
     shown = ", ".join(change.target for change in changes[:5]) + (" …" if len(changes) > 5 else "")
     question = f"{run.command.name} {len(changes)} ({shown})? [y/N]"
-    return run.context.ask(question, hint="--confirm").strip().lower() in ("y", "yes")
+    return context.ask(question, hint="--confirm").strip().lower() in ("y", "yes")
 
 
 def _apply(run: Run, changes: list[Change], journal: Journal | None) -> None:
@@ -138,7 +142,7 @@ def _apply(run: Run, changes: list[Change], journal: Journal | None) -> None:
     done = _Effects(run, journal)
     run.interrupts.applying = True
     try:
-        produced = apply_function(changes, run.context) if wants_context else apply_function(changes)
+        produced = apply_function(changes, run.context()) if wants_context else apply_function(changes)
         run.stream(done.events(run.iterate(produced)))
     except Fail as fail:
         if journal is not None:

@@ -1,17 +1,17 @@
 """Typed plain values: `Record` and what is made of it, `Event` (goes out) and `Input` (comes in).
 
-A class body of annotations becomes slots, a keyword constructor and a JSON encoder. The constructor and the encoder are
-generated, both in one `exec`, when the first instance is made: a tool with thirty event types that emits one of them pays
-for one. The encoder is an f-string over CPython's C string escaper; it costs less CPU than any JSON library that would have
-to be imported first (docs/decisions/0004). A value that is not of its annotated type never reaches the f-string: it takes
-the general path, so the output is JSON whatever the author put in.
+A class body of annotations becomes slots, a keyword constructor and a JSON encoder. The first instances of a class are built and
+encoded by general code. Once there are `MANY`, constructor and encoder are generated for that class in one `exec`: a short command
+never pays for compiling, and a long stream is encoded by an f-string over CPython's C string escaper, which costs less
+CPU than any JSON library that would have to be imported first (docs/decisions/0004). A value that is not of its annotated
+type never reaches the f-string: it takes the general path, so the output is JSON whatever the author put in.
 
 This module does not validate (`check`) and knows no JSON Schema (`describe`).
 """
 
 from __future__ import annotations
 
-from operable.tool.json_text import array_text, json_text, quote
+from operable.tool.json_text import fast_encoder, json_text, quote
 from operable.tool.kinds import Kind, kind_of
 
 TYPE_CHECKING = False
@@ -25,10 +25,12 @@ else:
 
 
 REQUIRED = object()
+# Generating code for a class costs as much as building and encoding about this many instances without it.
+MANY = 64
 
 # What each scalar kind writes into the generated f-string, and the test that its value must pass first.
 _SCALARS = {
-    "string": ("{{q({0})}}", "{0}.__class__ is str"),
+    "string": ("{{quoted({0})}}", "{0}.__class__ is str"),
     "integer": ("{{{0}}}", "{0}.__class__ is int"),
     # x - x is nan for infinities and nan, which JSON cannot express.
     "number": ("{{{0}!r}}", "({0}.__class__ is float and {0} - {0} == 0.0)"),
@@ -39,6 +41,14 @@ _SCALARS = {
 def snake_case(name: str) -> str:
     """`SearchHit` -> `search_hit`."""
     return "".join(f"_{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(name))
+
+
+def checked_name(name: str) -> str:
+    """A wire type as it may stand in generated code: letters, digits and `_ - . :` (a list of them for an Input)."""
+    if not name.replace("_", "").replace("-", "").replace(".", "").replace(":", "").replace(" ", "").isalnum():
+        msg = f"{name!r} is no name for an event type"
+        raise TypeError(msg)
+    return name
 
 
 class _RecordType(type):
@@ -62,7 +72,8 @@ class _RecordType(type):
         body["__slots__"] = tuple(field for field in own if field not in inherited)
         body["__fields__"] = fields
         body["__match_args__"] = tuple(fields)
-        body["wire_type"] = type or snake_case(name)
+        body["_made"] = 0
+        body["wire_type"] = checked_name(type or snake_case(name))
         body["accepted_types"] = tuple(type.split()) if type else ()
         return super().__new__(cls, name, bases, body)
 
@@ -76,15 +87,30 @@ class Record(metaclass=_RecordType):
         wire_type: ClassVar[str]
         accepted_types: ClassVar[tuple[str, ...]]  # of an Input: the upstream event types it takes; none named = any
     _typed = False  # does the JSON of this class carry a `type`?
+    _made = 0
 
     def __init__(self, **values: Any) -> None:
-        generate(type(self))  # replaces this method in the subclass
-        type(self).__init__(self, **values)
+        cls = type(self)
+        cls._made += 1
+        if cls._made > MANY:
+            generate(cls)  # puts faster methods into the subclass, which take over from here
+            cls.__init__(self, **values)
+            return
+        for field, default in cls.__fields__.items():
+            if field in values:
+                setattr(self, field, values.pop(field))
+            elif default is not REQUIRED:
+                setattr(self, field, _fresh(default))
+            else:
+                msg = f"{cls.__name__}() is missing the field {field!r}"
+                raise TypeError(msg)
+        if values:
+            msg = f"{cls.__name__}() has no field {next(iter(values))!r}"
+            raise TypeError(msg)
 
     def to_json(self) -> str:
         """This value as one line of compact JSON."""
-        generate(type(self))
-        return self.to_json()
+        return json_text(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Fields by name, `type` first where the class has one."""
@@ -130,45 +156,46 @@ def field_kinds(cls: type[Record]) -> dict[str, Kind]:
 
 def generate(cls: type[Any]) -> None:
     """Write `__init__` and `to_json` of one record class."""
-    kinds = field_kinds(cls)
     fields = cls.__fields__
-    names: dict[str, Any] = {"q": quote, "v": json_text, "a": array_text}
-    required = [field for field in fields if fields[field] is REQUIRED]
-    optional = [field for field in fields if fields[field] is not REQUIRED]
-    names.update({f"d_{field}": fields[field] for field in optional})
-    star = ", *, " if fields else ""
-    signature = star + ", ".join([*required, *(f"{field}=d_{field}" for field in optional)])
-    stores = [f"    self.{field} = d_copy({field})" if _mutable(fields[field]) else f"    self.{field} = {field}" for field in fields]
-    names["d_copy"] = _fresh
-    pieces, tests, loads = [f'"type":{quote(cls.wire_type)}'] if cls._typed else [], [], []
-    for field in fields:
-        piece, test = _encoding(f"x_{field}", kinds[field])
-        loads.append(f"    x_{field} = self.{field}")
+    fast_quote, fast_text = fast_encoder()
+    names: dict[str, Any] = {"quoted": fast_quote, "encoded": fast_text, "fresh": _fresh, "array": _array_encoder(fast_text)}
+    names.update({f"default_{field}": default for field, default in fields.items() if default is not REQUIRED})
+    parameters = [field for field in fields if fields[field] is REQUIRED]
+    parameters += [f"{field}=default_{field}" for field in fields if fields[field] is not REQUIRED]
+    source = [f"def __init__(self{', *, ' if fields else ''}{', '.join(parameters)}):"]
+    for field, default in fields.items():
+        value = f"fresh({field})" if isinstance(default, list | dict) else field
+        source.append(f"    self.{field} = {value}")
+    source.append("    return None")
+    pieces, tests = [f'"type":{quote(cls.wire_type)}'] if cls._typed else [], []
+    source.append("def to_json(self):")
+    for field, kind in field_kinds(cls).items():
+        piece, test = _encoding(f"x_{field}", kind)
+        source.append(f"    x_{field} = self.{field}")
         pieces.append(f"{quote(field)}:{piece}")
         if test:
             tests.append(test)
-    body = ",".join(pieces).replace("\\", "\\\\").replace("'''", "\\'''")
-    source = "\n".join(
-        [
-            f"def __init__(self{signature}):",
-            *(stores or ["    pass"]),
-            "def to_json(self):",
-            *loads,
-            f"    if {' and '.join(tests) or 'True'}:",
-            f"        return f'''{{{{{body}}}}}'''",
-            "    return v(self.to_dict())",
-        ]
-    )
+    literal = ",".join(pieces)
+    source.append(f"    if {' and '.join(tests) or 'True'}:")
+    source.append(f"        return f'''{{{{{literal}}}}}'''")
+    source.append("    return encoded(self.to_dict())")
     made: dict[str, Callable[..., Any]] = {}
-    exec(source, names, made)  # noqa: S102 - the source is made of field names, which are Python identifiers
+    exec("\n".join(source), names, made)  # noqa: S102 - made of field names, which are identifiers, and checked type names
     for name, function in made.items():
         function.__qualname__ = f"{cls.__qualname__}.{name}"
         if name not in cls.__dict__:
             setattr(cls, name, function)
 
 
-def _mutable(default: object) -> bool:
-    return isinstance(default, list | dict)
+def _array_encoder(encoded: Callable[[Any], str]) -> Callable[[Any], str]:
+    def array(values: Any) -> str:
+        """An array of records, each with its own encoder; anything else takes the general path."""
+        try:
+            return f"[{','.join([value.to_json() for value in values])}]"
+        except (AttributeError, TypeError):
+            return encoded(values)
+
+    return array
 
 
 def _fresh(value: Any) -> Any:
@@ -186,5 +213,5 @@ def _encoding(variable: str, kind: Kind) -> tuple[str, str]:
         inner = f"repr({inner})" if kind.base == "number" else f"{inner}"
         return f"{{'null' if {variable} is None else {inner}}}", f"({variable} is None or {test})"
     if kind.base == "array" and kind.item and kind.item.base == "record" and not kind.nullable:
-        return f"{{a({variable})}}", ""
-    return f"{{v({variable})}}", ""
+        return f"{{array({variable})}}", ""
+    return f"{{encoded({variable})}}", ""

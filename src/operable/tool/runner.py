@@ -7,6 +7,7 @@ sink's business (`machine` or `people`); what a mutation may do is `mutation`'s;
 
 from __future__ import annotations
 
+import os
 from time import monotonic
 
 from operable.kernel.errors import EX_DATAERR, EX_OK, EX_SIGINT, Fail
@@ -34,15 +35,18 @@ class Run:
         self,
         tool: Tool,
         call: Call,
-        context: Context,
         sink: Sink,
         interrupts: Interrupts,
+        *,
+        machine: bool,
         refusal: Fail | None = None,
     ) -> None:
         self.tool = tool
         self.call = call
         self.command = call.command
-        self.context = context
+        self.machine = machine
+        self.schema_version = tool.schema_version
+        self.trace_id = os.urandom(16).hex()  # the form of a W3C trace id
         self.sink = sink
         self.interrupts = interrupts
         self._refusal = refusal
@@ -91,23 +95,21 @@ class Run:
         return exit_code
 
     def _begin(self) -> None:
-        schema_version = self.tool.schema_version
         try:
             if self._refusal is None:
-                schema_version, convert = self._negotiate()
+                self.schema_version, convert = self._negotiate()
                 self.convert = None if self.command.document else convert
         except Fail as refusal:
             self._refusal = refusal
-        self.context.schema_version = schema_version
         meta: dict[str, Any] = {
             "type": "aoi:meta",
             "tool": self.tool.name,
             "tool_version": self.tool.version,
             "aoi_version": AOI_VERSION,
             "schema_name": self.tool.schema_name,
-            "schema_version": schema_version,
+            "schema_version": self.schema_version,
             "command": self.command.name,
-            "trace_id": self.context.trace_id,
+            "trace_id": self.trace_id,
         }
         if not self.command.name:
             del meta["command"]
@@ -118,7 +120,7 @@ class Run:
         if "input-jsonl" in options or "input-json" in options:
             meta["input_mode"] = "jsonl" if "input-jsonl" in options else "json"
             meta["continue_on_error"] = "continue-on-error" in options
-        if self.context.dry_run:
+        if "dry-run" in options:
             meta["dry_run"] = True
         self.sink.meta(meta)
         if self._refusal is not None:
@@ -162,12 +164,18 @@ class Run:
 
     def _inject(self, what: Any) -> Any:
         if what == "Context":
-            return self.context
+            return self.context()
         if what == "Page":
             return self._page()
         from operable.tool.intake import Intake
 
         return Intake(self, what.model)
+
+    def context(self) -> Context:
+        """What the author's code may know of this run."""
+        from operable.tool.context import Context
+
+        return Context(self)
 
     def _page(self) -> Any:
         from operable.tool.declare import Page
@@ -251,7 +259,8 @@ class Run:
         else:
             msg = f"{self.command.name} yielded {kind.__name__}; yield an Event, a Warn, a Progress or an ItemError"
             raise TypeError(msg)
-        self._encoders[kind] = encode
+        if kind is dict or "to_json" in kind.__dict__:  # a record class gets a better encoder when it has many instances
+            self._encoders[kind] = encode
         return encode  # type: ignore[no-any-return]
 
     def _converted(self, event: dict[str, Any]) -> Any:
@@ -320,10 +329,10 @@ class Run:
     def _failed(self, problem: BaseException) -> int:
         from operable.tool.failure import as_fail, show_traceback
 
-        fail = as_fail(problem, machine=self.context.machine, command=self.command.name)
+        fail = as_fail(problem, machine=self.machine, command=self.command.name)
         self.partial = self.partial or self.count > 0
         self._report(fail)
-        if self.context.debug:
+        if "debug" in self.call.options:
             show_traceback(problem, self.sink.secrets)
         return fail.exit_code
 

@@ -80,7 +80,9 @@ class DocumentSink(MachineSink):
     """One JSON document instead of a stream: what discovery answers with `--output json`. An error is the document then."""
 
     def encoder(self, kind: type[Any]) -> Callable[[Any], str]:
-        return lambda event: json_text(event.content)
+        from operable.tool.json_text import fast_encoder
+
+        return lambda event: fast_encoder()[1](event.content)
 
     def meta(self, fields: dict[str, Any]) -> None:
         """A document has no envelope."""
