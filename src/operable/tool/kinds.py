@@ -30,7 +30,7 @@ class Kind:
         item: Kind | None = None,
         choices: tuple[Any, ...] = (),
         model: type[Any] | None = None,
-        options: tuple["Kind", ...] = (),
+        options: tuple[Kind, ...] = (),
     ) -> None:
         self.base = base
         self.nullable = nullable
@@ -41,7 +41,12 @@ class Kind:
 
     def or_none(self) -> Kind:
         return Kind(
-            self.base, nullable=True, item=self.item, choices=self.choices, model=self.model, options=self.options
+            self.base,
+            nullable=True,
+            item=self.item,
+            choices=self.choices,
+            model=self.model,
+            options=self.options,
         )
 
     def __repr__(self) -> str:
@@ -101,10 +106,9 @@ class _StandIn:
         return _StandIn("Union", (other, self))
 
 
-_GENERICS = (
-    "Literal Union Optional Annotated Iterator Iterable Generator AsyncIterator AsyncIterable AsyncGenerator Sequence"
-)
-_NAMES: dict[str, Any] = {name: _StandIn(name) for name in _GENERICS.split()} | {"Any": object}
+_FORMS = "Literal Union Optional Annotated Sequence"
+_RESULTS = "Iterator Iterable Generator AsyncIterator AsyncIterable AsyncGenerator"
+_NAMES: dict[str, Any] = {name: _StandIn(name) for name in f"{_FORMS} {_RESULTS}".split()} | {"Any": object}
 
 
 def evaluate(annotation: Any, namespace: Mapping[str, Any]) -> Any:
@@ -143,7 +147,11 @@ def generic(annotation: Any) -> tuple[str, tuple[Any, ...]]:
     origin = getattr(annotation, "__origin__", None)
     if origin is None:
         return "", ()
-    name = origin if isinstance(origin, str) else getattr(origin, "__name__", None) or getattr(origin, "_name", "")
+    name = (
+        origin
+        if isinstance(origin, str)
+        else getattr(origin, "__name__", None) or getattr(origin, "_name", "")
+    )
     return str(name), getattr(annotation, "__args__", ())
 
 
@@ -165,6 +173,10 @@ def _from_object(annotation: Any, namespace: Mapping[str, Any]) -> Kind:
         return _from_object(args[0], namespace).or_none()
     if name == "Union":
         return _union(args, namespace)
+    return _from_class(annotation, namespace)
+
+
+def _from_class(annotation: Any, namespace: Mapping[str, Any]) -> Kind:
     if getattr(annotation, "__module__", "") == "typing" and getattr(annotation, "__name__", "") == "Any":
         return ANY
     named = getattr(annotation, "__supertype__", None) or getattr(annotation, "__value__", None)
