@@ -1,0 +1,253 @@
+"""One supervised process group on a reactor: started, fed, read, watched, and ended in bounded time whatever it does.
+
+Theory of operation. `Child` joins the pipes, the exit notice (a pidfd where the system has them) and the `Ladder`; every
+event changes a fact, then `_advance` carries out the ladder's orders and sets one timer for the next. The end is told
+once, by `on_end`, when the group is gone and the output is read: to end of file, or, when somebody outside the group
+keeps the pipe open, up to the last byte that was in it when the leader exited. That number is asked of the kernel, so a
+slow consumer never loses what the tool wrote, and a grandchild that floods or hangs never holds the caller.
+
+It does not interpret bytes, and it does not decide when to cancel: the deadline is a number given to it.
+"""
+
+import io
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from operable.proc.excerpt import Excerpt
+from operable.proc.group import group_alive, signal_group
+from operable.proc.ladder import LOOK, REAP, Graces, Ladder, Order
+from operable.proc.pipes import Inlet, Outlet
+from operable.proc.reactor import Reactor, Timer
+from operable.proc.spawn import Command, Launched, launch
+from operable.proc.warden import WARDEN
+
+# Only where there is no pidfd (macOS, Linux before 5.3): how often the leader is asked whether it has ended.
+POLL_INTERVAL = 0.02
+
+
+class Open:
+    """The type of OPEN: standard input is a pipe that stays open until `child.stdin.finish()`."""
+
+
+OPEN = Open()
+# None: /dev/null. Bytes: given to the child, then closed. A descriptor or an open file: inherited by the child as it is.
+Stdin = bytes | int | io.IOBase | Open | None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a child ended. `status` follows subprocess (negative: killed by that signal); None: it could not be learnt."""
+
+    status: int | None
+    cause: str | None  # None: by itself. Else why we ended it: "deadline", or the word given to `cancel`
+    elapsed: float
+    stderr: Excerpt
+    leftovers: bool = False  # descendants outlived the leader and were ended with the group
+    held_open: bool = False  # a process outside the group kept the output open; it was left at that
+    gave_up: bool = False  # SIGKILL did not end it in time
+    stdin_unread: bool = False  # the child did not read all of its input
+
+
+class Child:
+    """A running command. All methods belong to the reactor's thread."""
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        command: Command,
+        *,
+        on_stdout: Callable[[bytes], object],
+        on_end: Callable[[End], object],
+        on_stderr: Callable[[bytes], object] | None = None,
+        stdin: Stdin = None,
+        timeout: float | None = None,
+        graces: Graces | None = None,
+    ) -> None:
+        feed = isinstance(stdin, (bytes, Open))
+        launched = launch(command, stdin=None if feed else _descriptor(stdin), pipe_stdin=feed)
+        self.pid = launched.process.pid
+        self.ended: End | None = None
+        self.stderr = Excerpt()
+        self._reactor = reactor
+        self._process = launched.process
+        self._on_end = on_end
+        self._status: int | None = None
+        self._left_at_exit: int | None = None
+        self._held_open = False
+        self._advancing = False
+        self._timer: Timer | None = None
+        self._started = reactor.time()
+        self._ladder = Ladder(self._started, timeout=timeout, graces=graces)
+        self._on_stderr = on_stderr
+        self.stdin = self._open_stdin(launched, stdin)
+        self._on_stdout = on_stdout
+        self.stdout = Outlet(reactor, launched.stdout, self._took_stdout, self._advance)
+        self._err = Outlet(reactor, launched.stderr, self._took_stderr, self._advance)
+        self._pidfd = _pidfd(self.pid)
+        if self._pidfd is None:
+            self._poll()
+        else:
+            reactor.add_reader(self._pidfd, self._exit_noticed)
+        self._advance()
+
+    def cancel(self, cause: str = "cancelled") -> None:
+        """Ask the group to end: SIGINT, SIGTERM, SIGKILL, with the graces between. Go on reading: a tool that is
+        interrupted still has its summary to write.
+        """
+        self._ladder.cancel(self._reactor.time(), cause)
+        self._advance()
+
+    def kill(self, cause: str = "cancelled") -> None:
+        """End the group with SIGKILL now."""
+        self._ladder.kill(self._reactor.time(), cause)
+        self._advance()
+
+    def _open_stdin(self, launched: Launched, stdin: Stdin) -> Inlet | None:
+        if launched.stdin is None:
+            return None
+        inlet = Inlet(self._reactor, launched.stdin)
+        if isinstance(stdin, bytes):
+            inlet.write(stdin)
+            inlet.finish()
+        return inlet
+
+    def _took_stdout(self, chunk: bytes) -> None:
+        self._on_stdout(chunk)
+        if self._ladder.phase == "ended":
+            self._advance()  # that may have been the last byte of a pipe that will never see its end of file
+
+    def _took_stderr(self, chunk: bytes) -> None:
+        self.stderr.feed(chunk)
+        if self._on_stderr is not None:
+            self._on_stderr(chunk)
+
+    def _poll(self) -> None:
+        self._exit_noticed()
+        if self._ladder.phase == "running":
+            self._reactor.call_later(POLL_INTERVAL, self._poll)
+
+    def _exit_noticed(self) -> None:
+        if self._ladder.phase != "running" or not _has_exited(self._process):
+            return
+        self._forget_pidfd()
+        self._left_at_exit = self.stdout.total + self.stdout.waiting
+        if self.stdin is not None:
+            self.stdin.close()
+        self._ladder.leader_exited(self._reactor.time())
+        self._advance()
+
+    def _advance(self) -> None:
+        # Closing a pipe below comes back here: the outer call is about to look at that anyway.
+        if self.ended is not None or self._advancing:
+            return
+        self._advancing = True
+        try:
+            if self.stdout.closed and self._err.closed:
+                self._ladder.outputs_closed(self._reactor.time())
+            for order in self._ladder.step(self._reactor.time()):
+                self._carry_out(order)
+            if self._ladder.phase == "ended":
+                self._give_up_pipes()
+        finally:
+            self._advancing = False
+        if self._ladder.phase == "ended" and self.stdout.closed:
+            self._finish()
+        else:
+            self._schedule()
+
+    def _carry_out(self, order: Order) -> None:
+        if order == REAP:
+            self._reap()
+        elif order == LOOK:
+            self._ladder.looked(alive=group_alive(self.pid))
+        elif isinstance(order, signal.Signals):
+            signal_group(self.pid, order)
+
+    def _reap(self) -> None:
+        try:
+            # It is a zombie: this returns at once. The time limit is for the case that something else reaped it.
+            self._status = self._process.wait(timeout=1.0) if _waitable(self._process) else None
+        except subprocess.TimeoutExpired:
+            self._status = None
+
+    def _give_up_pipes(self) -> None:
+        """The group is gone. Whoever still holds a pipe has left it; what the leader wrote is still to be read."""
+        self._held_open = self._held_open or not self._err.closed
+        self._err.close()
+        if self._left_at_exit is None or self.stdout.total >= self._left_at_exit:
+            self._held_open = self._held_open or not self.stdout.closed
+            self.stdout.close()
+
+    def _schedule(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due = self._ladder.due
+        if due is not None:
+            self._timer = self._reactor.call_later(max(0.0, due - self._reactor.time()), self._advance)
+
+    def _forget_pidfd(self) -> None:
+        if self._pidfd is not None:
+            self._reactor.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = None
+
+    def _finish(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._forget_pidfd()
+        if self.stdin is not None:
+            self.stdin.close()
+        if not self._ladder.gave_up:
+            WARDEN.release(self.pid)
+        self.ended = End(
+            status=self._status,
+            cause=self._ladder.cause,
+            elapsed=self._reactor.time() - self._started,
+            stderr=self.stderr,
+            leftovers=self._ladder.swept,
+            held_open=self._held_open,
+            gave_up=self._ladder.gave_up,
+            stdin_unread=self.stdin is not None and (self.stdin.broken or self.stdin.backlog > 0),
+        )
+        self._on_end(self.ended)
+
+
+def _descriptor(stdin: Stdin) -> int | None:
+    if stdin is None or isinstance(stdin, (int, bytes, Open)):
+        return stdin if isinstance(stdin, int) else None
+    return stdin.fileno()
+
+
+def _pidfd(pid: int) -> int | None:
+    if not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None  # an old kernel, or a sandbox that forbids the call: asking regularly works everywhere
+
+
+def _has_exited(process: subprocess.Popen[bytes]) -> bool:
+    """Has the leader ended? Without reaping it, so that its id stays taken."""
+    if not hasattr(os, "waitid"):
+        return process.poll() is not None
+    try:
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
+
+
+def _waitable(process: subprocess.Popen[bytes]) -> bool:
+    """False when something else in the host has reaped it already (SIGCHLD ignored, a foreign wait): status unknown."""
+    if process.returncode is not None or not hasattr(os, "waitid"):
+        return True
+    try:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        process.poll()  # lets Popen know too, so that it does not complain when it is collected
+        return False
+    return True

@@ -1,0 +1,45 @@
+"""Which file a command name means, decided before anything is started.
+
+The search uses the child's own PATH, not the host's, and only absolute entries of it: an empty or relative entry would
+run whatever lies in the working directory. The answer is an absolute path, so that it can be shown, compared and cached.
+"""
+
+import os
+from collections.abc import Mapping
+
+from operable.kernel.errors import EX_UNAVAILABLE, Fail
+
+
+def resolve(name: str, *, env: Mapping[str, str], cwd: str | None = None) -> str:
+    """The absolute path of the program `name`; Fail when there is none, or it may not be executed."""
+    if not name or "\0" in name:
+        raise Fail("usage", "TOOL_NAME_INVALID", f"not the name of a program: {name!r}")
+    if "/" in name:
+        candidates = [os.path.join(cwd or os.getcwd(), name)]
+    else:
+        folders = env.get("PATH", os.defpath).split(":")
+        candidates = [os.path.join(folder, name) for folder in folders if folder.startswith("/")]
+    refused: str | None = None
+    for candidate in candidates:
+        if os.path.isfile(candidate):
+            if os.access(candidate, os.X_OK):
+                return os.path.abspath(candidate)
+            refused = refused or candidate
+    if refused is not None:
+        raise Fail(
+            "authz",
+            "TOOL_NOT_EXECUTABLE",
+            f"{refused} may not be executed",
+            target=name,
+            hint=f"chmod +x {refused}",
+        )
+    where = "there is no such file" if "/" in name else "it is in no folder of PATH"
+    # sysexits has EX_UNAVAILABLE for "a support program or file does not exist".
+    raise Fail(
+        "not_found",
+        "TOOL_NOT_FOUND",
+        f"cannot find the program {name!r}: {where}",
+        target=name,
+        hint="install it, or give its full path",
+        exit_code=EX_UNAVAILABLE,
+    )

@@ -1,0 +1,126 @@
+"""No orphans, also when the host is killed with SIGKILL: a warden ends the groups that the host can no longer end.
+
+Theory of operation. The first spawn of a host starts one tiny `/bin/sh` (about a millisecond, concurrent with the tool;
+none per call) that reads group ids from a pipe: "+ 42" is to be watched, "- 42" is not. Only the host holds the writing
+end. When the host ends, however it ends, the warden reads end-of-file, sends SIGTERM to the groups still on its list,
+SIGKILL a second later, and exits. PR_SET_PDEATHSIG would not do: it follows the thread that forked, is cleared for
+grandchildren, and needs code between fork and exec, which is unsafe in a threaded host.
+
+Limits: a host killed within the millisecond between the fork and the "+" line leaves that child to the closing of its
+pipes; a descendant that made a session of its own has left the group. A sandbox with its own pid namespace (not here)
+has neither limit. Without /bin/sh there is no warden, and `Warden.active` says so.
+"""
+
+import os
+import threading
+
+from operable.kernel.errors import Fail
+
+_SHELL = "/bin/sh"
+# The list is kept as " 12 34 "; ids are numbers that we wrote, nothing else is ever interpolated.
+_SCRIPT = """
+trap '' HUP INT TERM
+live=' '
+while read -r sign id; do
+  case $sign in
+    +) live="$live$id " ;;
+    -) case $live in *" $id "*) live="${live%%" $id "*} ${live#*" $id "}" ;; esac ;;
+  esac
+done
+[ "$live" = ' ' ] && exit
+for id in $live; do kill -TERM -"$id"; done
+sleep 1
+for id in $live; do kill -KILL -"$id"; done
+"""
+
+
+class Warden:
+    """The host's end: `watch` a group when it is started, `release` it when it is gone. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pipe: int | None = None
+        self._pid: int | None = None
+        self._watched: set[int] = set()
+
+    @property
+    def active(self) -> bool:
+        """Is a warden running? False before the first spawn, and on a system without /bin/sh."""
+        return self._pipe is not None
+
+    @property
+    def pid(self) -> int | None:
+        return self._pid
+
+    def watch(self, group: int) -> None:
+        with self._lock:
+            self._watched.add(group)
+            if self._pipe is None:
+                self._start()
+            else:
+                self._tell(f"+ {group}\n")
+
+    def release(self, group: int) -> None:
+        with self._lock:
+            self._watched.discard(group)
+            if self._pipe is not None:
+                self._tell(f"- {group}\n")
+
+    def forget(self) -> None:
+        """In a fork of the host: the parent keeps the warden, this copy must not hold its pipe open."""
+        if self._pipe is not None:
+            os.close(self._pipe)
+        self._lock = threading.Lock()
+        self._pipe = self._pid = None
+        self._watched = set()
+
+    def _tell(self, line: str) -> None:
+        try:
+            # A pipe takes a short line whole or not at all.
+            os.write(self._pipe, line.encode())  # type: ignore[arg-type]
+        except (BrokenPipeError, BlockingIOError):
+            # Killed or stopped by somebody: it can no longer be trusted. A new one gets the whole list.
+            self._drop()
+            self._start()
+
+    def _drop(self) -> None:
+        if self._pipe is not None:
+            os.close(self._pipe)
+        if self._pid is not None:
+            try:
+                os.kill(self._pid, 9)
+                os.waitpid(self._pid, 0)
+            except (ProcessLookupError, ChildProcessError):
+                pass
+        self._pipe = self._pid = None
+
+    def _start(self) -> None:
+        if not os.path.exists(_SHELL):
+            return
+        reading, writing = os.pipe()
+        try:
+            self._pid = os.posix_spawn(
+                _SHELL,
+                ["sh", "-c", _SCRIPT],
+                {"PATH": "/usr/bin:/bin"},
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, reading, 0),
+                    # Not the host's own output: whoever waits for that to close must not wait for the warden.
+                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+                ],
+                setpgroup=0,
+            )
+        except OSError as error:
+            os.close(writing)
+            raise Fail("temporary", "SPAWN_FAILED", f"cannot start the warden: {error.strerror}") from error
+        finally:
+            os.close(reading)
+        os.set_blocking(writing, False)
+        self._pipe = writing
+        for group in self._watched:
+            self._tell(f"+ {group}\n")
+
+
+WARDEN = Warden()
+os.register_at_fork(after_in_child=WARDEN.forget)

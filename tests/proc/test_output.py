@@ -1,0 +1,76 @@
+import asyncio
+import os
+
+import pytest
+
+from operable.kernel.errors import Fail
+from operable.proc.group import group_alive
+from operable.proc.output import aoutput, output
+from operable.proc.spawn import prepare
+from tests.proc.drive import SHORT, python
+
+
+def run(kind, argv, **options):
+    command = prepare(argv)
+    return output(command, **options) if kind == "sync" else asyncio.run(aoutput(command, **options))
+
+
+@pytest.fixture(params=["sync", "async"])
+def kind(request):
+    return request.param
+
+
+def test_a_short_answer_with_its_status(kind):
+    done = run(kind, python("import sys; print(sys.stdin.read()); sys.exit('why')"), stdin=b"question")
+    assert (done.stdout, done.stderr, done.status) == (b"question\n", "why\n", 1)
+
+
+def test_an_answer_that_is_too_large_is_refused_not_cut(kind):
+    with pytest.raises(Fail) as caught:
+        run(kind, python("while True: print('x' * 9999)"), limit=100_000)
+    assert caught.value.code == "OUTPUT_TOO_LARGE"
+
+
+def test_an_answer_that_does_not_come_is_a_timeout(kind):
+    with pytest.raises(Fail) as caught:
+        run(kind, python("import signal; signal.pause()"), timeout=0.2, graces=SHORT)
+    assert (caught.value.category, caught.value.exit_code) == ("timeout", 124)
+
+
+def test_cancelling_the_task_leaves_no_process(tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    code = f"import os; f = open({str(fifo)!r}, 'w'); print(os.getpid(), file=f, flush=True)\nwhile True: f.read if 0 else 0"
+
+    async def main():
+        task = asyncio.create_task(aoutput(prepare(python(code)), timeout=30))
+        with await asyncio.to_thread(open, fifo) as file:
+            pid = int(await asyncio.to_thread(file.readline))
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        return pid
+
+    assert not group_alive(asyncio.run(main()))
+
+
+def test_an_exception_in_the_waiting_thread_leaves_no_process(monkeypatch, tmp_path):
+    import signal
+
+    pids = []
+
+    def interrupt(*_):
+        pids.append(int((tmp_path / "pid").read_text()))
+        raise KeyboardInterrupt
+
+    code = f"""
+import os, signal
+open({str(tmp_path / "pid")!r}, "w").write(str(os.getpid()))
+os.kill({os.getpid()}, signal.SIGUSR1); signal.pause()"""
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            output(prepare(python(code)), timeout=30)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert not group_alive(pids[0])

@@ -1,0 +1,60 @@
+import os
+
+import pytest
+
+from operable.kernel.errors import Fail
+from operable.proc.spawn import launch, prepare
+
+
+def program(tmp_path, content, mode=0o755):
+    path = tmp_path / "program"
+    path.write_bytes(content)
+    path.chmod(mode)
+    return str(path)
+
+
+def descriptors():
+    return set(os.listdir("/proc/self/fd"))
+
+
+def test_a_command_is_complete_before_it_runs(tmp_path):
+    command = prepare(["sh", "-c", "true"], env={"A": "1"}, cwd=tmp_path)
+    assert command.argv == ("sh", "-c", "true")
+    assert os.path.isabs(command.executable)
+    assert command.cwd == str(tmp_path)
+    assert command.env["A"] == "1"
+
+
+@pytest.mark.parametrize("argv", [[], "a string", ["sh", "a\0b"]])
+def test_an_impossible_argument_list_is_a_usage_error(argv):
+    with pytest.raises(Fail) as caught:
+        prepare(argv)
+    assert (caught.value.category, caught.value.code) == ("usage", "ARGV_INVALID")
+
+
+def test_a_missing_working_directory_is_not_taken_for_a_missing_program(tmp_path):
+    with pytest.raises(Fail) as caught:
+        prepare(["sh"], cwd=tmp_path / "absent")
+    assert caught.value.code == "CWD_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    "content, category, code",
+    [
+        (b"#!/no/such/interpreter\n", "config", "TOOL_INTERPRETER_MISSING"),
+        (b"neither a program nor a script", "config", "TOOL_FORMAT_UNKNOWN"),
+    ],
+)
+def test_a_file_that_cannot_be_started_is_explained_and_leaks_nothing(tmp_path, content, category, code):
+    command = prepare([program(tmp_path, content)])
+    before = descriptors()
+    with pytest.raises(Fail) as caught:
+        launch(command, pipe_stdin=True)
+    assert (caught.value.category, caught.value.code) == (category, code)
+    assert descriptors() == before
+
+
+def test_arguments_beyond_the_limit_of_the_system_are_a_usage_error():
+    with pytest.raises(Fail) as caught:
+        launch(prepare(["sh", "x" * 10_000_000]))
+    assert caught.value.code == "ARGV_TOO_LONG"
