@@ -1,9 +1,10 @@
 """The command line: which command, which arguments, which mode.
 
-Theory of operation: the first bare word is the command; options may stand before and after it. A command's own parameters
-come from its signature, the standard ones of AOI section 16 from the table below, of which only those apply that the command
-can honour: `--cursor` on a command without one is an unknown option, not a silent no-op. Every problem is collected and
-reported at once. Abbreviations are refused, because an agent that guesses should be told, with the nearest name.
+Theory of operation: the first bare word is the command; options may stand before and after it. A command's own
+parameters come from its signature, the standard ones of AOI section 16 from the table below, of which only those
+apply that the command can honour: `--cursor` on a command without one is an unknown option, not a silent no-op. Every
+problem is collected and reported at once. Abbreviations are refused, because an agent that guesses should be told,
+with the nearest name.
 
 It converts and checks; it neither runs nor prints.
 """
@@ -115,53 +116,49 @@ def parse(tool: Tool, command: Command, words: list[str]) -> Call:
     return call
 
 
-def _read_options(tool: Tool, call: Call, words: list[str], operands: list[str], problems: list[Fail]) -> None:
+def _read_options(
+    tool: Tool, call: Call, words: list[str], operands: list[str], problems: list[Fail]
+) -> None:
     own = {param.flag: param for param in call.command.params if not param.operand}
     standard = standard_options(tool, call.command)
-    index = 0
-    while index < len(words):
-        word = words[index]
-        index += 1
+    rest = words[::-1]  # a stack: an option takes its value from the top
+    while rest:
+        word = rest.pop()
         if word == "--":
-            operands.extend(words[index:])
+            operands.extend(reversed(rest))
             return
         if not word.startswith("-") or word == "-" or _is_number(word):
             operands.append(word)
             continue
-        if word == "-h":
-            word = "--help"
         name, equals, text = word[2:].partition("=") if word.startswith("--") else (word, "", "")
-        value: str | None = text if equals else None
-        param, negated = own.get(name), False
-        if param is None and name.startswith("no-") and _is_flag(own.get(name[3:])):
-            param, negated = own[name[3:]], True
-        if param is None and name not in standard:
-            problems.append(_unknown_option(word, tool, call.command, [*own, *standard]))
-            continue
-        form = _form(param, name)
-        if form is FLAG:
-            if value is not None:
-                problems.append(_invalid(f"--{name}", "takes no value", code="UNEXPECTED_VALUE"))
-                continue
-        elif value is None and form is not DIGEST:
-            if index == len(words):
-                problems.append(_invalid(f"--{name}", "needs a value", code="MISSING_VALUE"))
-                continue
-            value = words[index]
-            index += 1
-        elif value is None and index < len(words) and words[index].startswith(DIGEST_PREFIX):
-            value = words[index]
-            index += 1
         try:
-            _store(call, param, name, value, negated=negated)
+            if name not in own and name not in standard and not _negates(name, own):
+                raise _unknown_option(word, tool, call.command, [*own, *standard])
+            _read_option(call, own, name, text if equals else None, rest)
         except Fail as problem:
             problems.append(problem)
 
 
-def _form(param: Param | None, name: str) -> str:
-    if param is not None:
-        return FLAG if _is_flag(param) else WORD
-    return STANDARD[name]
+def _read_option(call: Call, own: dict[str, Param], name: str, value: str | None, rest: list[str]) -> None:
+    negated = _negates(name, own)
+    param = own.get(name[3:] if negated else name)
+    form = STANDARD[name] if param is None else FLAG if _is_flag(param) else WORD
+    if form is FLAG:
+        if value is not None:
+            raise _invalid(f"--{name}", "takes no value", code="UNEXPECTED_VALUE")
+    elif form is DIGEST:
+        if value is None and rest and rest[-1].startswith(DIGEST_PREFIX):
+            value = rest.pop()
+    elif value is None:
+        if not rest:
+            raise _invalid(f"--{name}", "needs a value", code="MISSING_VALUE")
+        value = rest.pop()
+    _store(call, param, name, value, negated=negated)
+
+
+def _negates(name: str, own: dict[str, Param]) -> bool:
+    """Whether this is `--no-x` for a flag `--x`."""
+    return name not in own and name.startswith("no-") and _is_flag(own.get(name[3:]))
 
 
 def _is_flag(param: Param | None) -> bool:
@@ -198,9 +195,15 @@ def _standard_value(name: str, value: str | None) -> Any:
     except ValueError:
         number = -1
     # Beyond a year of seconds or 2^63 items nothing is meant, and clocks and databases overflow.
-    least, most = (0, 2**63 - 1) if form is COUNT else (1, 2**63 - 1) if form is POSITIVE else (0.001, 31_536_000)
+    least, most = (
+        (0, 2**63 - 1) if form is COUNT else (1, 2**63 - 1) if form is POSITIVE else (0.001, 31_536_000)
+    )
     if not least <= number <= most:  # also refuses nan
-        what = {COUNT: "a whole number", POSITIVE: "a whole number of at least 1", SECONDS: "a positive number of seconds"}
+        what = {
+            COUNT: "a whole number",
+            POSITIVE: "a whole number of at least 1",
+            SECONDS: "a positive number of seconds",
+        }
         raise _invalid(f"--{name}", f"must be {what[form]}, not {text!r}")
     return number
 
@@ -219,7 +222,12 @@ def _read_operands(call: Call, operands: list[str], problems: list[Fail]) -> Non
                 call.values[param.name] = convert(rest.pop(0), param.kind, label)
         except Fail as problem:
             problems.append(problem)
-    if rest and call.command.stream_model() is not None and rest == ["-"] and not call.options.keys() & {"input-jsonl", "input-json"}:
+    if (
+        rest
+        and call.command.stream_model() is not None
+        and rest == ["-"]
+        and not call.options.keys() & {"input-jsonl", "input-json"}
+    ):
         call.options["input-jsonl"] = rest.pop()
     if rest:
         problems.append(

@@ -13,7 +13,9 @@ def drain(produced: Any) -> Iterator[Any]:
         if hasattr(produced, "__await__"):
             result = runner.run(_awaited(produced))
             if not hasattr(result, "__anext__"):
-                yield from result if hasattr(result, "__iter__") and not isinstance(result, dict) else [result]
+                yield from (
+                    result if hasattr(result, "__iter__") and not isinstance(result, dict) else [result]
+                )
                 return
             produced = result
         try:

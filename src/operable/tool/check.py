@@ -45,7 +45,11 @@ def _value(value: Any, kind: Kind, problems: list[str], path: str) -> Any:
         return build(kind.model, value, problems, f"{path}.")
     if base == "array" and isinstance(value, list):
         item = kind.item
-        return value if item is None else [_value(v, item, problems, f"{path}[{i}]") for i, v in enumerate(value)]
+        return (
+            value
+            if item is None
+            else [_value(v, item, problems, f"{path}[{i}]") for i, v in enumerate(value)]
+        )
     if base == "union":
         return _one_of(value, kind, problems, path)
     if _is_scalar(value, base):

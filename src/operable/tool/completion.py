@@ -32,7 +32,9 @@ def _function(tool: Tool) -> str:
 
 def _bash(tool: Tool) -> str:
     commands = _words(tool)
-    cases = "\n".join(f"    {_quoted(name)}) words={_quoted(' '.join(flags))} ;;" for name, flags in commands.items())
+    cases = "\n".join(
+        f"    {_quoted(name)}) words={_quoted(' '.join(flags))} ;;" for name, flags in commands.items()
+    )
     return f"""{_function(tool)}() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} command=${{COMP_WORDS[1]}} words
   if [ "$COMP_CWORD" -eq 1 ]; then
@@ -52,7 +54,9 @@ complete -o filenames -F {_function(tool)} {tool.name}"""
 def _zsh(tool: Tool) -> str:
     commands = _words(tool)
     described = " ".join(_quoted(f"{name}:{_summary(tool, name)}") for name in commands)
-    cases = "\n".join(f"    {_quoted(name)}) compadd -- {' '.join(flags)} ;;" for name, flags in commands.items())
+    cases = "\n".join(
+        f"    {_quoted(name)}) compadd -- {' '.join(flags)} ;;" for name, flags in commands.items()
+    )
     return f"""#compdef {tool.name}
 {_function(tool)}() {{
   local -a commands=({described})

@@ -27,7 +27,7 @@ class Context:
 
     @property
     def person(self) -> bool:
-        """Is there somebody at a terminal who can be asked?"""
+        """Whether there is somebody at a terminal who can be asked."""
         return not self.machine and os.isatty(0) and os.isatty(2)
 
     def ask(self, question: str, *, hint: str, secret: bool = False) -> str:
@@ -40,7 +40,8 @@ class Context:
             return getpass(f"{question} ")
         import sys
 
-        print(question, end=" ", file=sys.stderr, flush=True)
+        sys.stderr.write(f"{question} ")
+        sys.stderr.flush()
         return input()
 
 

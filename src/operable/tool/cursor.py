@@ -1,8 +1,9 @@
 """Cursors: opaque, versioned, bound to the command and its arguments, and refused when damaged.
 
-A cursor is `1.` + base64url of canonical JSON {command, arguments digest, position} + `.` + the first 12 characters of the
-digest of that. The check is against damage and mix-ups, not against forgery: a cursor gives no access that its holder does
-not have. Bounds (`--limit`, `--timeout`, `--output` …) are not bound, so a page may be followed by a larger one.
+A cursor is `1.` + base64url of canonical JSON {command, arguments digest, position} + `.` + the first 12 characters
+of the digest of that. The check is against damage and mix-ups, not against forgery: a cursor gives no access that its
+holder does not have. Bounds (`--limit`, `--timeout`, `--output` …) are not bound, so a page may be followed by a
+larger one.
 """
 
 from __future__ import annotations
@@ -63,4 +64,9 @@ def _check(body: str) -> str:
 
 
 def _invalid(why: str) -> Fail:
-    return Fail("validation", "INVALID_CURSOR", f"The cursor cannot be used: {why}", hint="start again without --cursor")
+    return Fail(
+        "validation",
+        "INVALID_CURSOR",
+        f"The cursor cannot be used: {why}",
+        hint="start again without --cursor",
+    )

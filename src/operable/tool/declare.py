@@ -1,8 +1,8 @@
 """What an author declares: a `Tool`, its commands, their effects and bounds.
 
-Theory of operation: a decorator stores the function and its options and reads nothing else. Parameters are taken from the
-code object only when the command is invoked or described, so that declaring fifty commands costs fifty small objects.
-`inspect` and `typing` are never imported (they would double the start of the process).
+Theory of operation: a decorator stores the function and its options and reads nothing else. Parameters are taken from
+the code object only when the command is invoked or described, so that declaring fifty commands costs fifty small
+objects. `inspect` and `typing` are never imported (they would double the start of the process).
 
 It does not parse, run or print: see `arguments`, `runner`, `discovery`.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # A finite command that has not ended after five minutes has most likely hung on something; --timeout changes it.
 DEFAULT_TIMEOUT = 300.0
-# Read commands are bounded unless the author says otherwise (AOI section 15): enough for a page, too little to flood a model.
+# Read commands are bounded unless the author says otherwise (AOI section 15): a page, too little to flood a model.
 DEFAULT_LIMIT = 100
 # A plan is held in memory to be counted and confirmed; beyond this a command should be split (about 100 MB of changes).
 MAX_PLAN = 100_000
@@ -36,7 +36,7 @@ INJECTED = ("Page", "Context")
 class Param:
     """One argument of a command: an operand, an option or a flag."""
 
-    __slots__ = ("default", "kind", "many", "name", "operand", "required", "spread", "_secret")
+    __slots__ = ("_secret", "default", "kind", "many", "name", "operand", "required", "spread")
 
     def __init__(
         self,
@@ -84,7 +84,9 @@ class Command:
         self.bulk: bool = options.pop("bulk", False)
         self.unbounded: bool = options.pop("unbounded", False)
         self.heartbeat: float = options.pop("heartbeat", 15.0)
-        self.limit: int | None = options.pop("limit", None if self.mutates or self.unbounded else DEFAULT_LIMIT)
+        self.limit: int | None = options.pop(
+            "limit", None if self.mutates or self.unbounded else DEFAULT_LIMIT
+        )
         cursor = options.pop("cursor", ())
         self.cursor: tuple[str, ...] = (cursor,) if isinstance(cursor, str) else tuple(cursor)
         self.timeout: float | None = options.pop("timeout", None if self.unbounded else DEFAULT_TIMEOUT)
@@ -159,7 +161,9 @@ class Command:
                 kind.item if repeatable and kind.item else kind,
                 operand=name in operands,
                 default=defaults.get(name),
-                required=name not in defaults and not spread and not (kind.base == "boolean" and name not in operands),
+                required=name not in defaults
+                and not spread
+                and not (kind.base == "boolean" and name not in operands),
                 many=spread or repeatable,
                 spread=spread,
                 secret=name in self.secrets,
@@ -211,7 +215,9 @@ class Tool:
         self.auth = auth or {"required": False}
         self.machine_flags = machine_flags
         self.checks: dict[str, Callable[..., Any]] = {}
-        self.older: dict[str, tuple[tuple[type[Event], ...], Callable[[dict[str, Any]], dict[str, Any] | None]]] = {}
+        self.older: dict[
+            str, tuple[tuple[type[Event], ...], Callable[[dict[str, Any]], dict[str, Any] | None]]
+        ] = {}
         self._commands: dict[str, Command] = {}
         self._catalogue = commands
 
@@ -260,13 +266,12 @@ class Tool:
         """One command by name: the author's own first, then the built-in discovery commands."""
         if name in self._commands:
             return self._commands[name]
-        if self._catalogue:
-            if name in self._catalogue_names():
-                from operable.kernel.catalogue import load
+        if self._catalogue and name in self._catalogue_names():
+            from operable.kernel.catalogue import load
 
-                command: Command = load(self._catalogue, name, "COMMAND")
-                self._commands[name] = command
-                return command
+            command: Command = load(self._catalogue, name, "COMMAND")
+            self._commands[name] = command
+            return command
         if name in BUILT_IN:
             from operable.tool.discovery import built_in
 
@@ -284,7 +289,7 @@ BUILT_IN = ("schema", "input-schema", "capabilities", "doctor", "completion")
 
 
 def command(name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Command]:
-    """Decorator for a command in a catalogue folder, where the file name is the command name and `COMMAND` the descriptor."""
+    """Decorator for a command in a catalogue folder: the file name is its name, and `COMMAND` is the descriptor."""
 
     def make(function: Callable[..., Any]) -> Command:
         return Command(function, name or function.__module__.rpartition(".")[2].replace("_", "-"), options)
@@ -325,5 +330,5 @@ else:
     class Stream:
         """Annotation of a parameter that takes structured input, item by item."""
 
-        def __class_getitem__(cls, model):
+        def __class_getitem__(cls, model: type[Record]) -> StreamOf:
             return StreamOf(model)

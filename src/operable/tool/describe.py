@@ -1,14 +1,13 @@
 """From declarations to JSON Schema 2020-12: events (permissive) and inputs (strict), with nothing but dictionaries.
 
-Event schemas are selected by `type` with if/then, so that a validator's complaint names the field that is wrong instead of
-"matched none of 12 alternatives" (AOI section 10.4).
+Event schemas are selected by `type` with if/then, so that a validator's complaint names the field that is wrong
+instead of "matched none of 12 alternatives" (AOI section 10.4).
 """
 
 from __future__ import annotations
 
 from operable.spec.framework_events import FRAMEWORK_EVENTS
 from operable.tool.records import REQUIRED, Event, Record, field_kinds
-from operable.wire.reserved import check_domain_types
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +25,10 @@ def event_schema(tool: Tool, version: str, events: Iterable[type[Event]]) -> dic
     definitions: dict[str, Any] = dict(FRAMEWORK_EVENTS)
     for event in events:
         definitions[event.wire_type] = _record_schema(event, strict=False)
-    check_domain_types(name for name in definitions if name not in FRAMEWORK_EVENTS)
+        if f"aoi:{event.wire_type}" in FRAMEWORK_EVENTS or event.wire_type.startswith("aoi:"):
+            from operable.wire.reserved import check_domain_types
+
+            check_domain_types([event.wire_type])
     return {
         "$schema": DRAFT,
         "$id": tool.schema_id.format(version=version),
@@ -57,7 +59,9 @@ def all_events(tool: Tool) -> list[type[Event]]:
         for event in command.event_classes() if command else ():
             known = found.setdefault(event.wire_type, event)
             if known is not event:
-                msg = f"two event classes are called {event.wire_type!r}: {known.__name__} and {event.__name__}"
+                msg = (
+                    f"two event classes are called {event.wire_type!r}: {known.__name__} and {event.__name__}"
+                )
                 raise TypeError(msg)
     return list(found.values())
 
@@ -69,7 +73,11 @@ def input_schema(tool: Tool, command: Command, *, items: bool = False) -> dict[s
     head["$id"] = head["$id"].replace("#", ":" if head["$id"].startswith("urn:") else "/")
     model = command.stream_model()
     if items and model is not None:
-        return head | {"title": f"One item of the input of {tool.name} {command.name}"} | _record_schema(model, strict=True)
+        return (
+            head
+            | {"title": f"One item of the input of {tool.name} {command.name}"}
+            | _record_schema(model, strict=True)
+        )
     from operable.tool.help_text import parameter_help
 
     texts = parameter_help(command)
@@ -81,7 +89,9 @@ def input_schema(tool: Tool, command: Command, *, items: bool = False) -> dict[s
         if texts.get(param.name):
             schema["description"] = texts[param.name]
         if param.default is not None:
-            schema["default"] = param.default if not hasattr(param.default, "__fspath__") else str(param.default)
+            schema["default"] = (
+                param.default if not hasattr(param.default, "__fspath__") else str(param.default)
+            )
         if param.secret:
             schema["writeOnly"] = True
         schema["x-cli"] = param.flag.upper() if param.operand else f"--{param.flag}"
@@ -130,7 +140,7 @@ def _record_schema(model: type[Record], *, strict: bool) -> dict[str, Any]:
         schema["description"] = " ".join(model.__doc__.split())
     properties = {name: kind_schema(kind, strict=strict) for name, kind in field_kinds(model).items()}
     required = [name for name, default in model.__fields__.items() if default is REQUIRED]
-    if model._typed:
+    if issubclass(model, Event):
         properties = {"type": {"const": model.wire_type}} | properties
         required = ["type", *required]
     elif strict:

@@ -1,7 +1,7 @@
 """What a tool says about itself without credentials, network, configuration or a query (AOI sections 3, 16.2 and 17).
 
-The discovery commands are ordinary commands that yield one `Document`; `--output json` prints the document alone, `jsonl`
-wraps it in a stream like everything else. `doctor` is a stream of checks.
+The discovery commands are ordinary commands that yield one `Document`; `--output json` prints the document alone,
+`jsonl` wraps it in a stream like everything else. `doctor` is a stream of checks.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Literal
+
+    from operable.tool.context import Context
 
 # What every command may emit besides its own events.
 _ALWAYS = ["aoi:meta", "aoi:warning", "aoi:error", "aoi:progress", "aoi:summary"]
@@ -55,7 +57,12 @@ def schema_document(tool: Tool, version: str, name: str | None = None) -> dict[s
     from operable.tool.describe import all_events, event_schema
 
     if name is not None and name != tool.schema_name:
-        raise Fail("not_found", "UNKNOWN_SCHEMA", f"{tool.name} has no schema {name!r}", hint=f"--name {tool.schema_name}")
+        raise Fail(
+            "not_found",
+            "UNKNOWN_SCHEMA",
+            f"{tool.name} has no schema {name!r}",
+            hint=f"--name {tool.schema_name}",
+        )
     events = tool.older[version][0] if version in tool.older else all_events(tool)
     return event_schema(tool, version, events)
 
@@ -71,12 +78,21 @@ def _input_schema_command(tool: Tool) -> Command:
 
         found = tool.find(command)
         if found is None:
-            raise Fail("not_found", "UNKNOWN_COMMAND", f"{tool.name} has no command {command!r}", hint=f"{tool.name} --help")
+            raise Fail(
+                "not_found",
+                "UNKNOWN_COMMAND",
+                f"{tool.name} has no command {command!r}",
+                hint=f"{tool.name} --help",
+            )
         if items and found.stream_model() is None:
             raise Fail("validation", "NO_STRUCTURED_INPUT", f"{command} takes no structured input")
         yield Document(name="input-schema", content=describe.input_schema(tool, found, items=items))
 
-    return Command(input_schema, "input-schema", {"document": True, "examples": ["input-schema --command doctor --output json"]})
+    return Command(
+        input_schema,
+        "input-schema",
+        {"document": True, "examples": ["input-schema --command doctor --output json"]},
+    )
 
 
 def _capabilities_command(tool: Tool) -> Command:
@@ -84,7 +100,9 @@ def _capabilities_command(tool: Tool) -> Command:
         """Print what this tool can do and promises, command by command."""
         yield Document(name="capabilities", content=capabilities_document(tool))
 
-    return Command(capabilities, "capabilities", {"document": True, "examples": ["capabilities --output json"]})
+    return Command(
+        capabilities, "capabilities", {"document": True, "examples": ["capabilities --output json"]}
+    )
 
 
 def capabilities_document(tool: Tool) -> dict[str, Any]:
@@ -103,7 +121,9 @@ def capabilities_document(tool: Tool) -> dict[str, Any]:
         ],
         "auth": tool.auth,
         "exit_codes": _exit_codes(),
-        "commands": [command_capabilities(tool, command) for command in commands if command and not command.hidden],
+        "commands": [
+            command_capabilities(tool, command) for command in commands if command and not command.hidden
+        ],
     }
 
 
@@ -207,4 +227,12 @@ def version_command(tool: Tool) -> Command:
     return Command(version, "version", {"document": True, "hidden": True})
 
 
-__all__ = ["Document", "Notice", "built_in", "capabilities_document", "help_command", "schema_document", "version_command"]
+__all__ = [
+    "Document",
+    "Notice",
+    "built_in",
+    "capabilities_document",
+    "help_command",
+    "schema_document",
+    "version_command",
+]

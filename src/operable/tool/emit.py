@@ -1,10 +1,11 @@
 """The private stdout: lines in, few and large writes out, nothing torn and nothing late.
 
-Theory of operation. In machine mode the real stdout moves to a descriptor of our own and descriptor 1 points at stderr, so that
-a stray `print`, a C library or a child process cannot put a byte into the stream. Lines are collected and written as a block
-when 64 KiB are there. A line that finds the buffer empty after a quiet moment is written at once; one that comes in a
-burst waits for company, but at most `LATEST` seconds, because the supervisor's thread then writes the block. So a slow
-stream has no delay, a fast one no system call per line, and neither needs a timer per event.
+Theory of operation. In machine mode the real stdout moves to a descriptor of our own and descriptor 1 points at
+stderr, so that a stray `print`, a C library or a child process cannot put a byte into the stream. Lines are collected
+and written as a block when 64 KiB are there. A line that finds the buffer empty after a quiet moment is written at
+once; one that comes in a burst waits for company, but at most `LATEST` seconds, because the supervisor's thread then
+writes the block. So a slow stream has no delay, a fast one no system call per line, and neither needs a timer per
+event.
 
 A block is written under a lock and shielded from the interrupts of `interrupt`, so a signal never tears a line.
 """

@@ -21,12 +21,17 @@ def as_fail(problem: BaseException, *, machine: bool, command: str) -> Fail:
         target = problem.filename if isinstance(problem.filename, str) else None
         return Fail("io", code, redact_text(problem.strerror or str(problem)), target=target)
     if isinstance(problem, SystemExit):
-        code = problem.code if isinstance(problem.code, int) and problem.code else None
-        return Fail("internal", "EXITED", f"{command} left without finishing its stream", exit_code=code)
+        status = problem.code if isinstance(problem.code, int) and problem.code else None
+        return Fail("internal", "EXITED", f"{command} left without finishing its stream", exit_code=status)
     if isinstance(problem, KeyboardInterrupt):
         return Fail("cancelled", "CANCELLED", f"{command} was cancelled")
     text = redact_text(f"{type(problem).__name__}: {problem}"[:2000])
-    return Fail("internal", "INTERNAL_ERROR", f"Unexpected {text}", hint="run again with --debug for the traceback on stderr")
+    return Fail(
+        "internal",
+        "INTERNAL_ERROR",
+        f"Unexpected {text}",
+        hint="run again with --debug for the traceback on stderr",
+    )
 
 
 def show_traceback(problem: BaseException, secrets: tuple[str, ...]) -> None:

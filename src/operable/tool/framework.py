@@ -71,7 +71,9 @@ class Check(Notice):
 
     __slots__ = ()
 
-    def __init__(self, *, ok: bool, detail: str = "", severity: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, *, ok: bool, detail: str = "", severity: str | None = None, hint: str | None = None
+    ) -> None:
         severity = severity or ("info" if ok else "error")
         super().__init__("check", name="", ok=ok, severity=severity, detail=detail, hint=hint)
 

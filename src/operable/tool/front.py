@@ -1,7 +1,7 @@
 """From `sys.argv` to the exit code: decide the mode, understand the words, run, leave.
 
-The mode is read before anything is parsed, because a command line that is wrong must still be answered in the language of
-the caller: a machine gets meta, error and summary for every mistake, a person gets two lines on stderr.
+The mode is read before anything is parsed, because a command line that is wrong must still be answered in the
+language of the caller: a machine gets meta, error and summary for every mistake, a person gets two lines on stderr.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 JSONL, JSON, HUMAN = "jsonl", "json", "human"
 # Flags that mean a built-in command when no command is given.
-_FLAGS = {"--schema": "schema", "--capabilities": "capabilities", "--version": "version", "--help": "help", "-h": "help"}
+_FLAGS = {
+    "--schema": "schema",
+    "--capabilities": "capabilities",
+    "--version": "version",
+    "--help": "help",
+    "-h": "help",
+}
 
 
 def run_command_line(tool: Tool, argv: list[str]) -> NoReturn:
@@ -32,7 +38,7 @@ def run_command_line(tool: Tool, argv: list[str]) -> NoReturn:
     interrupts = Interrupts()
     interrupts.install()
     output = requested_output(tool, argv)
-    call, refusal = understand(tool, argv, output)
+    call, refusal = understand(tool, argv)
     secrets = suspects(argv, call.command)
     try:
         descriptor = -1 if output == HUMAN else take_stdout()
@@ -61,7 +67,7 @@ def requested_output(tool: Tool, argv: list[str]) -> str:
     return HUMAN
 
 
-def understand(tool: Tool, argv: list[str], output: str) -> tuple[Call, Fail | None]:
+def understand(tool: Tool, argv: list[str]) -> tuple[Call, Fail | None]:
     """The call, or a call that only refuses, with the reason."""
     name, words = locate(tool, argv)
     if not name:
@@ -70,8 +76,12 @@ def understand(tool: Tool, argv: list[str], output: str) -> tuple[Call, Fail | N
     if command is None:
         return Call(Command(_nothing, name="", options={})), _unknown_command(tool, name)
     if name != "help" and _asks_for_help(words):
-        words = [word for word in words if word.startswith(("--output", "--format")) or word in (JSON, JSONL, HUMAN)]
-        command = _built_in(tool, "help", about=command)
+        words = [
+            word
+            for word in words
+            if word.startswith(("--output", "--format")) or word in (JSON, JSONL, HUMAN)
+        ]
+        command = _help(tool, command)
     try:
         call = parse(tool, command, words)
         for flag in tool.machine_flags:
@@ -103,12 +113,13 @@ def suspects(argv: list[str], command: Command) -> tuple[str, ...]:
 
 def leave(exit_code: int) -> NoReturn:
     """End the process after what an orderly exit promises (threads, atexit, flushed streams), without taking the
-    interpreter apart first: that costs a fifth of a short command (docs/decisions/0005)."""
+    interpreter apart first: that costs a fifth of a short command (docs/decisions/0005).
+    """
     if "threading" in sys.modules:
-        sys.modules["threading"]._shutdown()
+        sys.modules["threading"]._shutdown()  # noqa: SLF001 - what the interpreter itself calls at exit
     import atexit
 
-    atexit._run_exitfuncs()
+    atexit._run_exitfuncs()  # noqa: SLF001 - the same
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -124,12 +135,20 @@ def _flag_command(words: list[str]) -> tuple[str, list[str]]:
     return "", words
 
 
-def _built_in(tool: Tool, name: str, about: Command | None = None) -> Command | None:
-    if name not in ("help", "version"):
+def _built_in(tool: Tool, name: str) -> Command | None:
+    if name == "help":
+        return _help(tool, None)
+    if name != "version":
         return None
-    from operable.tool.discovery import help_command, version_command
+    from operable.tool.discovery import version_command
 
-    return version_command(tool) if name == "version" else help_command(tool, about)
+    return version_command(tool)
+
+
+def _help(tool: Tool, about: Command | None) -> Command:
+    from operable.tool.discovery import help_command
+
+    return help_command(tool, about)
 
 
 def _asks_for_help(words: list[str]) -> bool:
@@ -157,7 +176,13 @@ def _nothing() -> None:
 def _unknown_command(tool: Tool, name: str) -> Fail:
     known = [*tool.names(), *BUILT_IN]
     if not name:
-        return Fail("usage", "MISSING_COMMAND", f"{tool.name} needs a command", hint=f"{tool.name} --help", commands=known)
+        return Fail(
+            "usage",
+            "MISSING_COMMAND",
+            f"{tool.name} needs a command",
+            hint=f"{tool.name} --help",
+            commands=known,
+        )
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1)

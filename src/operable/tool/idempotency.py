@@ -1,13 +1,14 @@
 """Idempotency keys: an effect happens once, and whoever asks again gets the recorded answer.
 
-Theory of operation. A key is locked (a byte of a lock file, released by the kernel when its holder dies), then looked up. A row is
-`applying` from just before the effect until the result is recorded, then `done` or `failed`. Both writes are durable
-(synchronous FULL) before anything that depends on them happens; `done` is there before the summary is written.
+Theory of operation. A key is locked (a byte of a lock file, released by the kernel when its holder dies), then looked
+up. A row is `applying` from just before the effect until the result is recorded, then `done` or `failed`. Both writes
+are durable (synchronous FULL) before anything that depends on them happens; `done` is there before the summary is
+written.
 
-The window: a process that is killed after its effect and before its record leaves `applying`. Whether the effect happened is
-then not known here, so the same key is refused (IDEMPOTENCY_OUTCOME_UNKNOWN) instead of doing it twice; a person or the
-agent looks at the state and goes on with a new key. A tool that can write its effect and a key in one transaction of its
-own does not need this module and has no window.
+The window: a process that is killed after its effect and before its record leaves `applying`. Whether the effect
+happened is then not known here, so the same key is refused (IDEMPOTENCY_OUTCOME_UNKNOWN) instead of doing it twice; a
+person or the agent looks at the state and goes on with a new key. A tool that can write its effect and a key in one
+transaction of its own does not need this module and has no window.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from operable.tool.places import state_directory
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any
+    from typing import Any, Self
 
     from operable.tool.runner import Run
 
@@ -55,7 +56,7 @@ class Journal:
         self._began = False
         self._lines: list[str] = []
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> Self:
         self._lock = os.open(
             os.path.join(self._directory, "idempotency.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
         )
@@ -66,7 +67,9 @@ class Journal:
         self._database = self._open()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._database.close()
         os.close(self._lock)
 
@@ -106,7 +109,9 @@ class Journal:
         run.remarks["replayed"] = True
         if state == "failed":
             raise _as_fail(json.loads(outcome))
-        for (line,) in self._database.execute("SELECT line FROM events WHERE key = ? ORDER BY position", (self._key,)):
+        for (line,) in self._database.execute(
+            "SELECT line FROM events WHERE key = ? ORDER BY position", (self._key,)
+        ):
             run.sink.put(run.sink.encode(json.loads(line)))
         before = json.loads(outcome)
         run.count, run.warnings, run.errors, run.partial = (
@@ -172,7 +177,9 @@ class _Transaction:
     def __enter__(self) -> None:
         self._database.execute("BEGIN IMMEDIATE")
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._database.execute("COMMIT" if kind is None else "ROLLBACK")
 
 

@@ -1,9 +1,9 @@
 """Structured input: JSON, JSONL, or the stream of another AOI tool, item by item and bounded (AOI sections 12 and 13).
 
-Theory of operation: every line is judged by its `type`. `aoi:` lines are control: they tell whether what came upstream can be
-trusted, and are never items. Lines of the accepted types (or without a type) are items and must match the input class
-exactly. Other types are skipped and counted. Once a stream has shown its meta event it is an AOI stream, and then its end
-without a good summary is our failure too.
+Theory of operation: every line is judged by its `type`. `aoi:` lines are control: they tell whether what came
+upstream can be trusted, and are never items. Lines of the accepted types (or without a type) are items and must match
+the input class exactly. Other types are skipped and counted. Once a stream has shown its meta event it is an AOI
+stream, and then its end without a good summary is our failure too.
 
 A mutation reads everything before it plans anything (`read_all`); a transform takes items as they come.
 """
@@ -41,7 +41,9 @@ class Intake:
         options = run.call.options
         self._tolerant = "continue-on-error" in options
         if self._tolerant and "fail-fast" in options:
-            raise Fail("usage", "CONFLICTING_OPTIONS", "--fail-fast and --continue-on-error exclude each other")
+            raise Fail(
+                "usage", "CONFLICTING_OPTIONS", "--fail-fast and --continue-on-error exclude each other"
+            )
         given = [name for name in ("input-jsonl", "input-json") if name in options]
         if len(given) != 1:
             raise Fail(
@@ -115,7 +117,9 @@ class Intake:
         try:
             return os.open(self._source, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            raise Fail("not_found", "INPUT_NOT_FOUND", "The input file does not exist", target=self._source) from None
+            raise Fail(
+                "not_found", "INPUT_NOT_FOUND", "The input file does not exist", target=self._source
+            ) from None
 
     def _chunks(self, descriptor: int) -> Iterator[bytes]:
         while chunk := os.read(descriptor, _CHUNK):
@@ -134,7 +138,12 @@ class Intake:
                 yield from self._line(line, number)
             if splitter.error is not None:
                 number = splitter.error.line
-                raise Fail("validation", "INPUT_LINE_TOO_LONG", f"Input line {number} is too long", line_number=number)
+                raise Fail(
+                    "validation",
+                    "INPUT_LINE_TOO_LONG",
+                    f"Input line {number} is too long",
+                    line_number=number,
+                )
         rest = splitter.eof()
         if rest:
             yield from self._line(rest, number + 1)
@@ -179,7 +188,7 @@ class Intake:
         if item is None:
             self._reject("INPUT_INVALID", f"Input line {number}: {'; '.join(problems[:5])}", number)
             return
-        item.line_number = number
+        item.line_number = number  # type: ignore[attr-defined]  # the class is an Input
         yield item
 
     def _reject(self, code: str, message: str, number: int) -> None:
@@ -212,10 +221,17 @@ class _Upstream:
     def verdict(self) -> Fail | None:
         if self.speaks_aoi and self.summary is None:
             return Fail(
-                "io", "UPSTREAM_INCOMPLETE", "The upstream tool ended without a summary: its output is incomplete"
+                "io",
+                "UPSTREAM_INCOMPLETE",
+                "The upstream tool ended without a summary: its output is incomplete",
             )
         if self.errors or (self.summary is not None and self.summary.get("ok") is not True):
-            return Fail("partial", "UPSTREAM_FAILED", "The upstream tool reported a failure", hint="--continue-on-error")
+            return Fail(
+                "partial",
+                "UPSTREAM_FAILED",
+                "The upstream tool reported a failure",
+                hint="--continue-on-error",
+            )
         return None
 
 

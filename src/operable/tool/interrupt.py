@@ -1,10 +1,11 @@
 """How a running command is stopped: signals, deadlines and closed pipes, all the same way.
 
-Theory of operation. A stop is a `Stop` value: why, and with which exit code. The first one raises `Interrupted` in the main
-thread, wherever the author's code is, so that its `finally` and `with` blocks run. Inside a shield (a block being written, an effect
-being applied) it is only noted and raised at the end of the shield. A stop that does not get through within its grace
-(the reader does not read, C code does not return) ends the process at once: exiting promptly is then more important than a
-last word, and the missing summary tells the reader. A second signal does the same: whoever presses Ctrl-C twice means it.
+Theory of operation. A stop is a `Stop` value: why, and with which exit code. The first one raises `Interrupted` in
+the main thread, wherever the author's code is, so that its `finally` and `with` blocks run. Inside a shield (a block
+being written, an effect being applied) it is only noted and raised at the end of the shield. A stop that does not get
+through within its grace (the reader does not read, C code does not return) ends the process at once: exiting promptly
+is then more important than a last word, and the missing summary tells the reader. A second signal does the same:
+whoever presses Ctrl-C twice means it.
 
 Signals come through `_signal`, the C module behind `signal`, because the latter imports `enum`.
 """
@@ -14,15 +15,16 @@ from __future__ import annotations
 import os
 from _thread import get_ident
 
-try:
-    import _signal
-except ImportError:  # pragma: no cover - not CPython
-    import signal as _signal  # type: ignore[no-redef]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as _signal
     from collections.abc import Callable
     from types import FrameType, TracebackType
+else:
+    try:
+        import _signal
+    except ImportError:  # not CPython
+        import signal as _signal
 
 SIGINT, SIGTERM, SIGALRM = 2, 15, 14
 INTERRUPTED, TIMEOUT, OUTPUT_LOST = "interrupted", "timeout", "output_lost"
@@ -76,7 +78,9 @@ class Interrupts:
     def __enter__(self) -> None:
         self._shields += 1
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._shields -= 1
         if self.stop is not None and error is None:
             self.raise_if_stopped()

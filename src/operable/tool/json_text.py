@@ -1,9 +1,10 @@
 """JSON text without importing `json`.
 
-Two encoders with the same result. `json_text` is plain Python: right for the handful of small events of a short command, where
-anything imported costs more than it saves. `fast_encoder` is the C core that CPython keeps in `_json`, loaded once a stream turns
-out to be long or a document is large; importing the public `json` instead would cost 8 ms, most of an interpreter start.
-`_json` is private to CPython: where it is missing or has changed shape, `json` takes its place.
+Two encoders with the same result. `json_text` is plain Python: right for the handful of small events of a short
+command, where anything imported costs more than it saves. `fast_encoder` is the C core that CPython keeps in `_json`,
+loaded once a stream turns out to be long or a document is large; importing the public `json` instead would cost 8 ms,
+most of an interpreter start. `_json` is private to CPython: where it is missing or has changed shape, `json` takes
+its place.
 
 What JSON does not know (records, paths, times) is converted in one place, `_plain`; a guess is refused.
 """
@@ -28,7 +29,7 @@ def quote(text: str) -> str:
 
 
 def json_text(value: Any, depth: int = 0) -> str:
-    """One line of compact JSON. ValueError for NaN, infinities and values that nest too deep, TypeError for what is no JSON."""
+    """One line of compact JSON; ValueError for NaN and too much nesting, TypeError for what is no JSON."""
     kind = value.__class__
     if kind is str:
         return quote(value)
@@ -41,7 +42,11 @@ def json_text(value: Any, depth: int = 0) -> str:
     if depth > _DEEPEST:
         raise ValueError("the value nests too deep")
     if kind is dict:
-        return "{" + ",".join([f"{_key(name)}:{json_text(inner, depth + 1)}" for name, inner in value.items()]) + "}"
+        return (
+            "{"
+            + ",".join([f"{_key(name)}:{json_text(inner, depth + 1)}" for name, inner in value.items()])
+            + "}"
+        )
     if kind is list or kind is tuple:
         return "[" + ",".join([json_text(inner, depth + 1) for inner in value]) + "]"
     if kind is float:
@@ -68,6 +73,7 @@ def _plain(value: Any) -> Any:
         return str(value)
     if hasattr(value, "isoformat"):
         return value.isoformat()
+    plain: Any
     for plain in (str, int, float, dict, list, tuple):  # subclasses, such as the members of an IntEnum
         if isinstance(value, plain):
             return plain(value)

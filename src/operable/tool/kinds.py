@@ -1,10 +1,10 @@
 """What an annotation means: one small value that argument parsing, JSON Schema and input validation all read.
 
-Theory of operation: annotations arrive as strings (`from __future__ import annotations`) or as objects. Strings of the
-common scalar types are looked up in a table; anything else is evaluated in the author's module with stand-ins for the few
-names of `typing` that matter, so that neither the author nor we import `typing` (8 ms, more than half an interpreter
-start). The author's own names come first. Objects of the real `typing` are understood through their attributes, again
-without importing it.
+Theory of operation: annotations arrive as strings (`from __future__ import annotations`) or as objects. Strings of
+the common scalar types are looked up in a table; anything else is evaluated in the author's module with stand-ins for
+the few names of `typing` that matter, so that neither the author nor we import `typing` (8 ms, more than half an
+interpreter start). The author's own names come first. Objects of the real `typing` are understood through their
+attributes, again without importing it.
 
 It does not know JSON Schema (see `describe`) nor how to validate (see `check`).
 """

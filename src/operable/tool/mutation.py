@@ -1,8 +1,9 @@
 """Mutations in two phases, so that their guards hold by construction.
 
-Phase one, the command's function, only reads and yields `Change`s: the plan. Phase two, its `apply` function, gets the plan and
-does it. Between the two stands this module: a dry run returns before the second phase exists for it; a confirmation is
-compared with the plan that will be applied, not with a guess; an idempotency key is taken before and recorded after.
+Phase one, the command's function, only reads and yields `Change`s: the plan. Phase two, its `apply` function, gets
+the plan and does it. Between the two stands this module: a dry run returns before the second phase exists for it; a
+confirmation is compared with the plan that will be applied, not with a guess; an idempotency key is taken before and
+recorded after.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.tool.idempotency import Journal
-
     from operable.tool.runner import Run
 
 
@@ -43,7 +43,9 @@ def mutate(run: Run, arguments: list[Any], keywords: dict[str, Any]) -> None:
         _plan_and_apply(run, arguments, keywords, journal)
 
 
-def _plan_and_apply(run: Run, arguments: list[Any], keywords: dict[str, Any], journal: Journal | None = None) -> None:
+def _plan_and_apply(
+    run: Run, arguments: list[Any], keywords: dict[str, Any], journal: Journal | None = None
+) -> None:
     changes = _plan(run, run.iterate(run.command.function(*arguments, **keywords)))
     plan_digest = digest([change.fields for change in changes])
     if "dry-run" in run.call.options:
@@ -125,7 +127,7 @@ def _confirm(run: Run, changes: list[Change], plan_digest: str) -> None:
 
 
 def _asked(run: Run, changes: list[Change]) -> bool:
-    """Did the person at the terminal, if there is one, agree?"""
+    """Whether the person at the terminal, if there is one, agreed."""
     context = run.context()
     if not context.person:
         return False

@@ -1,7 +1,7 @@
 """Human mode: the same run, shown to a person. Loaded only there; uses rich when it is installed, plain text otherwise.
 
-Results of one type become a table whose rows appear in blocks, a document is printed as it is, notices and the closing line
-go to stderr so that a redirected stdout holds only results.
+Results of one type become a table whose rows appear in blocks, a document is printed as it is, notices and the
+closing line go to stderr so that a redirected stdout holds only results.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PeopleSink:
         plain = bool(call.options.get("no-color")) or bool(os.environ.get("NO_COLOR"))
         self._screen = _screen(plain=plain)
 
-    def encoder(self, kind: type[Any]) -> Any:
+    def encoder(self, kind: type[Any]) -> Any:  # noqa: ARG002 - every class looks the same to people
         return lambda event: self.encode(event.to_dict())
 
     def encode(self, event: dict[str, Any]) -> dict[str, Any]:
@@ -66,10 +66,14 @@ class PeopleSink:
             self._screen.progress(fields)
         elif kind == "check":
             mark = _SYMBOLS[bool(fields["ok"])]
-            self._print(f"{mark} {fields['name']}: {fields.get('detail', '')}", "green" if fields["ok"] else "red")
+            self._print(
+                f"{mark} {fields['name']}: {fields.get('detail', '')}", "green" if fields["ok"] else "red"
+            )
         elif kind == "plan":
             details = {k: v for k, v in fields.items() if k not in ("type", "action", "target")}
-            self._print(f"would {fields['action']} {fields.get('target', '')} {_brief(details)}".rstrip(), "yellow")
+            self._print(
+                f"would {fields['action']} {fields.get('target', '')} {_brief(details)}".rstrip(), "yellow"
+            )
         else:
             self._screen.aside(f"{kind}: {fields.get('message', '')}", "yellow")
 
@@ -152,7 +156,13 @@ def cell(value: Any) -> str:
     """A value as one line of text, with nothing in it that could act on a terminal."""
     if value is None:
         return ""
-    text = value if isinstance(value, str) else str(value) if isinstance(value, int | float) else json_text(value)
+    text = (
+        value
+        if isinstance(value, str)
+        else str(value)
+        if isinstance(value, int | float)
+        else json_text(value)
+    )
     return "".join(c if c.isprintable() else " " if c in "\n\t" else "·" for c in text)
 
 
@@ -161,10 +171,11 @@ def exit_word(exit_code: int) -> str:
 
 
 def _screen(*, plain: bool) -> Any:
+    from operable.tool.rich_screen import RichScreen
+
     try:
-        from operable.tool.rich_screen import RichScreen
+        return RichScreen(plain=plain)
     except ImportError:  # the extra `people` is not installed
         from operable.tool.plain_screen import PlainScreen
 
         return PlainScreen()
-    return RichScreen(plain=plain)

@@ -8,16 +8,21 @@ from operable.kernel.errors import Fail
 
 
 def state_directory(tool: str) -> str:
-    """`$OPERABLE_HOME/state/<tool>`, else `$XDG_STATE_HOME` or `~/.local/state` + `/operable/<tool>`; made private to the user."""
+    """`$OPERABLE_HOME/state/<tool>`, else `operable/<tool>` below `$XDG_STATE_HOME` or `~/.local/state`; private."""
     home = os.environ.get("OPERABLE_HOME")
     if home:
         base = os.path.join(home, "state")
     else:
-        state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.environ.get("HOME", ""), ".local", "state")
+        state = os.environ.get("XDG_STATE_HOME") or os.path.join(
+            os.environ.get("HOME", ""), ".local", "state"
+        )
         base = os.path.join(state, "operable")
     if not os.path.isabs(base):
         raise Fail(
-            "config", "NO_STATE_DIRECTORY", "There is no place to keep state: HOME is not set", hint="set OPERABLE_HOME"
+            "config",
+            "NO_STATE_DIRECTORY",
+            "There is no place to keep state: HOME is not set",
+            hint="set OPERABLE_HOME",
         )
     path = os.path.join(base, tool)
     try:

@@ -17,19 +17,19 @@ class PlainScreen:
             cells.insert(0, [name.upper() for name in columns])
         widths = [max(len(row[index]) for row in cells) for index in range(len(columns))]
         for row in cells:
-            print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+            self.show("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
 
-    def show(self, text: str, style: str) -> None:
-        print(text)
+    def show(self, text: str, _style: str = "") -> None:
+        sys.stdout.write(f"{text}\n")
 
-    def aside(self, text: str, style: str) -> None:
+    def aside(self, text: str, _style: str = "") -> None:
         sys.stdout.flush()
-        print(text, file=sys.stderr)
+        sys.stderr.write(f"{text}\n")
 
     def progress(self, fields: dict[str, Any]) -> None:
         if sys.stderr.isatty():
             total = f" of {fields['total']:g}" if fields.get("total") else ""
-            self.aside(f"… {fields['done']:g}{total} {fields.get('message', '')}".rstrip(), "")
+            self.aside(f"… {fields['done']:g}{total} {fields.get('message', '')}".rstrip())
 
     def end(self) -> None:
         """Nothing is left open."""

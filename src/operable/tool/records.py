@@ -1,10 +1,11 @@
 """Typed plain values: `Record` and what is made of it, `Event` (goes out) and `Input` (comes in).
 
-A class body of annotations becomes slots, a keyword constructor and a JSON encoder. The first instances of a class are built and
-encoded by general code. Once there are `MANY`, constructor and encoder are generated for that class in one `exec`: a short command
-never pays for compiling, and a long stream is encoded by an f-string over CPython's C string escaper, which costs less
-CPU than any JSON library that would have to be imported first (docs/decisions/0004). A value that is not of its annotated
-type never reaches the f-string: it takes the general path, so the output is JSON whatever the author put in.
+A class body of annotations becomes slots, a keyword constructor and a JSON encoder. The first instances of a class
+are built and encoded by general code. Once there are `MANY`, constructor and encoder are generated for that class in
+one `exec`: a short command never pays for compiling, and a long stream is encoded by an f-string over CPython's C
+string escaper, which costs less CPU than any JSON library that would have to be imported first (docs/decisions/0004).
+A value that is not of its annotated type never reaches the f-string: it takes the general path, so the output is JSON
+whatever the author put in.
 
 This module does not validate (`check`) and knows no JSON Schema (`describe`).
 """
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, dataclass_transform
 else:
 
-    def dataclass_transform(**_options):
+    def dataclass_transform(**_options: object) -> Callable[[Any], Any]:
         return lambda cls: cls
 
 
@@ -45,7 +46,14 @@ def snake_case(name: str) -> str:
 
 def checked_name(name: str) -> str:
     """A wire type as it may stand in generated code: letters, digits and `_ - . :` (a list of them for an Input)."""
-    if not name.replace("_", "").replace("-", "").replace(".", "").replace(":", "").replace(" ", "").isalnum():
+    if (
+        not name.replace("_", "")
+        .replace("-", "")
+        .replace(".", "")
+        .replace(":", "")
+        .replace(" ", "")
+        .isalnum()
+    ):
         msg = f"{name!r} is no name for an event type"
         raise TypeError(msg)
     return name
@@ -59,10 +67,10 @@ class _RecordType(type):
     def __new__(
         cls, name: str, bases: tuple[type, ...], body: dict[str, Any], type: str | None = None
     ) -> _RecordType:
-        annotations = body.get("__annotations__")
+        annotations: dict[str, Any] | None = body.get("__annotations__")
         if annotations is None and "__annotate_func__" in body:  # Python 3.14 evaluates annotations on demand
             annotations = body["__annotate_func__"](1)
-        own = [field for field in annotations or () if not str(annotations[field]).startswith("ClassVar")]
+        own = [field for field, kind in (annotations or {}).items() if not str(kind).startswith("ClassVar")]
         fields: dict[str, Any] = {}
         for base in bases:
             fields.update(getattr(base, "__fields__", {}))
@@ -85,7 +93,9 @@ class Record(metaclass=_RecordType):
     if TYPE_CHECKING:
         __fields__: ClassVar[dict[str, Any]]
         wire_type: ClassVar[str]
-        accepted_types: ClassVar[tuple[str, ...]]  # of an Input: the upstream event types it takes; none named = any
+        accepted_types: ClassVar[
+            tuple[str, ...]
+        ]  # of an Input: the upstream event types it takes; none named = any
     _typed = False  # does the JSON of this class carry a `type`?
     _made = 0
 
@@ -118,9 +128,9 @@ class Record(metaclass=_RecordType):
         return {"type": self.wire_type, **fields} if self._typed else fields
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.to_dict() == other.to_dict()  # type: ignore[attr-defined]
+        return isinstance(other, Record) and type(self) is type(other) and self.to_dict() == other.to_dict()
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # values that can change are no keys
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={getattr(self, k)!r}' for k in self.__fields__)})"
@@ -136,8 +146,6 @@ class Input(Record):
     """One item of structured input. Unknown fields are refused; `line_number` tells where it came from."""
 
     __slots__ = ("line_number",)
-    if TYPE_CHECKING:
-        line_number: ClassVar[int]
 
 
 def field_kinds(cls: type[Record]) -> dict[str, Kind]:
@@ -158,8 +166,15 @@ def generate(cls: type[Any]) -> None:
     """Write `__init__` and `to_json` of one record class."""
     fields = cls.__fields__
     fast_quote, fast_text = fast_encoder()
-    names: dict[str, Any] = {"quoted": fast_quote, "encoded": fast_text, "fresh": _fresh, "array": _array_encoder(fast_text)}
-    names.update({f"default_{field}": default for field, default in fields.items() if default is not REQUIRED})
+    names: dict[str, Any] = {
+        "quoted": fast_quote,
+        "encoded": fast_text,
+        "fresh": _fresh,
+        "array": _array_encoder(fast_text),
+    }
+    names.update(
+        {f"default_{field}": default for field, default in fields.items() if default is not REQUIRED}
+    )
     parameters = [field for field in fields if fields[field] is REQUIRED]
     parameters += [f"{field}=default_{field}" for field in fields if fields[field] is not REQUIRED]
     source = [f"def __init__(self{', *, ' if fields else ''}{', '.join(parameters)}):"]

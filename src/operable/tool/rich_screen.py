@@ -1,19 +1,22 @@
-"""Human output with rich: tables that fit the terminal, colour, a progress bar."""
+"""Human output with rich: tables that fit the terminal, colour, a progress bar.
+
+Each part of rich is imported by the method that needs it: without a table or a bar, human mode starts without them too.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import Progress, TaskID
-from rich.table import Table
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 
 class RichScreen:
-    """Writes to the terminal through rich; asides go to stderr."""
+    """Writes to the terminal through rich; asides go to stderr. Raises ImportError when rich is not installed."""
 
     def __init__(self, *, plain: bool) -> None:
+        from rich.console import Console
+
         self._out = Console(no_color=plain or None, highlight=False, soft_wrap=False)
         self._err = Console(stderr=True, no_color=plain or None, highlight=False)
         self._bar: Progress | None = None
@@ -27,6 +30,9 @@ class RichScreen:
 
             PlainScreen().table(columns, rows, header=header)
             return
+        from rich.table import Table
+        from rich.text import Text
+
         table = Table(box=None, show_header=header, header_style="bold", pad_edge=False)
         for name in columns:
             table.add_column(name.upper(), overflow="ellipsis", no_wrap=True)
@@ -35,9 +41,13 @@ class RichScreen:
         self._out.print(table)
 
     def show(self, text: str, style: str) -> None:
+        from rich.text import Text
+
         self._out.print(Text(text, style=style), soft_wrap=True)
 
     def aside(self, text: str, style: str) -> None:
+        from rich.text import Text
+
         self._out.file.flush()
         self._err.print(Text(text, style=style), soft_wrap=True)
 
@@ -45,6 +55,8 @@ class RichScreen:
         if not self._err.is_terminal:
             return
         if self._bar is None:
+            from rich.progress import Progress
+
             self._bar = Progress(console=self._err, transient=True)
             self._task = self._bar.add_task(str(fields.get("message", "")), total=fields.get("total"))
             self._bar.start()

@@ -1,8 +1,9 @@
 """Runs one command from its meta event to its summary, the same way for people and machines.
 
-Theory of operation: `Run.execute` is the only place where a stream begins and ends. Whatever happens in between, results, a
-`Fail`, a bug, a signal, a deadline, comes back to it and becomes one summary and one exit code. Where the events go is the
-sink's business (`machine` or `people`); what a mutation may do is `mutation`'s; both get here only when needed.
+Theory of operation: `Run.execute` is the only place where a stream begins and ends. Whatever happens in between,
+results, a `Fail`, a bug, a signal, a deadline, comes back to it and becomes one summary and one exit code. Where the
+events go is the sink's business (`machine` or `people`); what a mutation may do is `mutation`'s; both get here only
+when needed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from operable.tool.interrupt import INTERRUPTED, OUTPUT_LOST, TIMEOUT, Interrupt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from operable.tool.arguments import Call
@@ -253,15 +254,18 @@ class Run:
             return None
         convert = self.convert
         if getattr(kind, "_typed", False):
-            encode = self.sink.encoder(kind) if convert is None else lambda event: self._converted(event.to_dict())
+            encode = (
+                self.sink.encoder(kind) if convert is None else lambda event: self._converted(event.to_dict())
+            )
         elif kind is dict:
             encode = self._converted
         else:
             msg = f"{self.command.name} yielded {kind.__name__}; yield an Event, a Warn, a Progress or an ItemError"
             raise TypeError(msg)
-        if kind is dict or "to_json" in kind.__dict__:  # a record class gets a better encoder when it has many instances
+        # A record class gets a better encoder when it has many instances; until then, ask again.
+        if kind is dict or "to_json" in kind.__dict__:
             self._encoders[kind] = encode
-        return encode  # type: ignore[no-any-return]
+        return encode
 
     def _converted(self, event: dict[str, Any]) -> Any:
         converted = event if self.convert is None else self.convert(event)
@@ -295,7 +299,9 @@ class Run:
         if last is None:  # nothing was shown: the next page starts where this one did
             self.next_cursor = self.call.options.get("cursor")
             return
-        fields = [last[name] if isinstance(last, dict) else getattr(last, name) for name in self.command.cursor]
+        fields = [
+            last[name] if isinstance(last, dict) else getattr(last, name) for name in self.command.cursor
+        ]
         position = fields[0] if len(fields) == 1 else fields
         self.next_cursor = write_cursor(position, self.command, self.call.values)
 
@@ -314,7 +320,12 @@ class Run:
             if reason == TIMEOUT:
                 limit = self.call.options.get("timeout", self.command.timeout)
                 self._report(
-                    Fail("timeout", "TIMEOUT", f"{self.command.name} did not end within {limit:g} s", hint="raise --timeout")
+                    Fail(
+                        "timeout",
+                        "TIMEOUT",
+                        f"{self.command.name} did not end within {limit:g} s",
+                        hint="raise --timeout",
+                    )
                 )
             self.sink.summary(self._summary(exit_code))
         except OutputLost as lost:

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
         secrets: tuple[str, ...]
         emitter: Emitter | None  # None where the output is for people
-        put: Callable[[Any], None]
 
+        @property
+        def put(self) -> Callable[[Any], None]: ...
         def encoder(self, kind: type[Any]) -> Callable[[Any], Any]: ...
         def encode(self, event: dict[str, Any]) -> Any: ...
         def size(self, encoded: Any) -> int: ...
@@ -44,7 +45,7 @@ class MachineSink:
     def encoder(self, kind: type[Any]) -> Callable[[Any], str]:
         if self.secrets:
             return lambda event: self.encode(event.to_dict())
-        return kind.to_json  # type: ignore[no-any-return,attr-defined]
+        return kind.to_json  # type: ignore[no-any-return]
 
     def encode(self, event: dict[str, Any]) -> str:
         return json_text(masked(event, self.secrets) if self.secrets else event)
@@ -79,7 +80,7 @@ class MachineSink:
 class DocumentSink(MachineSink):
     """One JSON document instead of a stream: what discovery answers with `--output json`. An error is the document then."""
 
-    def encoder(self, kind: type[Any]) -> Callable[[Any], str]:
+    def encoder(self, kind: type[Any]) -> Callable[[Any], str]:  # noqa: ARG002 - only documents come here
         from operable.tool.json_text import fast_encoder
 
         return lambda event: fast_encoder()[1](event.content)
@@ -90,12 +91,12 @@ class DocumentSink(MachineSink):
     def notice(self, fields: dict[str, Any]) -> None:
         """A document has no side notes."""
 
-    def summary(self, fields: dict[str, Any]) -> None:
+    def summary(self, fields: dict[str, Any]) -> None:  # noqa: ARG002 - a document has no envelope
         self._write.flush()
 
 
 def masked(event: dict[str, Any], secrets: tuple[str, ...]) -> dict[str, Any]:
-    """An event without the given secrets in any of its values. Names and `type` stay: they are the author's, not the caller's."""
+    """An event without the given secrets in its values. Names and `type` stay: they are the author's."""
     from operable.kernel.redact import Redactor
 
     hide = Redactor(secrets).text

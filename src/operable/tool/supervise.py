@@ -1,8 +1,9 @@
 """The one helper thread of a running tool: late lines, deadlines, heartbeats, readers that left.
 
-It exists so that the main thread can sit in the author's code for as long as it likes while a buffered line still goes out in
-time, a deadline still holds, an unbounded stream still shows that it lives, and a closed pipe is noticed without writing.
-It is started with `_thread` (importing `threading` costs more than starting the thread) and waits on one lock.
+It exists so that the main thread can sit in the author's code for as long as it likes while a buffered line still
+goes out in time, a deadline still holds, an unbounded stream still shows that it lives, and a closed pipe is noticed
+without writing. It is started with `_thread` (importing `threading` costs more than starting the thread) and waits on
+one lock.
 """
 
 from __future__ import annotations
@@ -23,7 +24,14 @@ HEARTBEAT = '{"type":"aoi:heartbeat"}'
 class Supervisor:
     """Watches over one run. Its thread ends with the process."""
 
-    def __init__(self, emitter: Emitter | None, interrupts: Interrupts, *, timeout: float | None, heartbeat: float | None) -> None:
+    def __init__(
+        self,
+        emitter: Emitter | None,
+        interrupts: Interrupts,
+        *,
+        timeout: float | None,
+        heartbeat: float | None,
+    ) -> None:
         self._emitter = emitter
         self._interrupts = interrupts
         self._deadline = monotonic() + timeout if timeout else None

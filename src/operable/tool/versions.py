@@ -37,9 +37,13 @@ def negotiate(
         if name != tool.schema_name or not at or not major:
             raise _unsupported(tool, accepted)
         if wanted is not None and choose(tool, wanted) != choose(tool, major):
-            raise Fail("usage", "CONFLICTING_OPTIONS", "--schema-version and --accept-schema ask for different versions")
+            raise Fail(
+                "usage",
+                "CONFLICTING_OPTIONS",
+                "--schema-version and --accept-schema ask for different versions",
+            )
         wanted = major
-    version = choose(tool, wanted)
+    version = choose(tool, str(wanted))
     return version, tool.older[version][1] if version in tool.older else None
 
 
