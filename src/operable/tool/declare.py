@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from operable.tool.records import Event
 
+AOI_VERSION = "0.2"
 # A finite command that has not ended after five minutes has most likely hung on something; --timeout changes it.
 DEFAULT_TIMEOUT = 300.0
 # Read commands are bounded unless the author says otherwise (AOI section 15): a page, too little to flood a model.

@@ -7,17 +7,15 @@ The discovery commands are ordinary commands that yield one `Document`; `--outpu
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.tool.declare import BUILT_IN, Command, Tool
-from operable.tool.framework import Check, Notice
+from operable.tool.declare import AOI_VERSION, BUILT_IN, Command, Tool
 from operable.tool.records import Event
-from operable.tool.runner import AOI_VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Literal
 
-    from operable.tool.context import Context
+    from operable.tool.framework import Check
 
 # What every command may emit besides its own events.
 _ALWAYS = ["aoi:meta", "aoi:warning", "aoi:error", "aoi:progress", "aoi:summary"]
@@ -43,12 +41,21 @@ def built_in(tool: Tool, name: str) -> Command:
 
 
 def _schema_command(tool: Tool) -> Command:
-    def schema(*, name: str | None = None, context: Context) -> Iterator[Document]:
+    def schema(
+        *, name: str | None = None, schema_version: str | None = None, accept_schema: str | None = None
+    ) -> Iterator[Document]:
         """Print the JSON Schema of the events.
 
         name: the schema to print; this tool has one
+        schema_version: the version to print (2 or 2.1.0)
+        accept_schema: the same as NAME@MAJOR
         """
-        yield Document(name="schema", content=schema_document(tool, context.schema_version, name))
+        version = tool.schema_version
+        if schema_version or accept_schema:
+            from operable.tool.versions import negotiate
+
+            version, _ = negotiate(tool, {"schema-version": schema_version, "accept-schema": accept_schema})
+        yield Document(name="schema", content=schema_document(tool, version, name))
 
     return Command(schema, "schema", {"document": True, "examples": ["schema --output json"]})
 
@@ -176,6 +183,8 @@ def _exit_codes() -> dict[str, int]:
 def _doctor_command(tool: Tool) -> Command:
     def doctor() -> Iterator[Check]:
         """Check that everything this tool needs is there."""
+        from operable.tool.framework import Check
+
         for name, function in tool.checks.items():
             try:
                 check: Check = function()
@@ -186,14 +195,11 @@ def _doctor_command(tool: Tool) -> Command:
             check.fields["name"] = name
             yield check
         if not tool.checks:
-            yield named_check("tool", Check(ok=True, detail=f"{tool.name} {tool.version} starts"))
+            check = Check(ok=True, detail=f"{tool.name} {tool.version} starts")
+            check.fields["name"] = "tool"
+            yield check
 
     return Command(doctor, "doctor", {"examples": ["doctor --output jsonl"], "limit": None})
-
-
-def named_check(name: str, check: Check) -> Check:
-    check.fields["name"] = name
-    return check
 
 
 def _completion_command(tool: Tool) -> Command:
@@ -225,14 +231,3 @@ def version_command(tool: Tool) -> Command:
         yield Document(name="version", content=f"{tool.name} {tool.version}")
 
     return Command(version, "version", {"document": True, "hidden": True})
-
-
-__all__ = [
-    "Document",
-    "Notice",
-    "built_in",
-    "capabilities_document",
-    "help_command",
-    "schema_document",
-    "version_command",
-]

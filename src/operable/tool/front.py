@@ -12,15 +12,10 @@ import sys
 from operable.kernel.errors import EX_IOERR, Fail
 from operable.tool.arguments import STANDARD, Call, locate, parse
 from operable.tool.declare import BUILT_IN, Command, Tool
-from operable.tool.emit import Emitter, close_stdin, take_stdout
-from operable.tool.interrupt import Interrupts
-from operable.tool.runner import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
-
-    from operable.tool.sinks import Sink
 
 JSONL, JSON, HUMAN = "jsonl", "json", "human"
 # Flags that mean a built-in command when no command is given.
@@ -35,22 +30,20 @@ _FLAGS = {
 
 def run_command_line(tool: Tool, argv: list[str]) -> NoReturn:
     """Run one command line and end the process with its exit code."""
-    interrupts = Interrupts()
-    interrupts.install()
     output = requested_output(tool, argv)
     call, refusal = understand(tool, argv)
     secrets = suspects(argv, call.command)
+    if output == JSON:
+        from operable.tool.document import answer
+
+        leave(answer(call, refusal, secrets))
+    from operable.tool.runner import Run, open_stream, open_terminal
+
     try:
-        descriptor = -1 if output == HUMAN else take_stdout()
+        stream = open_terminal(tool, call, secrets) if output == HUMAN else open_stream(call, secrets)
     except OSError:
         os._exit(EX_IOERR)  # stdout is closed: there is nobody to answer and nowhere to say so
-    sink = _sink(tool, call, output, descriptor, interrupts, secrets)
-    machine = descriptor >= 0
-    if machine and call.command.stream_model() is None:
-        close_stdin()
-    run = Run(tool, call, sink, interrupts, machine=machine, refusal=refusal)
-    run.supervise()
-    leave(run.execute())
+    leave(Run(tool, call, *stream, refusal=refusal).execute())
 
 
 def requested_output(tool: Tool, argv: list[str]) -> str:
@@ -188,16 +181,3 @@ def _unknown_command(tool: Tool, name: str) -> Fail:
     near = get_close_matches(name, known, n=1)
     hint = f"did you mean {tool.name} {near[0]}?" if near else f"{tool.name} --help"
     return Fail("usage", "UNKNOWN_COMMAND", f"{tool.name} has no command {name!r}", hint=hint, target=name)
-
-
-def _sink(
-    tool: Tool, call: Call, output: str, descriptor: int, interrupts: Interrupts, secrets: tuple[str, ...]
-) -> Sink:
-    if descriptor < 0:
-        from operable.tool.people import PeopleSink
-
-        return PeopleSink(tool, call, secrets)
-    from operable.tool.sinks import DocumentSink, MachineSink
-
-    emitter = Emitter(descriptor, interrupts)
-    return MachineSink(emitter, secrets) if output == JSONL else DocumentSink(emitter, secrets)

@@ -12,6 +12,7 @@ import os
 from time import monotonic
 
 from operable.kernel.errors import EX_DATAERR, EX_OK, EX_SIGINT, Fail
+from operable.tool.declare import AOI_VERSION
 from operable.tool.emit import OutputLost
 from operable.tool.framework import ItemError, Notice
 from operable.tool.interrupt import INTERRUPTED, OUTPUT_LOST, TIMEOUT, Interrupted, Interrupts
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from operable.tool.declare import Tool
     from operable.tool.sinks import Sink
 
-AOI_VERSION = "0.2"
-
 
 class Run:
     """One invocation: its counters, and what the summary will say."""
@@ -39,13 +38,12 @@ class Run:
         sink: Sink,
         interrupts: Interrupts,
         *,
-        machine: bool,
         refusal: Fail | None = None,
     ) -> None:
         self.tool = tool
         self.call = call
         self.command = call.command
-        self.machine = machine
+        self.machine = sink.emitter is not None
         self.schema_version = tool.schema_version
         self.trace_id = os.urandom(16).hex()  # the form of a W3C trace id
         self.sink = sink
@@ -65,18 +63,9 @@ class Run:
 
     # -- from meta to summary ------------------------------------------------------------------------------------------
 
-    def supervise(self) -> None:
-        """Start the thread that holds the deadline and keeps the stream alive; documents are too short to need it."""
-        if self.command.document or self._refusal is not None:
-            return
-        from operable.tool.supervise import Supervisor
-
-        timeout = self.call.options.get("timeout", self.command.timeout)
-        heartbeat = self.command.heartbeat if self.command.unbounded else None
-        Supervisor(self.sink.emitter, self.interrupts, timeout=timeout, heartbeat=heartbeat).start()
-
     def execute(self) -> int:
         """Run the command; the exit code of the process."""
+        self._supervise()
         try:
             try:
                 self._begin()
@@ -95,11 +84,20 @@ class Run:
             return self._stopped()
         return exit_code
 
+    def _supervise(self) -> None:
+        """Start the thread that holds the deadline and keeps the stream alive; documents are too short to need it."""
+        if self.command.document or self._refusal is not None:
+            return
+        from operable.tool.supervise import Supervisor
+
+        timeout = self.call.options.get("timeout", self.command.timeout)
+        heartbeat = self.command.heartbeat if self.command.unbounded else None
+        Supervisor(self.sink.emitter, self.interrupts, timeout=timeout, heartbeat=heartbeat).start()
+
     def _begin(self) -> None:
         try:
             if self._refusal is None:
-                self.schema_version, convert = self._negotiate()
-                self.convert = None if self.command.document else convert
+                self.schema_version, self.convert = self._negotiate()
         except Fail as refusal:
             self._refusal = refusal
         meta: dict[str, Any] = {
@@ -365,3 +363,25 @@ class Run:
         }
         summary.update(self.remarks)
         return summary
+
+
+def open_stream(call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
+    """Machine mode: stdout becomes private, stdin is closed to prompts. Raises OSError when stdout is closed."""
+    from operable.tool.emit import Emitter, close_stdin, take_stdout
+    from operable.tool.sinks import MachineSink
+
+    interrupts = Interrupts()
+    interrupts.install()
+    sink = MachineSink(Emitter(take_stdout(), interrupts), secrets)
+    if call.command.stream_model() is None:
+        close_stdin()
+    return sink, interrupts
+
+
+def open_terminal(tool: Tool, call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
+    """Human mode."""
+    from operable.tool.people import PeopleSink
+
+    interrupts = Interrupts()
+    interrupts.install()
+    return PeopleSink(tool, call, secrets), interrupts

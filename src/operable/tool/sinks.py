@@ -77,24 +77,6 @@ class MachineSink:
         self._write.flush()
 
 
-class DocumentSink(MachineSink):
-    """One JSON document instead of a stream: what discovery answers with `--output json`. An error is the document then."""
-
-    def encoder(self, kind: type[Any]) -> Callable[[Any], str]:  # noqa: ARG002 - only documents come here
-        from operable.tool.json_text import fast_encoder
-
-        return lambda event: fast_encoder()[1](event.content)
-
-    def meta(self, fields: dict[str, Any]) -> None:
-        """A document has no envelope."""
-
-    def notice(self, fields: dict[str, Any]) -> None:
-        """A document has no side notes."""
-
-    def summary(self, fields: dict[str, Any]) -> None:  # noqa: ARG002 - a document has no envelope
-        self._write.flush()
-
-
 def masked(event: dict[str, Any], secrets: tuple[str, ...]) -> dict[str, Any]:
     """An event without the given secrets in its values. Names and `type` stay: they are the author's."""
     from operable.kernel.redact import Redactor

@@ -1,0 +1,51 @@
+"""`--output json`: one JSON document on stdout instead of a stream. An error is a document too.
+
+Discovery has to start as fast as the interpreter does, and nothing of the machinery of a stream (signals, deadlines,
+buffers) has anything to do for one write, so this lane loads none of it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from operable.kernel.errors import EX_IOERR, EX_OK, EX_SIGPIPE, Fail
+from operable.tool.json_text import fast_encoder, wire_bytes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from operable.tool.arguments import Call
+
+
+def answer(call: Call, refusal: Fail | None, secrets: tuple[str, ...]) -> int:
+    """Write the document that the call asks for, or the refusal; the exit code of the process."""
+    exit_code = EX_OK
+    try:
+        if refusal is not None:
+            raise refusal
+        document: Any = next(iter(call.command.function(**_keywords(call)))).content
+    except BaseException as problem:  # noqa: BLE001 - whatever it is, it ends as a structured error
+        from operable.tool.failure import as_fail
+        from operable.tool.sinks import shown_error
+
+        fail = as_fail(problem, machine=True, command=call.command.name)
+        document, exit_code = shown_error(fail, secrets), fail.exit_code
+    encode = fast_encoder()[1]
+    return _write(wire_bytes(f"{encode(document)}\n"), exit_code)
+
+
+def _keywords(call: Call) -> dict[str, Any]:
+    return {param.name: call.values[param.name] for param in call.command.params}
+
+
+def _write(data: bytes, exit_code: int) -> int:
+    rest = memoryview(data)
+    try:
+        while rest:
+            rest = rest[os.write(1, rest) :]
+    except BrokenPipeError:
+        return EX_SIGPIPE
+    except OSError:
+        return EX_IOERR
+    return exit_code
