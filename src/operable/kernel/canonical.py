@@ -8,6 +8,8 @@ What has no JSON spelling is refused with ValueError (NaN, infinities, lone surr
 Stays cheap to import: a tool makes digests (cursors, plans, idempotency) on its cold-start path.
 """
 
+import sys
+
 try:
     from _json import encode_basestring as _quote  # the C escaper: what `json` uses, without importing `json`
 except ImportError:  # another Python implementation
@@ -39,14 +41,12 @@ def digest(value: object) -> str:
 
 def _sha256(data: bytes) -> str:
     # The interpreter's own module where there is one: `hashlib` loads OpenSSL, which costs more than hashing a small plan.
+    # Asked for by version, because a failed import is searched for anew each time.
     try:
-        from _sha2 import sha256  # type: ignore[import-not-found]  # 3.12+
-    except ImportError:
-        try:
-            from _sha256 import sha256  # type: ignore[import-not-found]  # 3.11
-        except ImportError:
-            from hashlib import sha256
-    return str(sha256(data).hexdigest())
+        module = __import__("_sha2" if sys.version_info >= (3, 12) else "_sha256")
+    except ImportError:  # built without it
+        module = __import__("hashlib")
+    return str(module.sha256(data).hexdigest())
 
 
 def _write(value: object, write: "Callable[[str], None]", depth: int) -> None:
