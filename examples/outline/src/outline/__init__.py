@@ -1,0 +1,1 @@
+"""Notes you can search: a real tool on `operable.tool`, and the running example of AOI-CLI."""

@@ -1,0 +1,258 @@
+"""The database file: where it is, how it is opened, what its failures mean.
+
+Readers open it read-only and never create anything: a store that is not there is an empty store. A writer makes the
+directory (0700) and the file (0600), migrates, and does all of its work in one transaction. WAL lets both go on
+together; `synchronous=FULL` makes what was acknowledged survive a power cut.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from operable.tool import Fail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+    from types import ModuleType, TracebackType
+
+SCHEMA = 2  # the number of steps in migrations.py, which readers need not import
+# Waiting for another writer happens in slices, so that a signal or a deadline gets through in between.
+BUSY_SLICE = 0.25
+BUSY_SLICES = 20
+
+_BUSY, _LOCKED, _READONLY, _IO, _CORRUPT, _FULL, _CANNOT_OPEN, _NO_DATABASE = 5, 6, 8, 10, 11, 13, 14, 26
+
+
+def home() -> str:
+    """`$OUTLINE_HOME`, else `$XDG_DATA_HOME/outline`, else `~/.local/share/outline`."""
+    environment = os.environ
+    path = environment.get("OUTLINE_HOME")
+    if path:
+        return os.path.abspath(path)
+    data = environment.get("XDG_DATA_HOME", "")
+    if not os.path.isabs(data):  # relative ones are to be ignored, says the XDG specification
+        data = os.path.join(environment.get("HOME", ""), ".local", "share")
+    if not os.path.isabs(data):
+        raise Fail(
+            "config", "NO_HOME", "There is no place for notes: HOME is not set", hint="set OUTLINE_HOME"
+        )
+    return os.path.join(data, "outline")
+
+
+def path() -> str:
+    return os.path.join(home(), "outline.sqlite")
+
+
+class Reading:
+    """`with Reading() as connection:` a read-only connection, or None where there is no store yet."""
+
+    def __enter__(self) -> Connection | None:
+        self._connection: Connection | None = None
+        place = path()
+        if not os.path.exists(place):
+            return None
+        try:
+            self._connection = connection = _connect_to_read(place)
+            (schema,) = connection.execute("PRAGMA user_version").fetchone()
+            if schema == SCHEMA:
+                return connection
+        except _sqlite_error() as error:
+            self.__exit__(None, None, None)
+            raise explained(error) from error
+        self.__exit__(None, None, None)
+        return self._older(schema)
+
+    def _older(self, schema: int) -> Connection | None:
+        if schema == 0:
+            return None  # somebody is making it right now
+        with Writing():
+            pass  # migrates, or refuses a store of a newer outline
+        return self.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        if error is not None and isinstance(error, _sqlite_error()):
+            raise explained(error) from error
+
+
+class Writing:
+    """`with Writing() as connection:` one transaction: all of it or, after any exception, nothing."""
+
+    def __enter__(self) -> Connection:
+        place = path()
+        _make_private(place)
+        self._connection: Connection | None = None
+        try:
+            self._connection = connection = _connect(place, timeout=BUSY_SLICE)
+            self._begin(connection)
+        except BaseException as error:
+            self._abandon()
+            if isinstance(error, _sqlite_error()):
+                raise explained(error) from error
+            raise
+        return connection
+
+    def _begin(self, connection: Connection) -> None:
+        connection.execute("PRAGMA synchronous=FULL")
+        (schema,) = connection.execute("PRAGMA user_version").fetchone()
+        if schema == 0:
+            _patiently(connection, "PRAGMA journal_mode=WAL")
+        _patiently(connection, "BEGIN IMMEDIATE")
+        (schema,) = connection.execute("PRAGMA user_version").fetchone()
+        if schema > SCHEMA:
+            raise Fail(
+                "config",
+                "DATABASE_TOO_NEW",
+                "The store was made by a newer outline",
+                target=path(),
+                hint="upgrade outline",
+            )
+        if schema < SCHEMA:
+            from outline.migrations import STEPS
+
+            for step in STEPS[schema:]:
+                for statement in step:
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA user_version={len(STEPS)}")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            if error is None:
+                connection.execute("COMMIT")
+        except _sqlite_error() as problem:
+            raise explained(problem) from problem
+        finally:
+            self._abandon()
+        if error is not None and isinstance(error, _sqlite_error()):
+            raise explained(error) from error
+
+    def _abandon(self) -> None:
+        """Close; what is not committed is rolled back by SQLite."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def narrowed(folder: str | None = None, tag: str | None = None) -> tuple[str, tuple[str, ...]]:
+    """The part of a query that keeps notes in and below a folder, and notes with a tag; with its values."""
+    where = ""
+    values: tuple[str, ...] = ()
+    if folder:  # everything is in or below the top
+        # "0" is the character after "/": the range is everything below the folder.
+        where, values = (
+            " AND (folder = ? OR (folder > ? AND folder < ?))",
+            (folder, f"{folder}/", f"{folder}0"),
+        )
+    if tag is not None:
+        where, values = f"{where} AND instr(char(10) || notes.tags || char(10), ?)", (*values, f"\n{tag}\n")
+    return where, values
+
+
+def tag_list(tags: str) -> list[str]:
+    """Tags are stored one a line."""
+    return tags.split("\n") if tags else []
+
+
+def _module() -> ModuleType:
+    """`_sqlite3`, the C module behind `sqlite3`, at the price of the library alone.
+
+    It takes one function of `functools`, whose import (with `collections`, `reprlib`…) costs more than loading and opening
+    SQLite. The same function is in C already, so for the moment of the import a module with just it stands in.
+    """
+    known = sys.modules
+    if "_sqlite3" in known:
+        return known["_sqlite3"]
+    try:
+        if "functools" in known:
+            return __import__("_sqlite3")
+        wrapper = __import__("_functools")._lru_cache_wrapper  # noqa: SLF001
+        known["functools"] = stand_in = type(sys)("functools")
+        stand_in.__dict__["lru_cache"] = lambda size: lambda function: wrapper(function, size, False, tuple)
+        try:
+            return __import__("_sqlite3")
+        finally:
+            del known["functools"]
+    except (ImportError, AttributeError):  # another Python implementation, or one that changed inside
+        return __import__("sqlite3")
+
+
+def _sqlite_error() -> type[Exception]:
+    error: type[Exception] = _module().Error
+    return error
+
+
+def _connect(place: str, *, timeout: float, uri: bool = False) -> Connection:
+    # No isolation level: transactions are ours to begin, not to be guessed by the module.
+    connection: Connection = _module().connect(place, uri=uri, timeout=timeout, isolation_level=None)
+    return connection
+
+
+def _connect_to_read(place: str) -> Connection:
+    # A WAL database wants to write its index even for a reader. Where that is impossible and no log is left over, nobody
+    # else can be writing either, and the file can be read as it is.
+    still = not os.access(os.path.dirname(place), os.W_OK) and not os.path.exists(f"{place}-wal")
+    uri = f"file:{_quoted(place)}?mode=ro{'&immutable=1' if still else ''}"
+    return _connect(uri, uri=True, timeout=5.0)
+
+
+def _quoted(place: str) -> str:
+    return "".join(
+        chr(byte) if 45 <= byte < 127 and byte != 63 else f"%{byte:02x}" for byte in os.fsencode(place)
+    )
+
+
+def _make_private(place: str) -> None:
+    os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+    os.close(os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def _patiently(connection: Connection, statement: str) -> None:
+    for attempt in range(1, BUSY_SLICES + 1):
+        try:
+            connection.execute(statement)
+        except _sqlite_error() as error:
+            if primary_code(error) not in (_BUSY, _LOCKED) or attempt == BUSY_SLICES:
+                raise
+        else:
+            return
+
+
+def primary_code(error: BaseException) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def explained(error: BaseException) -> Fail:
+    """What an error of SQLite means to the caller."""
+    code, place = primary_code(error), path()
+    if code in (_BUSY, _LOCKED):
+        return Fail(
+            "temporary",
+            "STORE_BUSY",
+            "Another process is writing to the store",
+            target=place,
+            hint="try again",
+        )
+    if code == _FULL:
+        return Fail("io", "DISK_FULL", "The disk is full; nothing was changed", target=place)
+    if code in (_CORRUPT, _NO_DATABASE):
+        return Fail(
+            "io", "STORE_DAMAGED", f"The store cannot be read: {error}", target=place, hint="outline doctor"
+        )
+    if code in (_READONLY, _CANNOT_OPEN):
+        return Fail(
+            "io", "STORE_NOT_WRITABLE" if code == _READONLY else "STORE_UNREADABLE", str(error), target=place
+        )
+    if code == _IO:
+        return Fail("io", "STORE_IO_ERROR", f"The store cannot be read or written: {error}", target=place)
+    return Fail("internal", "STORE_ERROR", f"Unexpected error of the database: {error}", target=place)
