@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
-# As deep as the C encoder goes with the default recursion limit.
-_DEEPEST = 900
+# Two frames of Python a level: what nests deeper is left to the C encoder, which goes as deep as the interpreter allows.
+_DEEPEST = 200
 
 
 def quote(text: str) -> str:
@@ -40,7 +40,7 @@ def json_text(value: Any, depth: int = 0) -> str:
     if kind is int:
         return int.__repr__(value)
     if depth > _DEEPEST:
-        raise ValueError("the value nests too deep")
+        return fast_encoder()[1](value)
     if kind is dict:
         return (
             "{"
@@ -57,28 +57,39 @@ def json_text(value: Any, depth: int = 0) -> str:
 
 
 def _key(name: Any) -> str:
-    if name.__class__ is str:
-        return quote(name)
+    if isinstance(name, str):
+        return quote(str.__str__(name))
     if name is None or isinstance(name, bool | int | float):
         return quote(json_text(name))
     msg = f"a key must be a string, not {type(name).__name__}"
     raise TypeError(msg)
 
 
+# Subclasses, such as the members of an IntEnum, are what they are made of, whatever their own `__str__` says.
+_MAKERS: tuple[tuple[type[Any], Callable[[Any], Any]], ...] = (
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+    (dict, dict),
+    (list, list),
+    (tuple, tuple),
+    (set, sorted),
+    (frozenset, sorted),
+)
+
+
 def _plain(value: Any) -> Any:
     """A JSON value for something that JSON does not know; refuses what would be a guess."""
-    if hasattr(value, "__fields__"):
+    if hasattr(value, "__wire_names__") and not isinstance(value, type):
         return value.to_dict()
+    for kind, plain in _MAKERS:
+        if isinstance(value, kind):
+            return plain(value)
     if hasattr(value, "__fspath__"):
-        return str(value)
+        path = value.__fspath__()
+        return path.decode("utf-8", "surrogateescape") if isinstance(path, bytes) else path
     if hasattr(value, "isoformat"):
         return value.isoformat()
-    plain: Any
-    for plain in (str, int, float, dict, list, tuple):  # subclasses, such as the members of an IntEnum
-        if isinstance(value, plain):
-            return plain(value)
-    if isinstance(value, set | frozenset):
-        return sorted(value)
     msg = f"{type(value).__name__} is not a JSON value"
     raise TypeError(msg)
 

@@ -28,6 +28,7 @@ else:
 REQUIRED = object()
 # Generating code for a class costs as much as building and encoding about this many instances without it.
 MANY = 64
+_MUTABLE = (list, dict, set)
 
 # What each scalar kind writes into the generated f-string, and the test that its value must pass first.
 _SCALARS = {
@@ -39,22 +40,26 @@ _SCALARS = {
 }
 
 
+# What a record class makes of its fields, and an author cannot write.
+_MADE = ("__init__", "to_json", "to_dict")
+
+
 def snake_case(name: str) -> str:
-    """`SearchHit` -> `search_hit`."""
-    return "".join(f"_{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(name))
+    """`SearchHit` -> `search_hit`, `HTTPError` -> `http_error`."""
+    found = ""
+    for index, letter in enumerate(name):
+        begins = index and letter.isupper() and name[index - 1] != "_"
+        if begins and (not name[index - 1].isupper() or name[index + 1 : index + 2].islower()):
+            found += "_"
+        found += letter.lower()
+    return found
 
 
 def checked_name(name: str) -> str:
-    """A wire type as it may stand in generated code: letters, digits and `_ - . :` (a list of them for an Input)."""
-    if (
-        not name.replace("_", "")
-        .replace("-", "")
-        .replace(".", "")
-        .replace(":", "")
-        .replace(" ", "")
-        .isalnum()
-    ):
-        msg = f"{name!r} is no name for an event type"
+    """A wire type as it may stand in generated code and in a JSON pointer: ASCII letters, digits and `_ - . :`."""
+    letters = name.replace("_", "").replace("-", "").replace(".", "").replace(":", "")
+    if not letters.isalnum() or not letters.isascii():
+        msg = f"{name!r} is no name for an event type: use letters, digits, _ - and ."
         raise TypeError(msg)
     return name
 
@@ -67,23 +72,60 @@ class _RecordType(type):
     def __new__(
         cls, name: str, bases: tuple[type, ...], body: dict[str, Any], type: str | None = None
     ) -> _RecordType:
-        annotations: dict[str, Any] | None = body.get("__annotations__")
-        if annotations is None and "__annotate_func__" in body:  # Python 3.14 evaluates annotations on demand
+        annotations = body.get("__annotations__", {})
+        if not annotations and "__annotate_func__" in body:  # Python 3.14 evaluates annotations on demand
             annotations = body["__annotate_func__"](1)
-        own = [field for field, kind in (annotations or {}).items() if not str(kind).startswith("ClassVar")]
+        own = [field for field in annotations if not _is_class_variable(annotations[field])]
         fields: dict[str, Any] = {}
         for base in bases:
             fields.update(getattr(base, "__fields__", {}))
+        inherited = tuple(fields)
+        for field in inherited:
+            if field in body and field not in own:  # a new default without a new annotation
+                fields[field] = body.pop(field)
         for field in own:
             fields[field] = body.pop(field, REQUIRED)
-        inherited = {field for base in bases for field in getattr(base, "__fields__", {})}
-        body["__slots__"] = tuple(field for field in own if field not in inherited)
+        typed = any(getattr(base, "_typed", False) for base in bases)
+        body["__wire_names__"] = _wire_names(name, fields, typed=typed)
+        if bases:
+            _refuse_taken(name, bases, [field for field in own if field not in inherited], body)
+        if inherited:  # what is generated for a class must not serve its subclasses, which have more fields
+            body.update(__init__=Record.__init__, to_json=Record.to_json)
+        body["__slots__"] = (*body.get("__slots__", ()), *(field for field in own if field not in inherited))
         body["__fields__"] = fields
         body["__match_args__"] = tuple(fields)
         body["_made"] = 0
-        body["wire_type"] = checked_name(type or snake_case(name))
-        body["accepted_types"] = tuple(type.split()) if type else ()
+        accepted = tuple(type.split()) if type and not typed else ()
+        body["wire_type"] = checked_name(accepted[0] if accepted else type or snake_case(name))
+        body["accepted_types"] = accepted
         return super().__new__(cls, name, bases, body)
+
+
+def _is_class_variable(annotation: Any) -> bool:
+    return str(annotation).removeprefix("typing.").startswith("ClassVar")
+
+
+def _wire_names(name: str, fields: dict[str, Any], *, typed: bool) -> dict[str, str]:
+    """Field -> name in JSON. As with parameters, a trailing underscore (`from_`) only avoids a name that is taken."""
+    found = {field: field.rstrip("_") or field for field in fields}
+    used = {"type"} if typed else set()
+    for wire_name in found.values():
+        if wire_name in used:
+            msg = f"{name} has {wire_name!r} twice in its JSON"
+            raise TypeError(msg)
+        used.add(wire_name)
+    return found
+
+
+def _refuse_taken(name: str, bases: tuple[type, ...], new: list[str], body: dict[str, Any]) -> None:
+    for made in _MADE:
+        if made in body:
+            msg = f"{name}.{made} is made from the fields; write a function that returns a {name} instead"
+            raise TypeError(msg)
+    for field in new:
+        if any(hasattr(base, field) for base in bases):
+            msg = f"{name} cannot have a field {field!r}, a name that every record has; in JSON, {field}_ is {field} too"
+            raise TypeError(msg)
 
 
 @dataclass_transform(kw_only_default=True)
@@ -91,15 +133,15 @@ class Record(metaclass=_RecordType):
     """A nested object with named, typed fields."""
 
     if TYPE_CHECKING:
-        __fields__: ClassVar[dict[str, Any]]
+        __fields__: ClassVar[dict[str, Any]]  # name -> default, or REQUIRED
+        __wire_names__: ClassVar[dict[str, str]]
         wire_type: ClassVar[str]
-        accepted_types: ClassVar[
-            tuple[str, ...]
-        ]  # of an Input: the upstream event types it takes; none named = any
+        # Of an Input: the upstream event types it takes; none named = any.
+        accepted_types: ClassVar[tuple[str, ...]]
     _typed = False  # does the JSON of this class carry a `type`?
     _made = 0
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, /, **values: Any) -> None:
         cls = type(self)
         cls._made += 1
         if cls._made > MANY:
@@ -124,7 +166,7 @@ class Record(metaclass=_RecordType):
 
     def to_dict(self) -> dict[str, Any]:
         """Fields by name, `type` first where the class has one."""
-        fields = {field: getattr(self, field) for field in self.__fields__}
+        fields = {name: getattr(self, field) for field, name in self.__wire_names__.items()}
         return {"type": self.wire_type, **fields} if self._typed else fields
 
     def __eq__(self, other: object) -> bool:
@@ -148,74 +190,92 @@ class Input(Record):
     __slots__ = ("line_number",)
 
 
+_kinds: dict[type[Record], dict[str, Kind]] = {}
+
+
 def field_kinds(cls: type[Record]) -> dict[str, Kind]:
     """The kind of each field, its annotation read in the module of the class that declares it."""
+    if cls in _kinds:
+        return _kinds[cls]
     import sys
 
     found: dict[str, Kind] = {}
     for owner in reversed(cls.__mro__):
         annotations = owner.__dict__.get("__annotations__") or getattr(owner, "__annotations__", {})
-        namespace = sys.modules[owner.__module__].__dict__
+        namespace = getattr(sys.modules.get(owner.__module__), "__dict__", {})
         for field, annotation in annotations.items():
-            if field in cls.__fields__:
+            if field in cls.__fields__ and not _is_class_variable(annotation):
                 found[field] = kind_of(annotation, namespace)
+    _kinds[cls] = found
     return found
 
 
 def generate(cls: type[Any]) -> None:
     """Write `__init__` and `to_json` of one record class."""
-    fields = cls.__fields__
     fast_quote, fast_text = fast_encoder()
     names: dict[str, Any] = {
         "quoted": fast_quote,
         "encoded": fast_text,
-        "fresh": _fresh,
         "array": _array_encoder(fast_text),
+        "__fresh": _fresh,
     }
-    names.update(
-        {f"default_{field}": default for field, default in fields.items() if default is not REQUIRED}
-    )
-    parameters = [field for field in fields if fields[field] is REQUIRED]
-    parameters += [f"{field}=default_{field}" for field in fields if fields[field] is not REQUIRED]
-    source = [f"def __init__(self{', *, ' if fields else ''}{', '.join(parameters)}):"]
-    for field, default in fields.items():
-        value = f"fresh({field})" if isinstance(default, list | dict) else field
-        source.append(f"    self.{field} = {value}")
-    source.append("    return None")
-    pieces, tests = [f'"type":{quote(cls.wire_type)}'] if cls._typed else [], []
-    source.append("def to_json(self):")
-    for field, kind in field_kinds(cls).items():
-        piece, test = _encoding(f"x_{field}", kind)
-        source.append(f"    x_{field} = self.{field}")
-        pieces.append(f"{quote(field)}:{piece}")
-        if test:
-            tests.append(test)
-    literal = ",".join(pieces)
-    source.append(f"    if {' and '.join(tests) or 'True'}:")
-    source.append(f"        return f'''{{{{{literal}}}}}'''")
-    source.append("    return encoded(self.to_dict())")
     made: dict[str, Callable[..., Any]] = {}
-    exec("\n".join(source), names, made)  # noqa: S102 - made of field names, which are identifiers, and checked type names
+    source = "\n".join([*_constructor(cls, names), *_encoder(cls)])
+    exec(source, names, made)  # noqa: S102 - made of field names, which are identifiers, and checked type names
     for name, function in made.items():
         function.__qualname__ = f"{cls.__qualname__}.{name}"
-        if name not in cls.__dict__:
-            setattr(cls, name, function)
+        setattr(cls, name, function)
+
+
+def _constructor(cls: type[Any], names: dict[str, Any]) -> list[str]:
+    """Source of `__init__`. Its own names begin with two underscores, which no field in a class body can."""
+    required, optional, stores = [], [], []
+    for field, default in cls.__fields__.items():
+        if default is REQUIRED:
+            required.append(field)
+        else:
+            names[f"__default_{field}"] = default
+            optional.append(f"{field}=__default_{field}")
+        value = f"__fresh({field})" if isinstance(default, _MUTABLE) else field
+        stores.append(f"    __self.{field} = {value}")
+    star = ", *, " if stores else ""
+    return [f"def __init__(__self, /{star}{', '.join([*required, *optional])}):", *stores, "    return None"]
+
+
+def _encoder(cls: type[Any]) -> list[str]:
+    """Source of `to_json`: an f-string for values of the annotated types, the general encoder for others."""
+    pieces, tests, loads = [f'"type":{quote(cls.wire_type)}'] if cls._typed else [], [], []
+    for field, kind in field_kinds(cls).items():
+        piece, test = _encoding(f"x_{field}", kind)
+        loads.append(f"    x_{field} = self.{field}")
+        pieces.append(f"{quote(cls.__wire_names__[field])}:{piece}")
+        if test:
+            tests.append(test)
+    return [
+        "def to_json(self):",
+        *loads,
+        f"    if {' and '.join(tests) or 'True'}:",
+        f"        return f'''{{{{{','.join(pieces)}}}}}'''",
+        "    return encoded(self.to_dict())",
+    ]
 
 
 def _array_encoder(encoded: Callable[[Any], str]) -> Callable[[Any], str]:
     def array(values: Any) -> str:
         """An array of records, each with its own encoder; anything else takes the general path."""
-        try:
-            return f"[{','.join([value.to_json() for value in values])}]"
-        except (AttributeError, TypeError):
-            return encoded(values)
+        if values.__class__ is list:
+            try:
+                return f"[{','.join([value.to_json() for value in values])}]"
+            except AttributeError:
+                pass  # not all of them are records
+        return encoded(values)
 
     return array
 
 
 def _fresh(value: Any) -> Any:
-    """A list or dict given as a default must not be shared between instances; copying given ones too is harmless."""
-    return value.copy() if isinstance(value, list | dict) else value
+    """A container given as a default must not be shared between instances; copying given ones too is harmless."""
+    return value.copy() if isinstance(value, _MUTABLE) else value
 
 
 def _encoding(variable: str, kind: Kind) -> tuple[str, str]:
