@@ -1,7 +1,8 @@
 """From declarations to JSON Schema 2020-12: events (permissive) and inputs (strict), with nothing but dictionaries.
 
 Event schemas are selected by `type` with if/then, so that a validator's complaint names the field that is wrong
-instead of "matched none of 12 alternatives" (AOI section 10.4).
+instead of "matched none of 12 alternatives" (AOI section 10.4). Nested records are written out where they stand; only
+a record that contains itself becomes a definition of its own.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 def event_schema(tool: Tool, version: str, events: Iterable[type[Event]]) -> dict[str, Any]:
     """The schema of one line of the stream."""
     definitions: dict[str, Any] = dict(FRAMEWORK_EVENTS)
+    types = list(FRAMEWORK_EVENTS)
     for event in events:
-        definitions[event.wire_type] = _record_schema(event, strict=False)
+        types.append(event.wire_type)
+        definitions[event.wire_type] = _Records(definitions, strict=False).schema(event)
         if f"aoi:{event.wire_type}" in FRAMEWORK_EVENTS or event.wire_type.startswith("aoi:"):
             from operable.wire.reserved import check_domain_types
 
@@ -43,14 +46,14 @@ def event_schema(tool: Tool, version: str, events: Iterable[type[Event]]) -> dic
                 "if": {"properties": {"type": {"const": name}}, "required": ["type"]},
                 "then": {"$ref": f"#/$defs/{name}"},
             }
-            for name in definitions
+            for name in types
         ],
         "$defs": definitions,
     }
 
 
 def all_events(tool: Tool) -> list[type[Event]]:
-    """Every domain event that some command promises, each once, in order of first mention."""
+    """Every domain event that some command promises, each once, in order of first mention; two of a name are refused."""
     from operable.tool.discovery import Document
 
     found: dict[str, type[Event]] = {Document.wire_type: Document}
@@ -68,46 +71,62 @@ def all_events(tool: Tool) -> list[type[Event]]:
 
 def input_schema(tool: Tool, command: Command, *, items: bool = False) -> dict[str, Any]:
     """What a command takes: its arguments as one object; with `items`, one line of its structured input."""
-    suffix = f"{command.name.replace(' ', '-')}{'-item' if items else ''}"
-    head = {"$schema": DRAFT, "$id": f"{tool.schema_id.format(version=tool.schema_version)}#input-{suffix}"}
-    head["$id"] = head["$id"].replace("#", ":" if head["$id"].startswith("urn:") else "/")
+    identity = tool.schema_id.format(version=tool.schema_version)
+    part = f"input-{command.name.replace(' ', '-')}{'-item' if items else ''}"
+    head = {"$schema": DRAFT, "$id": f"{identity}{':' if identity.startswith('urn:') else '/'}{part}"}
     model = command.stream_model()
+    definitions: dict[str, Any] = {}
     if items and model is not None:
-        return (
-            head
-            | {"title": f"One item of the input of {tool.name} {command.name}"}
-            | _record_schema(model, strict=True)
-        )
+        schema = _Records(definitions, strict=True).schema(model)
+        # An upstream event carries its type; the reader has used it to select the items.
+        properties = {"type": {"type": "string"}} | schema["properties"]
+        schema = {
+            "title": f"One item of the input of {tool.name} {command.name}",
+            **schema,
+            "properties": properties,
+        }
+    else:
+        schema = {
+            "title": f"Arguments of {tool.name} {command.name}",
+            "type": "object",
+            "properties": _own_properties(command) | _standard_properties(tool, command),
+            "required": [param.flag for param in command.params if param.required],
+            "additionalProperties": False,
+        }
+    return head | schema | ({"$defs": definitions} if definitions else {})
+
+
+def _own_properties(command: Command) -> dict[str, Any]:
     from operable.tool.help_text import parameter_help
 
     texts = parameter_help(command)
     properties: dict[str, Any] = {}
     for param in command.params:
-        schema = kind_schema(param.kind, strict=True)
+        schema = _Records({}, strict=True).value(param.kind)
         if param.many:
-            schema = {"type": "array", "items": schema}
+            schema = {"type": "array", "items": schema} | ({"minItems": 1} if param.required else {})
         if texts.get(param.name):
             schema["description"] = texts[param.name]
-        if param.default is not None:
-            schema["default"] = (
-                param.default if not hasattr(param.default, "__fspath__") else str(param.default)
-            )
         if param.secret:
             schema["writeOnly"] = True
+        elif param.default is not None:
+            schema["default"] = param.default
         schema["x-cli"] = param.flag.upper() if param.operand else f"--{param.flag}"
         properties[param.flag] = schema
+    return properties
+
+
+def _standard_properties(tool: Tool, command: Command) -> dict[str, Any]:
     from operable.tool.arguments import standard_options
 
+    properties = {}
     for name in standard_options(tool, command):
-        if name not in ("help", "output", "format"):
+        if name != "help" and name not in tool.machine_flags:
             properties[name] = _STANDARD_SCHEMAS[name] | {"x-cli": f"--{name}"}
-    return head | {
-        "title": f"Arguments of {tool.name} {command.name}",
-        "type": "object",
-        "properties": properties,
-        "required": [param.flag for param in command.params if param.required],
-        "additionalProperties": False,
-    }
+    for name, default in (("limit", command.limit), ("timeout", command.timeout)):
+        if name in properties and default is not None:
+            properties[name]["default"] = default
+    return properties
 
 
 _TEXT = {"type": "string", "minLength": 1}
@@ -134,45 +153,67 @@ _STANDARD_SCHEMAS: dict[str, dict[str, Any]] = {
 }
 
 
-def _record_schema(model: type[Record], *, strict: bool) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "object"}
-    if model.__doc__:
-        schema["description"] = " ".join(model.__doc__.split())
-    properties = {name: kind_schema(kind, strict=strict) for name, kind in field_kinds(model).items()}
-    required = [name for name, default in model.__fields__.items() if default is REQUIRED]
-    if issubclass(model, Event):
-        properties = {"type": {"const": model.wire_type}} | properties
-        required = ["type", *required]
-    elif strict:
-        # An upstream event carries its type; the reader has used it to select the items.
-        properties = {"type": {"type": "string"}} | properties
-    schema["properties"] = properties
-    schema["required"] = required
-    if strict:
-        schema["additionalProperties"] = False
-    return schema
+class _Records:
+    """Writes the schemas of records; those that contain themselves go to `definitions`."""
+
+    def __init__(self, definitions: dict[str, Any], *, strict: bool) -> None:
+        self._definitions = definitions
+        self._strict = strict
+        self._open: list[type[Record]] = []
+        self._recursive: set[type[Record]] = set()
+
+    def schema(self, model: type[Record]) -> dict[str, Any]:
+        if model in self._open:
+            self._recursive.add(model)
+            return {"$ref": f"#/$defs/{_definition_name(model)}"}
+        self._open.append(model)
+        schema: dict[str, Any] = {"type": "object"}
+        if "__doc__" in model.__dict__ and model.__doc__:
+            schema["description"] = " ".join(model.__doc__.split())
+        names = model.__wire_names__
+        schema["properties"] = {names[field]: self.value(kind) for field, kind in field_kinds(model).items()}
+        schema["required"] = [names[f] for f, default in model.__fields__.items() if default is REQUIRED]
+        if model._typed:  # noqa: SLF001 - the two modules are one thing in two files
+            schema["properties"] = {"type": {"const": model.wire_type}} | schema["properties"]
+            schema["required"].insert(0, "type")
+        if self._strict:
+            schema["additionalProperties"] = False
+        self._open.pop()
+        if model in self._recursive and not (model._typed and not self._open):  # noqa: SLF001
+            self._define(model, schema)
+        return schema
+
+    def _define(self, model: type[Record], schema: dict[str, Any]) -> None:
+        name = _definition_name(model)
+        if self._definitions.setdefault(name, schema) != schema:
+            msg = f"two different things are called {name!r} in the schema; rename the record {model.__qualname__}"
+            raise TypeError(msg)
+
+    def value(self, kind: Kind) -> dict[str, Any]:
+        """The schema of one value."""
+        if kind.base == "any":
+            return {}
+        schema = self._not_null(kind)
+        if not kind.nullable:
+            return schema
+        if "enum" in schema:
+            return {"enum": [*schema["enum"], None]}
+        if isinstance(schema.get("type"), str):
+            return schema | {"type": [schema["type"], "null"]}
+        return {"anyOf": [*schema.get("anyOf", [schema]), {"type": "null"}]}
+
+    def _not_null(self, kind: Kind) -> dict[str, Any]:
+        if kind.base == "record" and kind.model is not None:
+            return self.schema(kind.model)
+        if kind.base == "choice":
+            return {"enum": list(kind.choices)}
+        if kind.base == "union":
+            return {"anyOf": [self.value(option) for option in kind.options]}
+        schema: dict[str, Any] = {"type": kind.base}
+        if kind.base == "array" and kind.item is not None and kind.item.base != "any":
+            schema["items"] = self.value(kind.item)
+        return schema
 
 
-def kind_schema(kind: Kind, *, strict: bool) -> dict[str, Any]:
-    """The schema of one value."""
-    schema: dict[str, Any] = {}
-    if kind.base in ("string", "integer", "number", "boolean", "object"):
-        schema["type"] = [kind.base, "null"] if kind.nullable else kind.base
-        return schema
-    if kind.base == "array":
-        schema["type"] = ["array", "null"] if kind.nullable else "array"
-        if kind.item is not None and kind.item.base != "any":
-            schema["items"] = kind_schema(kind.item, strict=strict)
-        return schema
-    if kind.base == "choice":
-        schema["enum"] = [*kind.choices, None] if kind.nullable else list(kind.choices)
-        return schema
-    if kind.base == "record" and kind.model is not None:
-        schema = _record_schema(kind.model, strict=strict)
-        if kind.nullable:
-            schema["type"] = ["object", "null"]
-        return schema
-    if kind.base == "union":
-        options = [kind_schema(option, strict=strict) for option in kind.options]
-        schema["anyOf"] = [*options, {"type": "null"}] if kind.nullable else options
-    return schema
+def _definition_name(model: type[Record]) -> str:
+    return model.wire_type if model._typed else model.__name__  # noqa: SLF001 - as above

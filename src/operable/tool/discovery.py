@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _ALWAYS = ["aoi:meta", "aoi:warning", "aoi:error", "aoi:progress", "aoi:summary"]
 
 
-class Document(Event):
-    """A whole document as one event: what discovery commands answer with in a stream."""
+class Document(Event, type="discovery_document"):
+    """A whole document as one event: what discovery commands answer with in a stream. The plain name is left to authors."""
 
     name: str
     content: Any

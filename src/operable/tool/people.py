@@ -49,7 +49,7 @@ class PeopleSink:
         """A person knows what they called."""
 
     def _event(self, event: dict[str, Any]) -> None:
-        if event["type"] == "document":
+        if event["type"] == "discovery_document":
             self._document(event["content"])
             return
         if self._rows and self._rows[0]["type"] != event["type"]:
