@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from operable.kernel.errors import EX_IOERR, EX_OK, EX_SIGPIPE, Fail
+from operable.tool.descriptors import complain, take_stdout
 from operable.tool.json_text import fast_encoder, wire_bytes
 
 TYPE_CHECKING = False
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 def answer(call: Call, refusal: Fail | None, secrets: tuple[str, ...]) -> int:
     """Write the document that the call asks for, or the refusal; the exit code of the process."""
+    try:
+        stdout = take_stdout()
+    except OSError:
+        return EX_IOERR  # closed: there is nobody to answer
     exit_code = EX_OK
     try:
         if refusal is not None:
@@ -32,20 +37,21 @@ def answer(call: Call, refusal: Fail | None, secrets: tuple[str, ...]) -> int:
         fail = as_fail(problem, machine=True, command=call.command.name)
         document, exit_code = shown_error(fail, secrets), fail.exit_code
     encode = fast_encoder()[1]
-    return _write(wire_bytes(f"{encode(document)}\n"), exit_code)
+    return _write(stdout, wire_bytes(f"{encode(document)}\n"), exit_code)
 
 
 def _keywords(call: Call) -> dict[str, Any]:
     return {param.name: call.values[param.name] for param in call.command.params}
 
 
-def _write(data: bytes, exit_code: int) -> int:
+def _write(stdout: int, data: bytes, exit_code: int) -> int:
     rest = memoryview(data)
     try:
         while rest:
-            rest = rest[os.write(1, rest) :]
+            rest = rest[os.write(stdout, rest) :]
     except BrokenPipeError:
         return EX_SIGPIPE
-    except OSError:
+    except OSError as failure:
+        complain(f"cannot write the output: {failure.strerror}")
         return EX_IOERR
     return exit_code

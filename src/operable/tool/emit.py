@@ -1,11 +1,9 @@
 """The private stdout: lines in, few and large writes out, nothing torn and nothing late.
 
-Theory of operation. In machine mode the real stdout moves to a descriptor of our own and descriptor 1 points at
-stderr, so that a stray `print`, a C library or a child process cannot put a byte into the stream. Lines are collected
-and written as a block when 64 KiB are there. A line that finds the buffer empty after a quiet moment is written at
-once; one that comes in a burst waits for company, but at most `LATEST` seconds, because the supervisor's thread then
-writes the block. So a slow stream has no delay, a fast one no system call per line, and neither needs a timer per
-event.
+Theory of operation. Lines are collected and written as a block when 64 KiB are there. A line that finds the buffer
+empty after a quiet moment is written at once; one that comes in a burst waits for company, but at most `LATEST`
+seconds, because the supervisor's thread then writes the block. So a slow stream has no delay, a fast one no system
+call per line, and neither needs a timer per event.
 
 A block is written under a lock and shielded from the interrupts of `interrupt`, so a signal never tears a line.
 """
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
 
 BLOCK = 65_536  # the size of a Linux pipe: a larger write would only wait for the reader in the kernel
 LATEST = 0.02  # a consumer is promised an event within 50 ms; half of that is left for a busy machine
+_PIPE_BUF = 4096  # what a pipe takes as one piece (select.PIPE_BUF on Linux)
 
 
 class OutputLost(Exception):  # noqa: N818 - not always an error: often the reader has had enough
@@ -39,20 +38,22 @@ class OutputLost(Exception):  # noqa: N818 - not always an error: often the read
 
 
 class Emitter:
-    """Writes lines to a descriptor."""
+    """Writes lines to a descriptor. The main thread adds and flushes; the supervisor's thread offers, beats and gives up."""
 
     def __init__(self, descriptor: int, interrupts: Interrupts) -> None:
         self.descriptor = descriptor
         self.failure: OSError | None = None
-        self.wake: Callable[[], object] | None = None  # asks the supervisor to flush soon
-        self.mask: Callable[[str], str] | None = None  # hides known secret values in encoded lines
+        self.wake: Callable[[], object] | None = None  # asks the supervisor to write soon
         self.written = monotonic()
         self._interrupts = interrupts
         self._lock = allocate_lock()
         self._lines: list[str] = []
         self._size = 0
+        self._rest = memoryview(b"")  # taken from the lines, and not yet taken by the reader
+        self._total = 0  # lines taken
+        self._asides = 0  # lines that are not results
+        self._ended = False
         if hasattr(os, "register_at_fork"):
-            # A forked child (multiprocessing) inherits the buffer and must not write the parent's lines a second time.
             os.register_at_fork(after_in_child=self._forget)
 
     def line(self, text: str) -> None:
@@ -70,57 +71,146 @@ class Emitter:
         else:
             self.wake()
 
-    def flush(self) -> None:
-        """Write what is there, from the main thread; raises OutputLost when that is not possible."""
+    def aside(self, text: str) -> None:
+        """Add a line that is not a result."""
         with self._interrupts:
-            self.drain()
+            self._asides += 1
+            self.line(text)
+
+    def flush(self) -> None:
+        """Write what is there, from the main thread; raises OutputLost when that is not possible.
+
+        Not while an effect is applied: what has begun is finished and recorded, whoever listens.
+        """
+        with self._interrupts, self._lock:
+            self._take()
+            self._write_all()
+        if self.failure is not None and not self._interrupts.applying:
+            raise OutputLost(self.failure)
+
+    def end(self, text: str | None = None) -> None:
+        """The last line. Nothing is written after it, from no thread."""
+        with self._interrupts, self._lock:
+            if text is not None:
+                self._lines.append(text)
+            self._take()
+            self._ended = True
+            self._write_all()
         if self.failure is not None:
             raise OutputLost(self.failure)
 
-    def drain(self) -> None:
-        """Write what is there, from any thread. A failure is kept in `failure`, for whoever flushes next."""
+    def results(self) -> int:
+        """How many lines are results. Counted here because an interrupt may come between a line and its count elsewhere."""
         with self._lock:
-            # The list is emptied in place and only up to what was seen, so a line that the other thread adds meanwhile
-            # stays for the next time.
-            seen = len(self._lines)
-            lines = self._lines[:seen]
-            del self._lines[:seen]
-            self._size = 0
-            if lines and self.failure is None:
-                self._write(lines)
+            return self._results()
 
-    def _write(self, lines: list[str]) -> None:
-        lines.append("")
-        text = "\n".join(lines)
-        data = memoryview(wire_bytes(self.mask(text) if self.mask else text))
+    # -- for the supervisor's thread: nothing here waits for the reader ---------------------------------------------------
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._lines)
+
+    @property
+    def stuck(self) -> bool:
+        """Whether the reader did not take all that it was offered."""
+        return bool(self._rest)
+
+    def offer(self) -> None:
+        """Write as much as the reader takes at once. When the main thread is writing, that is as good."""
+        if not self._lock.acquire(blocking=False):
+            return
         try:
-            while data:
-                data = data[os.write(self.descriptor, data) :]
+            if not self._rest:
+                self._take()
+            self._write_some()
+        finally:
+            self._lock.release()
+
+    def beat(self, text: str) -> None:
+        """A sign of life, unless the last line has been said or is being said."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            if not self._ended and not self._rest:
+                self._asides += 1
+                self._lines.append(text)
+                self._take()
+                self._write_some()
+        finally:
+            self._lock.release()
+
+    def give_up(self, last_words: Callable[[int], list[str]]) -> None:
+        """The last lines, in place of a main thread that does not come back. Keeps the lock: the process ends now."""
+        if not self._lock.acquire(timeout=LATEST) or self._ended:
+            return
+        self._ended = True
+        self._lines += last_words(self._results())
+        while self._rest or self._lines:
+            if not self._rest:
+                self._take()
+            before = len(self._rest)
+            self._write_some()
+            if len(self._rest) == before:
+                return
+
+    # -- under the lock --------------------------------------------------------------------------------------------------
+
+    def _results(self) -> int:
+        return self._total + len(self._lines) - self._asides
+
+    def _take(self) -> None:
+        """Turn the lines that are there into bytes. Only up to what was seen: the other thread may add one meanwhile."""
+        seen = len(self._lines)
+        lines = self._lines[:seen]
+        del self._lines[:seen]
+        self._size = 0
+        self._total += seen
+        if not lines or self.failure is not None:
+            return
+        lines.append("")
+        data = wire_bytes("\n".join(lines))
+        self._rest = memoryview(bytes(self._rest) + data if self._rest else data)
+
+    def _write_all(self) -> None:
+        try:
+            while self._rest:
+                try:
+                    self._rest = self._rest[os.write(self.descriptor, self._rest) :]
+                except BlockingIOError:  # whoever shares the pipe has made it non-blocking
+                    self.writable(None)
         except OSError as failure:
-            self.failure = BrokenPipeError() if isinstance(failure, ConnectionError) else failure
+            self._lost(failure)
         self.written = monotonic()
 
+    def _write_some(self) -> None:
+        """Write while that does not wait: a pipe that can be written to takes PIPE_BUF bytes without blocking."""
+        try:
+            while self._rest and self.writable(0.0):
+                self._rest = self._rest[os.write(self.descriptor, self._rest[:_PIPE_BUF]) :]
+                self.written = monotonic()
+        except BlockingIOError:
+            return
+        except OSError as failure:
+            self._lost(failure)
+
+    def writable(self, timeout: float | None) -> bool:
+        """Wait until the reader takes more, or has gone."""
+        from select import POLLOUT, poll
+
+        poller = poll()
+        poller.register(self.descriptor, POLLOUT)
+        return bool(poller.poll(None if timeout is None else timeout * 1000))
+
+    def _lost(self, failure: OSError) -> None:
+        self.failure = BrokenPipeError() if isinstance(failure, ConnectionError) else failure
+        self._rest = memoryview(b"")
+
     def _forget(self) -> None:
+        """In a forked child (multiprocessing): the parent's lines are not the child's to write, now or ever, and the
+        reader must see the end of the stream when the parent ends.
+        """
         self._lock = allocate_lock()
-        self._lines, self._size = [], 0
-
-
-def take_stdout() -> int:
-    """Move the real stdout to a private descriptor; descriptor 1 becomes stderr. Raises OSError when stdout is closed."""
-    private = os.dup(1)
-    try:
-        os.dup2(2, 1)
-    except OSError:  # stderr is closed: what is printed by accident goes nowhere
+        self._lines, self._size, self._rest, self._ended = [], 0, memoryview(b""), True
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        if nowhere != 1:
-            os.close(nowhere)
-    return private
-
-
-def close_stdin() -> None:
-    """Let nobody wait for a person: machine mode does not prompt (AOI section 1.3)."""
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    if nothing != 0:
-        os.close(nothing)
+        os.dup2(nowhere, self.descriptor, inheritable=False)
+        os.close(nowhere)

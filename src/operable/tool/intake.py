@@ -16,6 +16,7 @@ import os
 
 from operable.kernel.errors import Fail
 from operable.tool.check import build
+from operable.tool.descriptors import input_descriptor
 from operable.tool.framework import Warn
 from operable.wire.frames import LineSplitter
 
@@ -108,12 +109,12 @@ class Intake:
         try:
             yield from self._jsonl(descriptor) if self._lines_mode else self._json(descriptor)
         finally:
-            if descriptor != 0:
+            if self._source != "-":
                 os.close(descriptor)
 
     def _open(self) -> int:
         if self._source == "-":
-            return 0
+            return input_descriptor()
         try:
             return os.open(self._source, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:

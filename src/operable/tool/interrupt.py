@@ -2,10 +2,14 @@
 
 Theory of operation. A stop is a `Stop` value: why, and with which exit code. The first one raises `Interrupted` in
 the main thread, wherever the author's code is, so that its `finally` and `with` blocks run. Inside a shield (a block
-being written, an effect being applied) it is only noted and raised at the end of the shield. A stop that does not get
-through within its grace (the reader does not read, C code does not return) ends the process at once: exiting promptly
-is then more important than a last word, and the missing summary tells the reader. A second signal does the same:
-whoever presses Ctrl-C twice means it.
+being written, an effect being applied) it is only noted and raised at the end of the shield. Code that swallows it is
+told again when it yields. A stop that does not get through within its grace (the reader does not read, C code does not
+return) is carried out by the supervisor's thread, with a last word if the reader takes one. A second signal ends the
+process at once: whoever presses Ctrl-C twice means it.
+
+Python runs a signal handler only when the main thread gets back to Python code. The interpreter's wake-up descriptor
+tells the supervisor of signals that arrived meanwhile (`unheard`). The supervisor reaches the main thread by SIGURG:
+nobody else uses it, and by default it is ignored (Go's runtime chose it for the same reasons).
 
 Signals come through `_signal`, the C module behind `signal`, because the latter imports `enum`.
 """
@@ -26,7 +30,7 @@ else:
     except ImportError:  # not CPython
         import signal as _signal
 
-SIGINT, SIGTERM, SIGALRM = 2, 15, 14
+SIGINT, SIGTERM = 2, 15
 INTERRUPTED, TIMEOUT, OUTPUT_LOST = "interrupted", "timeout", "output_lost"
 # A stop is given this long to unwind and say its last word before the process ends regardless.
 GRACE = 2.0
@@ -54,16 +58,48 @@ class Interrupts:
     def __init__(self) -> None:
         self.stop: Stop | None = None
         self.applying = False  # an effect is in progress: finish it, up to APPLY_GRACE
+        self.exit_code: int | None = None  # once the last word has been said: what it said
+        self.supervised = False  # does a thread carry out what does not get through?
+        self.raised = False
+        self._held = True  # before the command begins and after it has ended, a stop is only noted
         self._shields = 0
-        self._raised = False
         self._main = get_ident()
+        self._receivers: dict[int, Callable[[int, FrameType | None], None]] = {}
+        self._arrivals = -1
+        self._unheard: Stop | None = None
 
     def install(self) -> None:
         """Take SIGINT and SIGTERM; ignored ones stay ignored (nohup, background jobs)."""
-        for number, exit_code in ((SIGINT, 130), (SIGTERM, 143)):
+        for number in (SIGINT, SIGTERM):
             if _signal.getsignal(number) != _signal.SIG_IGN:
-                _signal.signal(number, self._receiver(exit_code))
-        _signal.signal(SIGALRM, self._on_poke)
+                self._receivers[number] = self._receiver(128 + number)
+                _signal.signal(number, self._receivers[number])
+        _signal.signal(_signal.SIGURG, self._on_poke)
+        self._arrivals, wake_up = os.pipe()
+        os.set_blocking(self._arrivals, False)
+        os.set_blocking(wake_up, False)
+        _signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
+        if hasattr(os, "register_at_fork"):
+            # The descriptor is shared with a forked child: what is sent to the child must not be taken for ours.
+            os.register_at_fork(after_in_child=lambda: _signal.set_wakeup_fd(-1))
+
+    def begin(self) -> None:
+        """From here on a stop is raised."""
+        self._held = False
+        self.raise_if_stopped()
+
+    def unheard(self) -> Stop | None:
+        """A signal that has arrived and that the main thread has not come round to, for the supervisor's thread."""
+        try:
+            numbers = os.read(self._arrivals, 64)
+        except OSError:  # nothing there
+            numbers = b""
+        for number in numbers:
+            receiver = self._receivers.get(number)
+            # Another handler: the author has taken the signal over.
+            if receiver is not None and _signal.getsignal(number) is receiver:
+                self._unheard = Stop(INTERRUPTED, 128 + number)
+        return self._unheard
 
     def request(self, stop: Stop) -> None:
         """Ask the main thread to stop, from another thread."""
@@ -73,7 +109,7 @@ class Interrupts:
 
     def poke(self) -> None:
         """Make the main thread look again, also out of a blocking system call."""
-        _signal.pthread_kill(self._main, SIGALRM)
+        _signal.pthread_kill(self._main, _signal.SIGURG)
 
     def __enter__(self) -> None:
         self._shields += 1
@@ -83,21 +119,23 @@ class Interrupts:
     ) -> None:
         self._shields -= 1
         if self.stop is not None and error is None:
-            self.raise_if_stopped()
+            self.raise_if_stopped(again=True)
 
-    def raise_if_stopped(self) -> None:
-        """Raise the pending stop, once, unless something shields it."""
-        if self.stop is not None and not self._shields and not self.applying and not self._raised:
-            self._raised = True
+    def raise_if_stopped(self, *, again: bool = False) -> None:
+        """Raise the pending stop unless something shields it; once, or again where it is known not to be on its way."""
+        if self.stop is None or self._held or self._shields or self.applying:
+            return
+        if again or not self.raised:
+            self.raised = True
             raise Interrupted
 
     def settle(self) -> None:
         """From here on nothing is raised any more: the command has ended and only its last words remain."""
-        self._raised = True
+        self._held = True
 
     def _receiver(self, exit_code: int) -> Callable[[int, FrameType | None], None]:
         def received(_number: int, _frame: FrameType | None) -> None:
-            if self.stop is not None:
+            if self.stop is not None or (self._shields and not self.supervised):
                 os._exit(exit_code)
             self.stop = Stop(INTERRUPTED, exit_code)
             self.raise_if_stopped()

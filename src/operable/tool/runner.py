@@ -16,6 +16,7 @@ from operable.tool.declare import AOI_VERSION
 from operable.tool.emit import OutputLost
 from operable.tool.framework import ItemError, Notice
 from operable.tool.interrupt import INTERRUPTED, OUTPUT_LOST, TIMEOUT, Interrupted, Interrupts
+from operable.tool.json_text import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from operable.tool.arguments import Call
     from operable.tool.context import Context
     from operable.tool.declare import Tool
+    from operable.tool.interrupt import Stop
     from operable.tool.sinks import Sink
 
 
@@ -69,15 +71,19 @@ class Run:
         try:
             try:
                 self._begin()
+                self.interrupts.begin()
                 self._perform()
                 exit_code = EX_DATAERR if self.errors else EX_OK
             except (OutputLost, Interrupted):
                 raise
-            except BaseException as problem:  # noqa: BLE001 - whatever it is, it ends as a structured error
+            except BaseException as problem:  # whatever it is, it ends as a structured error
+                if self.interrupts.raised:
+                    # The author's code has made something else of a stop, or failed to clean up after it.
+                    raise Interrupted from problem
                 exit_code = self._failed(problem)
             finally:
                 self.interrupts.settle()
-            self.sink.summary(self._summary(exit_code))
+            self._close(exit_code)
         except OutputLost as lost:
             return self._output_lost(lost)
         except Interrupted:
@@ -92,7 +98,13 @@ class Run:
 
         timeout = self.call.options.get("timeout", self.command.timeout)
         heartbeat = self.command.heartbeat if self.command.unbounded else None
-        Supervisor(self.sink.emitter, self.interrupts, timeout=timeout, heartbeat=heartbeat).start()
+        Supervisor(
+            self.sink.emitter,
+            self.interrupts,
+            timeout=timeout,
+            heartbeat=heartbeat,
+            last_words=self._last_words,
+        ).start()
 
     def _begin(self) -> None:
         try:
@@ -150,13 +162,14 @@ class Run:
         arguments: list[Any] = []
         keywords: dict[str, Any] = {}
         values = self.call.values
+        spread = any(param.spread for param in self.command.params)
         for param in self.command.params:
-            if not param.operand:
-                keywords[param.name] = values[param.name]
-            elif param.spread:
+            if param.spread:
                 arguments.extend(values[param.name])
-            else:
+            elif param.operand and spread:  # only by its place can an operand come before *others
                 arguments.append(values[param.name])
+            else:
+                keywords[param.name] = values[param.name]
         for name, what in self.command.injected.items():
             keywords[name] = self._inject(what)
         return arguments, keywords
@@ -261,7 +274,7 @@ class Run:
             msg = f"{self.command.name} yielded {kind.__name__}; yield an Event, a Warn, a Progress or an ItemError"
             raise TypeError(msg)
         # A record class gets a better encoder when it has many instances; until then, ask again.
-        if kind is dict or "to_json" in kind.__dict__:
+        if kind is dict or kind._made > MANY:  # noqa: SLF001 - see `records`
             self._encoders[kind] = encode
         return encode
 
@@ -316,19 +329,34 @@ class Run:
             self.remarks["reason"] = reason
             self.partial = True
             if reason == TIMEOUT:
-                limit = self.call.options.get("timeout", self.command.timeout)
-                self._report(
-                    Fail(
-                        "timeout",
-                        "TIMEOUT",
-                        f"{self.command.name} did not end within {limit:g} s",
-                        hint="raise --timeout",
-                    )
-                )
-            self.sink.summary(self._summary(exit_code))
+                self._report(self._timed_out())
+            self._close(exit_code)
         except OutputLost as lost:
             return self._output_lost(lost)
         return exit_code
+
+    def _timed_out(self) -> Fail:
+        limit = self.call.options.get("timeout", self.command.timeout)
+        message = f"{self.command.name} did not end within {limit:g} s"
+        return Fail("timeout", "TIMEOUT", message, hint="raise --timeout")
+
+    def _last_words(self, stop: Stop, results: int) -> list[str]:
+        """The end of the stream, said by the supervisor in place of a main thread that does not come back."""
+        self.partial, self.remarks["reason"] = True, stop.reason
+        lines = []
+        if stop.reason == TIMEOUT:
+            self.errors += 1
+            lines.append(json_text(self._timed_out().event()))
+        self.count = max(self.count, results)
+        return [*lines, json_text(self._summary(stop.exit_code))]
+
+    def _close(self, exit_code: int) -> None:
+        """Say the last word."""
+        if self.sink.emitter is not None:
+            # A stop may have come between writing a result and counting it here.
+            self.count = max(self.count, self.sink.emitter.results())
+        self.sink.summary(self._summary(exit_code))
+        self.interrupts.exit_code = exit_code
 
     def _output_lost(self, lost: OutputLost) -> int:
         if not lost.quiet:
@@ -366,15 +394,17 @@ class Run:
 
 
 def open_stream(call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
-    """Machine mode: stdout becomes private, stdin is closed to prompts. Raises OSError when stdout is closed."""
-    from operable.tool.emit import Emitter, close_stdin, take_stdout
+    """Machine mode: stdout becomes private, nobody can prompt. Raises OSError when stdout is closed."""
+    from operable.tool.descriptors import let_go_of_terminal, take_stdin, take_stdout
+    from operable.tool.emit import Emitter
     from operable.tool.sinks import MachineSink
 
     interrupts = Interrupts()
     interrupts.install()
     sink = MachineSink(Emitter(take_stdout(), interrupts), secrets)
-    if call.command.stream_model() is None:
-        close_stdin()
+    if not any(value == "-" or (isinstance(value, list) and "-" in value) for value in call.values.values()):
+        take_stdin()  # an operand `-` means that the author's code reads stdin itself
+    let_go_of_terminal()
     return sink, interrupts
 
 

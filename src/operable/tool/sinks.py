@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from operable.tool.descriptors import complain
 from operable.tool.emit import Emitter
 from operable.tool.json_text import json_text
 
@@ -54,24 +53,19 @@ class MachineSink:
         return len(encoded.encode("utf-8", "replace")) + 1
 
     def meta(self, fields: dict[str, Any]) -> None:
-        self._write.line(json_text(fields))
+        self._write.aside(json_text(fields))
 
     def notice(self, fields: dict[str, Any]) -> None:
-        self._write.line(self.encode(fields))
+        self._write.aside(self.encode(fields))
 
     def error(self, fail: Fail) -> None:
-        self._write.line(json_text(shown_error(fail, self.secrets)))
+        self._write.aside(json_text(shown_error(fail, self.secrets)))
 
     def summary(self, fields: dict[str, Any]) -> None:
-        self._write.line(json_text(fields))
-        self._write.flush()
+        self._write.end(json_text(fields))
 
     def complain(self, text: str) -> None:
-        """A word on stderr when the stream itself is gone; if that is gone too there is nobody left to tell."""
-        try:
-            os.write(2, f"{text}\n".encode())
-        except OSError:
-            return
+        complain(text)
 
     def close(self) -> None:
         self._write.flush()

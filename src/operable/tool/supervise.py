@@ -2,8 +2,8 @@
 
 It exists so that the main thread can sit in the author's code for as long as it likes while a buffered line still
 goes out in time, a deadline still holds, an unbounded stream still shows that it lives, and a closed pipe is noticed
-without writing. It is started with `_thread` (importing `threading` costs more than starting the thread) and waits on
-one lock.
+without writing. It never waits for the reader, or it could not hold anything while the reader sleeps. It is started
+with `_thread` (importing `threading` costs more than starting the thread) and waits on one lock.
 """
 
 from __future__ import annotations
@@ -15,6 +15,11 @@ from time import monotonic, sleep
 from operable.kernel.errors import EX_TIMEOUT
 from operable.tool.emit import LATEST, Emitter, OutputLost
 from operable.tool.interrupt import APPLY_GRACE, GRACE, OUTPUT_LOST, TIMEOUT, Interrupts, Stop
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
 
 # How often a quiet stream is looked at for a reader that left.
 GLANCE = 0.25
@@ -31,11 +36,14 @@ class Supervisor:
         *,
         timeout: float | None,
         heartbeat: float | None,
+        last_words: Callable[[Stop, int], list[str]] | None = None,
     ) -> None:
         self._emitter = emitter
         self._interrupts = interrupts
         self._deadline = monotonic() + timeout if timeout else None
         self._heartbeat = heartbeat
+        # The end of the stream after so many results, for when the main thread cannot say it.
+        self._last_words = last_words
         self._last_chance: float | None = None
         self._wake = allocate_lock()
         self._wake.acquire()
@@ -43,13 +51,8 @@ class Supervisor:
     def start(self) -> None:
         if self._emitter is not None:
             self._emitter.wake = self._wake_up
+        self._interrupts.supervised = True
         start_new_thread(self._watch, ())
-
-    def done(self) -> None:
-        """The command has ended; what follows is written by the main thread alone, still under the deadline."""
-        self._heartbeat = None
-        if self._emitter is not None:
-            self._emitter.wake = None
 
     def _wake_up(self) -> None:
         if self._wake.locked():
@@ -60,7 +63,9 @@ class Supervisor:
 
     def _watch(self) -> None:
         while True:
-            if self._wake.acquire(timeout=self._patience()):
+            if self._emitter is not None and self._emitter.stuck:
+                self._emitter.writable(self._patience())
+            elif self._wake.acquire(timeout=self._patience()):
                 sleep(LATEST)
             if self._emitter is not None:
                 self._look(self._emitter)
@@ -73,12 +78,16 @@ class Supervisor:
 
     def _look(self, emitter: Emitter) -> None:
         """Write what waits; notice a reader that has gone, and an output that takes no more."""
-        if self._heartbeat is not None and monotonic() - emitter.written >= self._heartbeat:
-            emitter.line(HEARTBEAT)
-        emitter.drain()
+        quiet = monotonic() - emitter.written
+        if self._heartbeat is not None and quiet >= self._heartbeat:
+            emitter.beat(HEARTBEAT)
+        if quiet >= LATEST or emitter.stuck:
+            emitter.offer()
+        if emitter.waiting and not emitter.stuck:
+            self._wake_up()  # added while we wrote, or not due yet: the main thread will not call for these again
         if emitter.failure is None and _reader_left(emitter.descriptor):
             emitter.failure = BrokenPipeError()
-        if emitter.failure is not None and self._interrupts.stop is None:
+        if emitter.failure is not None and self._interrupts.stop is None and not self._interrupts.applying:
             self._interrupts.request(Stop(OUTPUT_LOST, OutputLost(emitter.failure).exit_code))
 
     def _enforce(self) -> None:
@@ -87,23 +96,30 @@ class Supervisor:
         if self._deadline is not None and now >= self._deadline:
             self._deadline = None
             self._interrupts.request(Stop(TIMEOUT, EX_TIMEOUT))
-        stop = self._interrupts.stop
+        stop = self._interrupts.stop or self._interrupts.unheard()
         if stop is None:
             return
         if self._last_chance is None:
             self._last_chance = now + (APPLY_GRACE if self._interrupts.applying else GRACE)
         elif now > self._last_chance:
             if not self._interrupts.applying:
-                os._exit(stop.exit_code)
+                self._end(stop)
             self._interrupts.applying = False
             self._last_chance = now + GRACE
             self._interrupts.poke()
 
+    def _end(self, stop: Stop) -> NoReturn:
+        """The main thread is in code that does not return, or waits for the reader: end without it."""
+        words, decided = self._last_words, self._interrupts.exit_code
+        if self._emitter is not None and words is not None and stop.reason != OUTPUT_LOST:
+            self._emitter.give_up(lambda results: words(stop, results))
+        os._exit(stop.exit_code if decided is None else decided)
+
 
 def _reader_left(descriptor: int) -> bool:
-    """Has the other end of a pipe been closed? Files and terminals never say so."""
-    from select import POLLERR, poll
+    """Whether the other end of a pipe or socket has been closed. Files never say so."""
+    from select import POLLERR, POLLHUP, poll
 
     poller = poll()
     poller.register(descriptor, 0)
-    return any(flags & POLLERR for _, flags in poller.poll(0))
+    return any(flags & (POLLERR | POLLHUP) for _, flags in poller.poll(0))

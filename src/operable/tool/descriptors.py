@@ -1,0 +1,82 @@
+"""The standard descriptors in machine mode: nothing but the stream gets out, and nobody waits for a person.
+
+The real stdout moves to a descriptor of our own and descriptor 1 points at stderr, so that a stray `print`, a C library
+or a child process cannot put a byte into the stream. Descriptor 0 becomes empty, and the terminal is let go, so that
+whoever tries to prompt, here or in a child, fails at once instead of waiting (AOI section 1.3). Structured input is
+read from a private copy of stdin, which no child can eat.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_stdin = 0
+
+
+def take_stdout() -> int:
+    """Move the real stdout to a private descriptor; descriptor 1 becomes stderr. Raises OSError when stdout is closed."""
+    if sys.__stdout__ is None:  # closed when the process began; by now another file may have its number
+        raise OSError("stdout is closed")
+    nowhere = _open_all()
+    private = os.dup(1)
+    os.dup2(nowhere if sys.__stderr__ is None else 2, 1)
+    os.close(nowhere)
+    return private
+
+
+def take_stdin() -> None:
+    """Keep the real stdin for `input_descriptor`; descriptor 0 becomes empty."""
+    global _stdin  # noqa: PLW0603 - the process has one stdin
+    _stdin = -1 if sys.__stdin__ is None else os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+
+def input_descriptor() -> int:
+    """Where structured input from stdin is read; raises OSError when stdin is closed."""
+    if _stdin < 0 or sys.__stdin__ is None:
+        raise OSError("stdin is closed")
+    return _stdin
+
+
+def complain(text: str) -> None:
+    """A word on stderr when the output itself is gone; if that is gone too there is nobody left to tell."""
+    if sys.__stderr__ is None:
+        return  # descriptor 2 may be anything
+    try:
+        os.write(2, f"{text}\n".encode())
+    except OSError:
+        return
+
+
+def let_go_of_terminal() -> None:
+    """Give up the controlling terminal, for us and our children; Ctrl-C still comes, it is sent to the process group.
+
+    A session leader keeps it: with the leader the whole session would lose it, and Ctrl-C with it.
+    """
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+    except OSError:
+        return  # there is none, as usual with agents
+    try:
+        if os.getsid(0) != os.getpid():
+            from fcntl import ioctl
+            from termios import TIOCNOTTY
+
+            ioctl(terminal, TIOCNOTTY)
+    finally:
+        os.close(terminal)
+
+
+def _open_all() -> int:
+    """Open to nowhere what is closed of 0, 1 and 2, and one more, which is returned.
+
+    A copy that is made while 2 is closed would get that number: what is said on stderr would get into the stream.
+    """
+    while True:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        if nowhere > 2:
+            return nowhere
+        os.set_inheritable(nowhere, True)

@@ -1,0 +1,188 @@
+"""Runs the sample tool as real processes: to the end, or step by step while it lives. Every wait has a limit."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+SAMPLE = Path(__file__).with_name("sample_tool.py")
+# No test waits longer than this for anything; what it waits for takes milliseconds.
+LIMIT = 20.0
+
+
+class Outcome:
+    """What a process left behind."""
+
+    def __init__(self, exit_code: int, stdout: bytes, stderr: bytes) -> None:
+        self.exit_code = exit_code
+        self.stdout = stdout
+        self.stderr = stderr.decode("utf-8", "backslashreplace")
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The stream, which must be one: complete UTF-8 lines, meta first, exactly one summary and that last."""
+        events = parsed(self.stdout)
+        kinds = [event["type"] for event in events]
+        assert kinds[0] == "aoi:meta", self.stdout
+        assert (kinds[-1], kinds.count("aoi:summary")) == ("aoi:summary", 1), self.stdout
+        return events
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        return self.events[-1]
+
+    @property
+    def results(self) -> list[dict[str, Any]]:
+        """The domain events."""
+        return [event for event in self.events if not event["type"].startswith("aoi:")]
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["type"] == kind]
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """The one error."""
+        (error,) = self.of("aoi:error")
+        return error
+
+    def __repr__(self) -> str:
+        return f"exit {self.exit_code}\n{self.stdout.decode('utf-8', 'backslashreplace')}\n{self.stderr}"
+
+
+def parsed(stdout: bytes) -> list[dict[str, Any]]:
+    """Each line as an object with a type."""
+    assert stdout.endswith(b"\n"), stdout[-300:]
+    events = [json.loads(line.decode("utf-8")) for line in stdout.removesuffix(b"\n").split(b"\n")]
+    assert all(isinstance(event, dict) and isinstance(event["type"], str) for event in events)
+    return events
+
+
+def command_line(*words: str, output: str | None = "jsonl", tool: Path = SAMPLE) -> list[str]:
+    return [sys.executable, str(tool), *words, *(["--output", output] if output else [])]
+
+
+def run(
+    *words: str,
+    input: bytes = b"",
+    env: Mapping[str, str] | None = None,
+    output: str | None = "jsonl",
+    tool: Path = SAMPLE,
+    timeout: float = LIMIT,
+) -> Outcome:
+    """Run a command to its end. `env` is added to the environment of the tests."""
+    done = subprocess.run(
+        command_line(*words, output=output, tool=tool),
+        input=input,
+        env=os.environ | dict(env or {}),
+        capture_output=True,
+        timeout=timeout,
+        check=False,
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+class Running:
+    """A process whose stdout is read when the test says so."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self.received = b""
+        self._rest = b""
+
+    def line(self) -> bytes:
+        """The next line, as soon as it is there."""
+        while b"\n" not in self._rest:
+            chunk = self.chunk()
+            assert chunk, f"the stream ended: {self.received!r} {self._rest!r}"
+            self._rest += chunk
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line
+
+    def event(self, kind: str | None = None) -> dict[str, Any]:
+        """The next event, or the next of a kind."""
+        while True:
+            event: dict[str, Any] = json.loads(self.line())
+            if kind is None or event["type"] == kind:
+                return event
+
+    def chunk(self, size: int = 65_536) -> bytes:
+        """What one read gives; waits for the first byte. Empty at the end of the stream."""
+        assert self.process.stdout is not None
+        wait_readable(self.process.stdout.fileno())
+        chunk = os.read(self.process.stdout.fileno(), size)
+        self.received += chunk
+        return chunk
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def finish(self) -> Outcome:
+        """Read the rest and wait for the end."""
+        stdout, stderr = self.process.communicate(timeout=LIMIT)
+        return Outcome(self.process.returncode, self.received + (stdout or b""), stderr or b"")
+
+    def wait(self) -> int:
+        """Wait for the end without reading anything."""
+        return self.process.wait(LIMIT)
+
+
+@contextmanager
+def running(
+    *words: str,
+    env: Mapping[str, str] | None = None,
+    output: str | None = "jsonl",
+    tool: Path = SAMPLE,
+    **options: Any,
+) -> Iterator[Running]:
+    """Start a command; it is killed at the end of the block if it still lives."""
+    options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    process: subprocess.Popen[bytes] = subprocess.Popen(
+        command_line(*words, output=output, tool=tool), env=os.environ | dict(env or {}), bufsize=0, **options
+    )
+    try:
+        yield Running(process)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(LIMIT)
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def wait_readable(descriptor: int) -> None:
+    assert select.select([descriptor], [], [], LIMIT)[0], "nothing came"
+
+
+def eventually(condition: Any, what: str) -> None:
+    """Look until something holds; for what cannot be waited for otherwise."""
+    deadline = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen"
+        time.sleep(0.01)
+
+
+class Gate:
+    """A fifo that a process waits at until the test opens it."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self.path = str(path)
+        # Both ways, so that neither side has to wait for the other to open it.
+        self._descriptor = os.open(path, os.O_RDWR)
+
+    def open(self, times: int = 1) -> None:
+        os.write(self._descriptor, b"x" * times)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+SIGINT, SIGTERM = signal.SIGINT, signal.SIGTERM
