@@ -30,8 +30,9 @@ DEFAULT_LIMIT = 100
 MAX_PLAN = 100_000
 
 _ANY_NUMBER_OF_OPERANDS = 0x04  # CO_VARARGS
-_ASYNC = 0x80 | 0x200  # CO_COROUTINE, CO_ASYNC_GENERATOR
 INJECTED = ("Page", "Context")
+# Options that decide whether a mutation happens. An author's parameter of such a name would silently take them out of force.
+GUARDS = ("dry_run", "confirm", "confirm_count", "idempotency_key")
 
 
 class Param:
@@ -71,7 +72,8 @@ class Param:
 
     @property
     def flag(self) -> str:
-        return self.name.rstrip("_").replace("_", "-")
+        """The name on the command line: a trailing underscore (`from_`) only avoids a word of Python's."""
+        return (self.name.rstrip("_") or self.name).replace("_", "-")
 
 
 class Command:
@@ -102,6 +104,9 @@ class Command:
         if options:
             msg = f"command {self.name!r} got unknown options: {', '.join(options)}"
             raise TypeError(msg)
+        if not hasattr(function, "__code__"):
+            msg = f"a command is made of a plain function, not of {function!r}"
+            raise TypeError(msg)
         self.apply_function: Callable[..., Any] | None = None
         self._params: tuple[Param, ...] | None = None
         self.injected: dict[str, Any] = {}
@@ -113,10 +118,6 @@ class Command:
         """Decorator: the second phase of a mutation. It gets the planned changes and yields what was done."""
         self.apply_function = function
         return function
-
-    @property
-    def asynchronous(self) -> bool:
-        return bool(self.function.__code__.co_flags & _ASYNC)
 
     @property
     def params(self) -> tuple[Param, ...]:
@@ -134,14 +135,13 @@ class Command:
 
     def event_classes(self) -> list[type[Event]]:
         """The domain events that the annotations of the function, or of its apply phase, promise."""
-        function = self.apply_function or self.function
-        annotation = function.__annotations__.get("return")
-        if annotation is None:
-            return []
-        return list(_event_classes(evaluate(annotation, function.__globals__)))
+        function = declared(self.apply_function or self.function)
+        return list(
+            dict.fromkeys(_event_classes(function.__annotations__.get("return"), function.__globals__))
+        )
 
     def _read_signature(self) -> Iterable[Param]:
-        function = self.function
+        function = declared(self.function)
         code = function.__code__
         count, keyword_count = code.co_argcount, code.co_kwonlyargcount
         names = code.co_varnames
@@ -151,6 +151,9 @@ class Command:
         if code.co_flags & _ANY_NUMBER_OF_OPERANDS:
             operands.append(names[count + keyword_count])
         for name in (*operands, *names[count : count + keyword_count]):
+            if self.mutates and name in GUARDS:
+                msg = f"{self.name} mutates: --{name.replace('_', '-')} guards it, and cannot be a parameter of its own"
+                raise TypeError(msg)
             annotation = function.__annotations__.get(name, "str")
             if self._is_injected(name, annotation):
                 continue
@@ -172,22 +175,31 @@ class Command:
 
     def _is_injected(self, name: str, annotation: Any) -> bool:
         label = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+        label = label.partition("[")[0].rpartition(".")[2]  # also tool.Page
         if label in INJECTED:
             self.injected[name] = label
             return True
-        if label.startswith("Stream[") or isinstance(annotation, StreamOf):
-            self.injected[name] = evaluate(annotation, self.function.__globals__)
+        if label == "Stream" or isinstance(annotation, StreamOf):
+            self.injected[name] = evaluate(annotation, declared(self.function).__globals__)
             return True
         return False
 
 
-def _event_classes(annotation: Any) -> Iterable[type[Event]]:
+def declared(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that the author wrote, below the decorators (functools.wraps) that stand between it and its command."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
+
+
+def _event_classes(annotation: Any, namespace: dict[str, Any]) -> Iterable[type[Event]]:
+    annotation = evaluate(annotation, namespace)
     if isinstance(annotation, type):
         if getattr(annotation, "_typed", False):
             yield annotation
         return
     for argument in generic(annotation)[1]:
-        yield from _event_classes(argument)
+        yield from _event_classes(argument, namespace)
 
 
 class Tool:
@@ -212,6 +224,9 @@ class Tool:
         self.schema_version = schema_version
         # A URN by default: public, stable, and nobody has to own a domain to publish a tool.
         self.schema_id = schema_id or f"urn:aoi:schema:{schema_name}:{{version}}"
+        if self.schema_id.startswith(("file:", "/", ".")):
+            msg = f"the schema_id is public (AOI section 10.2) and no place on this machine: {schema_id!r}"
+            raise TypeError(msg)
         self.summary = summary
         self.auth = auth or {"required": False}
         self.machine_flags = machine_flags
@@ -220,13 +235,17 @@ class Tool:
             str, tuple[tuple[type[Event], ...], Callable[[dict[str, Any]], dict[str, Any] | None]]
         ] = {}
         self._commands: dict[str, Command] = {}
-        self._catalogue = commands
+        self.catalogue = commands
+        self.module = str(sys._getframe(1).f_globals.get("__name__"))  # noqa: SLF001 - where this tool is declared
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Command]:
         """Decorator: make a typed function a command. See docs/reference/tool.md for the options."""
 
         def register(function: Callable[..., Any]) -> Command:
-            made = Command(function, name, options)
+            made = Command(function, name, dict(options))
+            if made.name in self._commands:
+                msg = f"{self.name} has two commands called {made.name!r}"
+                raise TypeError(msg)
             self._commands[made.name] = made
             return made
 
@@ -253,39 +272,57 @@ class Tool:
 
     def names(self) -> list[str]:
         """The author's commands, in the order in which they were declared."""
-        if not self._catalogue:
+        if not self.catalogue:
             return list(self._commands)
         return [*self._commands, *(name for name in self._catalogue_names() if name not in self._commands)]
 
     def _catalogue_names(self) -> list[str]:
         from operable.kernel.catalogue import names
 
-        __import__(self._catalogue)
-        return [name for directory in sys.modules[self._catalogue].__path__ for name in names(directory)]
+        __import__(self.catalogue)
+        return [name for directory in sys.modules[self.catalogue].__path__ for name in names(directory)]
 
     def find(self, name: str) -> Command | None:
         """One command by name: the author's own first, then the built-in discovery commands."""
         if name in self._commands:
             return self._commands[name]
-        if self._catalogue and name in self._catalogue_names():
+        if self.catalogue and name in self._catalogue_names():
             from operable.kernel.catalogue import load
 
-            command: Command = load(self._catalogue, name, "COMMAND")
+            command: Command = load(self.catalogue, name, "COMMAND")
             self._commands[name] = command
             return command
-        if name in BUILT_IN:
+        standard = name.removeprefix(ALIAS)
+        if standard in BUILT_IN:
             from operable.tool.discovery import built_in
 
-            return built_in(self, name)
+            return built_in(self, standard, name)
         return None
+
+    def built_in_names(self) -> list[str]:
+        """The discovery commands as they are called here: where an author owns the name, `schema` is `aoi-schema`."""
+        return [self.called(name) for name in BUILT_IN]
+
+    def called(self, name: str) -> str:
+        """How this tool calls a discovery command."""
+        return ALIAS + name if name in BUILT_IN and name in self.names() else name
 
     def main(self, argv: list[str] | None = None) -> NoReturn:
         """Run the command line and end the process."""
+        words = sys.argv[1:] if argv is None else argv
+        if words in _DISCOVERY and "output" in self.machine_flags:
+            from operable.tool.prebuilt import answer
+
+            answer(self, words[0])
         from operable.tool.front import run_command_line
 
-        run_command_line(self, sys.argv[1:] if argv is None else argv)
+        run_command_line(self, words)
 
 
+# How a discovery command is called where the author has a command of that name (AOI section 16.4).
+ALIAS = "aoi-"
+# The calls that every consumer makes first; a document for each is kept ready.
+_DISCOVERY = (["schema", "--output", "json"], ["capabilities", "--output", "json"])
 BUILT_IN = ("schema", "input-schema", "capabilities", "doctor", "completion")
 
 

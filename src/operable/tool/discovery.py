@@ -28,8 +28,8 @@ class Document(Event, type="discovery_document"):
     content: Any
 
 
-def built_in(tool: Tool, name: str) -> Command:
-    """One of the commands that every tool has."""
+def built_in(tool: Tool, name: str, called: str) -> Command:
+    """One of the commands that every tool has, under the name by which it was called."""
     makers = {
         "schema": _schema_command,
         "input-schema": _input_schema_command,
@@ -37,7 +37,9 @@ def built_in(tool: Tool, name: str) -> Command:
         "doctor": _doctor_command,
         "completion": _completion_command,
     }
-    return makers[name](tool)
+    command = makers[name](tool)
+    command.name = called
+    return command
 
 
 def _schema_command(tool: Tool) -> Command:

@@ -7,11 +7,11 @@ language of the caller: a machine gets meta, error and summary for every mistake
 from __future__ import annotations
 
 import os
-import sys
 
 from operable.kernel.errors import EX_IOERR, Fail
 from operable.tool.arguments import STANDARD, Call, locate, parse
-from operable.tool.declare import BUILT_IN, Command, Tool
+from operable.tool.declare import Command, Tool
+from operable.tool.leaving import leave
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def understand(tool: Tool, argv: list[str]) -> tuple[Call, Fail | None]:
     """The call, or a call that only refuses, with the reason."""
     name, words = locate(tool, argv)
     if not name:
-        name, words = _flag_command(words)
+        name, words = _flag_command(tool, words)
     command = tool.find(name) or _built_in(tool, name)
     if command is None:
         return Call(Command(_nothing, name="", options={})), _unknown_command(tool, name)
@@ -104,27 +104,10 @@ def suspects(argv: list[str], command: Command) -> tuple[str, ...]:
     return tuple(found)
 
 
-def leave(exit_code: int) -> NoReturn:
-    """End the process after what an orderly exit promises (threads, atexit, flushed streams), without taking the
-    interpreter apart first: that costs a fifth of a short command (docs/decisions/0005).
-    """
-    if "threading" in sys.modules:
-        sys.modules["threading"]._shutdown()  # noqa: SLF001 - what the interpreter itself calls at exit
-    import atexit
-
-    atexit._run_exitfuncs()  # noqa: SLF001 - the same
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError, AttributeError):
-            continue  # closed, broken or absent: nobody reads it
-    os._exit(exit_code)
-
-
-def _flag_command(words: list[str]) -> tuple[str, list[str]]:
+def _flag_command(tool: Tool, words: list[str]) -> tuple[str, list[str]]:
     for flag, name in _FLAGS.items():
         if flag in words:
-            return name, [word for word in words if word != flag]
+            return tool.called(name), [word for word in words if word != flag]
     return "", words
 
 
@@ -167,7 +150,7 @@ def _nothing() -> None:
 
 
 def _unknown_command(tool: Tool, name: str) -> Fail:
-    known = [*tool.names(), *BUILT_IN]
+    known = [*tool.names(), *tool.built_in_names()]
     if not name:
         return Fail(
             "usage",

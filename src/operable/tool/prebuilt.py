@@ -1,0 +1,126 @@
+"""Discovery at the speed of the interpreter: `schema` and `capabilities` as they were built before.
+
+The first answer is built from the declarations, which means importing every command; it is then kept beside the tool's
+compiled files (in `__pycache__`, under the same rules: not when bytecode is not to be written, not where one may not write).
+Later calls read it back, which costs one file. A kept document is used only if every source file it was built from has the
+size and time it had then; anything else builds anew. Tools that take events or commands from outside their own package
+are never kept, because that could not be checked so cheaply.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from operable.tool.declare import Tool
+
+KEPT = ("schema", "capabilities")
+# The parts of the SDK that decide what a document says.
+_SDK = ("declare.py", "describe.py", "discovery.py", "help_text.py", "kinds.py", "records.py", "versions.py")
+
+
+def answer(tool: Tool, name: str) -> None:
+    """Write the document and end the process; returns only when it cannot be built, for the long way to say why."""
+    document = _kept(tool, name) or _build(tool, name)
+    if document is None:
+        return
+    from operable.tool.leaving import leave, write_all
+
+    leave(write_all(1, document))
+
+
+def _kept(tool: Tool, name: str) -> bytes | None:
+    """The document as it was kept, if nothing has changed since."""
+    place = _place(tool, name)
+    try:
+        with open(place, "rb") as file:
+            fingerprint, _, document = file.read().partition(b"\n")
+        return document if fingerprint == _fingerprint(tool) else None
+    except OSError:
+        return None
+
+
+def _build(tool: Tool, name: str) -> bytes | None:
+    from operable.tool import discovery
+    from operable.tool.json_text import fast_encoder, wire_bytes
+
+    try:
+        if name == "schema":
+            content = discovery.schema_document(tool, tool.schema_version)
+        else:
+            content = discovery.capabilities_document(tool)
+        document = wire_bytes(fast_encoder()[1](content) + "\n")
+        if not sys.dont_write_bytecode:
+            keep(tool, name, document)
+    except Exception:  # noqa: BLE001 - the ordinary way meets it again and reports it in full
+        return None
+    return document
+
+
+def keep(tool: Tool, name: str, document: bytes) -> None:
+    """Keep a document that was just built; like bytecode, silently not where that is impossible."""
+    place = _place(tool, name)
+    if not place or not _closed(tool):
+        return
+    temporary = f"{place}.{os.getpid()}"
+    try:
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(temporary, "wb") as file:
+            file.write(_fingerprint(tool) + b"\n" + document)
+        os.replace(temporary, place)
+    except OSError:
+        return
+
+
+def _directories(tool: Tool) -> list[str]:
+    """Where the tool's own sources are: the folder of the module that made it, and its catalogue of commands."""
+    module = sys.modules.get(tool.module)
+    file = getattr(module, "__file__", None)
+    if not file or not getattr(module, "__package__", None):
+        return []  # a loose script has no folder of its own
+    found = [os.path.dirname(file)]
+    if tool.catalogue:
+        __import__(tool.catalogue)
+        found += sys.modules[tool.catalogue].__path__
+    return found
+
+
+def _place(tool: Tool, name: str) -> str:
+    """The file for a document, "" when there is no place for one."""
+    directories = _directories(tool)
+    if not directories:
+        return ""
+    return os.path.join(
+        directories[0], "__pycache__", f"{tool.name}.{name}.{sys.implementation.cache_tag}.json"
+    )
+
+
+def _fingerprint(tool: Tool) -> bytes:
+    here = os.path.dirname(__file__)
+    files = [os.path.join(here, name) for name in _SDK]
+    files.append(os.path.join(os.path.dirname(here), "spec", "framework_events.py"))
+    for directory in _directories(tool):
+        files += [os.path.join(directory, name) for name in os.listdir(directory) if name.endswith(".py")]
+    parts = [tool.version, tool.schema_version]
+    for file in sorted(files):
+        status = os.stat(file)
+        parts.append(f"{file}:{status.st_size}:{status.st_mtime_ns}")
+    return ";".join(parts).encode("utf-8", "surrogateescape").replace(b"\n", b" ")
+
+
+def _closed(tool: Tool) -> bool:
+    """Whether everything that the documents tell is declared in the tool's own folders."""
+    from operable.tool.describe import all_events
+
+    folders = {os.path.realpath(directory) for directory in _directories(tool)}
+    modules = {event.__module__ for event in all_events(tool)}
+    commands = [tool.find(name) for name in tool.names()]
+    modules |= {command.function.__module__ for command in commands if command is not None}
+    files = [
+        getattr(sys.modules[name], "__file__", None)
+        for name in modules
+        if not name.startswith("operable.tool.")
+    ]
+    return all(file and os.path.realpath(os.path.dirname(file)) in folders for file in files)
