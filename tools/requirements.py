@@ -5,6 +5,7 @@ a machine where half of the tests cannot be collected.
 """
 
 import ast
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,9 +19,10 @@ TESTS = Path(__file__).parents[1] / "tests"
 def evidence() -> dict[str, list[str]]:
     """Requirement id -> the tests that name it, as `wire/test_aoi.py::test_name`."""
     found = defaultdict(list)
-    for path in sorted(TESTS.rglob("test_*.py")):
+    examples = TESTS.parent.glob("examples/*/tests/test_*.py")
+    for path in sorted([*TESTS.rglob("test_*.py"), *examples]):
         for requirement_id, test in _named_in(ast.parse(path.read_text("utf-8"))):
-            found[requirement_id].append(f"{path.relative_to(TESTS)}{test}")
+            found[requirement_id].append(f"{os.path.relpath(path, TESTS)}{test}")
     return dict(found)
 
 

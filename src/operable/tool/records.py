@@ -188,6 +188,10 @@ class Input(Record):
     """One item of structured input. Unknown fields are refused; `line_number` tells where it came from."""
 
     __slots__ = ("line_number",)
+    if TYPE_CHECKING:
+
+        @property
+        def line_number(self) -> int: ...
 
 
 _kinds: dict[type[Record], dict[str, Kind]] = {}

@@ -53,9 +53,10 @@ def search(query: str, *, folder: str | None = None, tag: str | None = None, pag
     with Reading() as connection:
         if connection is None:
             return
-        # Sorting by `rank` alone lets FTS5 sort numbers and make snippets only for the rows that are shown.
+        # Sorting by `rank` alone lets FTS5 sort numbers and make snippets (of the body; the title is
+        # shown anyway) only for the rows that are given out.
         rows = connection.execute(
-            "SELECT id, notes.title, snippet(notes_fts, -1, '', '', '…', 20), folder, -rank FROM notes_fts"
+            "SELECT id, notes.title, snippet(notes_fts, 1, '', '', '…', 20), folder, -rank FROM notes_fts"
             f" JOIN notes ON notes.seq = notes_fts.rowid WHERE notes_fts MATCH ?{where} ORDER BY rank LIMIT ? OFFSET ?",
             (words_only(query), *values, -1 if page.fetch is None else page.fetch, shown),
         )
