@@ -143,7 +143,7 @@ def running(
 ) -> Iterator[Running]:
     """Start a command; it is killed at the end of the block if it still lives."""
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    process: subprocess.Popen[bytes] = subprocess.Popen(
+    process: Any = subprocess.Popen(
         command_line(*words, output=output, tool=tool), env=os.environ | dict(env or {}), bufsize=0, **options
     )
     try:
