@@ -92,7 +92,7 @@ def test_a_signal_ends_discovery_whose_reader_does_not_read(number, exit_code, t
 
 
 def blocked_in_write(pid: int) -> bool:
-    """Does the main thread wait in a write to a pipe?"""
+    """Whether the main thread waits in a write to a pipe."""
     try:
         return "pipe_write" in Path(f"/proc/{pid}/wchan").read_text() or _full(pid)
     except OSError:
@@ -100,7 +100,7 @@ def blocked_in_write(pid: int) -> bool:
 
 
 def _full(pid: int) -> bool:
-    """Where the kernel hides what a process waits for: is its main thread asleep inside write(2)?"""
+    """Where the kernel hides what a process waits for, it still tells the system call."""
     return Path(f"/proc/{pid}/syscall").read_text().split()[0] == str(_WRITE.get(os.uname().machine, 1))
 
 
@@ -204,11 +204,16 @@ def test_within_a_shield_a_stop_waits_for_its_end():
     interrupts.begin()
     interrupts.stop = Stop(INTERRUPTED, 130)
     reached = []
-    with pytest.raises(Interrupted), interrupts:
+
+    def shielded() -> None:
         with interrupts:
-            interrupts.raise_if_stopped()
-            reached.append("inner")
-        reached.append("outer")
+            with interrupts:
+                interrupts.raise_if_stopped()
+                reached.append("inner")
+            reached.append("outer")
+
+    with pytest.raises(Interrupted):
+        shielded()
     assert reached == ["inner", "outer"]
 
 

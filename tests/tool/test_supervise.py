@@ -91,10 +91,8 @@ def test_an_unbounded_stream_with_a_deadline_ends_there():
 def test_a_reader_that_leaves_a_silent_stream_is_noticed(command):
     with running(command, tool=STOPS) as tool:
         tool.event()
-        tool.process.stdout.close()
-        tool.process.stdout = None
-        _, stderr = tool.process.communicate(timeout=20)
-    assert (tool.process.returncode, stderr.replace(b"cleaned up\n", b"")) == (141, b"")
+        outcome = tool.leave()
+    assert (outcome.exit_code, outcome.stderr.replace("cleaned up\n", "")) == (141, "")
 
 
 def test_a_file_and_a_terminal_are_readers_that_do_not_leave(tmp_path):
@@ -119,8 +117,7 @@ def test_the_last_words_are_not_said_to_a_reader_that_does_not_take_them():
     """Nothing is left half said by two threads: either a whole stream, or one that ends without a summary."""
     with running("flood", "--timeout", "0.3", tool=STOPS) as tool:
         assert tool.wait() == 124
-        received = tool.process.stdout.read()
-    assert b"aoi:summary" not in received
+        assert b"aoi:summary" not in tool.finish().stdout
 
 
 def test_in_human_mode_a_deadline_holds_too():

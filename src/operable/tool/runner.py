@@ -17,6 +17,7 @@ from operable.tool.emit import OutputLost
 from operable.tool.framework import ItemError, Notice
 from operable.tool.interrupt import INTERRUPTED, OUTPUT_LOST, TIMEOUT, Interrupted, Interrupts
 from operable.tool.json_text import json_text
+from operable.tool.records import MANY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -395,12 +396,12 @@ class Run:
 
 def open_stream(call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
     """Machine mode: stdout becomes private, nobody can prompt. Raises OSError when stdout is closed."""
+    interrupts = Interrupts()
+    interrupts.install()
     from operable.tool.descriptors import let_go_of_terminal, take_stdin, take_stdout
     from operable.tool.emit import Emitter
     from operable.tool.sinks import MachineSink
 
-    interrupts = Interrupts()
-    interrupts.install()
     sink = MachineSink(Emitter(take_stdout(), interrupts), secrets)
     if not any(value == "-" or (isinstance(value, list) and "-" in value) for value in call.values.values()):
         take_stdin()  # an operand `-` means that the author's code reads stdin itself
@@ -410,8 +411,8 @@ def open_stream(call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]
 
 def open_terminal(tool: Tool, call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
     """Human mode."""
-    from operable.tool.people import PeopleSink
-
     interrupts = Interrupts()
     interrupts.install()
+    from operable.tool.people import PeopleSink
+
     return PeopleSink(tool, call, secrets), interrupts
