@@ -4,14 +4,15 @@ Theory of operation: the first bare word is the command; options may stand befor
 parameters come from its signature, the standard ones of AOI section 16 from the table below, of which only those
 apply that the command can honour: `--cursor` on a command without one is an unknown option, not a silent no-op. Every
 problem is collected and reported at once. Abbreviations are refused, because an agent that guesses should be told,
-with the nearest name.
+with the nearest name; so is a value that looks like an option, because it is nearly always a forgotten value.
 
-It converts and checks; it neither runs nor prints.
+It converts and checks; it neither runs nor prints. The words of its complaints are in `misuse`.
 """
 
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
+from operable.tool.convert import convert, is_text, plain_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,8 +46,15 @@ STANDARD: dict[str, str] = {
     "continue-on-error": FLAG,
     "fail-fast": FLAG,
 }
-_EVERYWHERE = ("output", "format", "schema-version", "accept-schema", "timeout", "no-color", "debug", "help")
+_EVERYWHERE = ("schema-version", "accept-schema", "timeout", "no-color", "debug", "help")
 DIGEST_PREFIX = "sha256:"
+_DIGEST_LENGTH = len(DIGEST_PREFIX) + 64
+# What a number may be. Beyond a year of seconds or 2^63 items nothing is meant, and clocks and databases overflow.
+_RANGES: dict[str, tuple[float, float]] = {
+    COUNT: (0, 2**63 - 1),
+    POSITIVE: (1, 2**63 - 1),
+    SECONDS: (0.001, 31_536_000),
+}
 
 
 class Call:
@@ -63,7 +71,7 @@ class Call:
 def standard_options(tool: Tool, command: Command) -> list[str]:
     """The standard options that this command honours."""
     own = {param.flag for param in command.params}
-    names = [n for n in _EVERYWHERE if n not in ("output", "format") or n in tool.machine_flags]
+    names = [*tool.machine_flags, *_EVERYWHERE]
     if not command.mutates and not command.document:
         names += ["limit", "max-bytes", "max-lines"]
         if command.cursor:
@@ -77,25 +85,47 @@ def standard_options(tool: Tool, command: Command) -> list[str]:
 
 def locate(tool: Tool, argv: list[str]) -> tuple[str, list[str]]:
     """The command's name ("" if none is given) and the other words."""
-    index = 0
+    index, doubtful = 0, -1
     while index < len(argv):
         word = argv[index]
-        if word == "--":
-            break
+        if word == "--":  # what follows is no option, so the next word is the command
+            index += 1
+            return _command_name(tool, argv, index) if index < len(argv) else ("", argv)
         if not word.startswith("-") or word == "-":
             return _command_name(tool, argv, index)
-        takes_value = STANDARD.get(word[2:], FLAG) not in (FLAG, DIGEST)
-        index += 2 if takes_value else 1
-    return "", argv
+        if _takes_next(tool, argv, index):
+            index += 1
+            if doubtful < 0 and word[2:] not in STANDARD:
+                doubtful = index
+        index += 1
+    # Nothing else is there, so a word that was taken for the value of an unknown option was meant as the command.
+    return _command_name(tool, argv, doubtful) if doubtful >= 0 else ("", argv)
+
+
+def _takes_next(tool: Tool, argv: list[str], index: int) -> bool:
+    """Whether the option at `index`, which stands before the command, is followed by its value."""
+    name, following = argv[index][2:], argv[index + 1 : index + 2]
+    if "=" in name or not following:
+        return False
+    if name in tool.machine_flags:
+        return True
+    form = STANDARD.get(name)
+    if form is None:  # perhaps one of the command's own
+        return not following[0].startswith("-") and not tool.knows(following[0])
+    return following[0].startswith(DIGEST_PREFIX) if form is DIGEST else form is not FLAG
 
 
 def _command_name(tool: Tool, argv: list[str], index: int) -> tuple[str, list[str]]:
     """One word, or two where the first is the name of a group (`agent list`)."""
     name, rest = argv[index], argv[:index] + argv[index + 1 :]
-    if tool.find(name) is None and index < len(argv) - 1 and not argv[index + 1].startswith("-"):
-        longer = f"{name} {argv[index + 1]}"
-        if any(known.startswith(f"{name} ") for known in tool.names()):
-            return longer, argv[:index] + argv[index + 2 :]
+    if tool.is_group(name):
+        later = index + 1
+        while later < len(argv) and argv[later].startswith("-"):
+            later += 2 if _takes_next(tool, argv, later) else 1
+        if later < len(argv):
+            longer = f"{name} {argv[later]}"
+            if not tool.knows(name, groups=False) or tool.knows(longer):
+                return longer, [*rest[: later - 1], *argv[later + 1 :]]
     return name, rest
 
 
@@ -109,10 +139,9 @@ def parse(tool: Tool, command: Command, words: list[str]) -> Call:
         _read_operands(call, operands, problems)
         _fill_defaults(call, problems)
     if problems:
-        first = problems[0]
-        if len(problems) > 1:
-            first.details["problems"] = [problem.message for problem in problems]
-        raise first
+        from operable.tool.misuse import together
+
+        raise together(tool, command, problems)
     return call
 
 
@@ -131,9 +160,13 @@ def _read_options(
             operands.append(word)
             continue
         name, equals, text = word[2:].partition("=") if word.startswith("--") else (word, "", "")
+        if name == "-h":
+            name = "help"
         try:
             if name not in own and name not in standard and not _negates(name, own):
-                raise _unknown_option(word, tool, call.command, [*own, *standard])
+                from operable.tool.misuse import unknown_option
+
+                raise unknown_option(tool, call.command, word, [*own, *standard])
             _read_option(call, own, name, text if equals else None, rest)
         except Fail as problem:
             problems.append(problem)
@@ -142,16 +175,17 @@ def _read_options(
 def _read_option(call: Call, own: dict[str, Param], name: str, value: str | None, rest: list[str]) -> None:
     negated = _negates(name, own)
     param = own.get(name[3:] if negated else name)
-    form = STANDARD[name] if param is None else FLAG if _is_flag(param) else WORD
+    form = STANDARD.get(name, WORD) if param is None else FLAG if _is_flag(param) else WORD
     if form is FLAG:
         if value is not None:
-            raise _invalid(f"--{name}", "takes no value", code="UNEXPECTED_VALUE")
+            raise _bad_option(name, "UNEXPECTED_VALUE", "takes no value", hint=f"--{name} alone")
     elif form is DIGEST:
         if value is None and rest and rest[-1].startswith(DIGEST_PREFIX):
             value = rest.pop()
     elif value is None:
-        if not rest:
-            raise _invalid(f"--{name}", "needs a value", code="MISSING_VALUE")
+        if not rest or rest[-1].startswith("--"):
+            hint = f"--{name} VALUE, or --{name}=VALUE for one that begins with --"
+            raise _bad_option(name, "MISSING_VALUE", "needs a value", hint=hint)
         value = rest.pop()
     _store(call, param, name, value, negated=negated)
 
@@ -168,155 +202,101 @@ def _is_flag(param: Param | None) -> bool:
 def _store(call: Call, param: Param | None, name: str, value: str | None, *, negated: bool) -> None:
     if param is None:
         if name in call.options:
-            raise _invalid(f"--{name}", "is given twice", code="DUPLICATE_OPTION")
+            raise _bad_option(name, "DUPLICATE_OPTION", "is given twice", hint=f"--{name} once")
         call.options[name] = _standard_value(name, value)
         return
     if param.kind.base == "array" and param.kind.item is not None:
-        call.values.setdefault(param.name, []).append(convert(value or "", param.kind.item, f"--{name}"))
+        call.values.setdefault(param.name, []).append(_converted(value or "", param, param.kind.item))
         return
     if param.name in call.values:
-        raise _invalid(f"--{name}", "is given twice", code="DUPLICATE_OPTION")
-    call.values[param.name] = not negated if value is None else convert(value, param.kind, f"--{name}")
+        raise _bad_option(name, "DUPLICATE_OPTION", "is given twice", hint=f"--{name} once")
+    # Taken even when it is no good, so that a second one is still a second one.
+    call.values[param.name] = not negated
+    if value is not None:
+        call.values[param.name] = _converted(value, param, param.kind)
 
 
 def _standard_value(name: str, value: str | None) -> Any:
-    form = STANDARD[name]
-    if form is FLAG:
+    form = STANDARD.get(name, WORD)
+    if form is FLAG or (form is DIGEST and value is None):
         return True
-    if form is DIGEST:
-        return True if value is None else value
     text = value or ""
-    if form is WORD:
-        if not text:
-            raise _invalid(f"--{name}", "needs a value that is not empty")
+    if form is DIGEST:
+        if len(text) != _DIGEST_LENGTH or not text.startswith(DIGEST_PREFIX):
+            raise _bad_option(
+                name, "INVALID_VALUE", "takes the plan_digest of a dry run", hint=f"--{name} alone"
+            )
         return text
-    try:
-        number = float(text) if form is SECONDS else int(text)
-    except ValueError:
-        number = -1
-    # Beyond a year of seconds or 2^63 items nothing is meant, and clocks and databases overflow.
-    least, most = (
-        (0, 2**63 - 1) if form is COUNT else (1, 2**63 - 1) if form is POSITIVE else (0.001, 31_536_000)
-    )
-    if not least <= number <= most:  # also refuses nan
-        what = {
-            COUNT: "a whole number",
-            POSITIVE: "a whole number of at least 1",
-            SECONDS: "a positive number of seconds",
-        }
-        raise _invalid(f"--{name}", f"must be {what[form]}, not {text!r}")
+    if form is WORD:
+        if not text or not is_text(text):
+            raise _bad_option(name, "INVALID_VALUE", "needs a value that is not empty and is UTF-8")
+        return text
+    number = plain_number(text, whole=form is not SECONDS)
+    least, most = _RANGES[form]
+    if number is None or not least <= number <= most:
+        from operable.tool.misuse import out_of_range
+
+        raise out_of_range(name, form, text)
     return number
 
 
 def _read_operands(call: Call, operands: list[str], problems: list[Fail]) -> None:
-    rest = list(operands)
+    rest = operands[::-1]
     for param in call.command.params:
-        if not param.operand:
+        if not param.operand or (param.many and not rest and not param.spread):
             continue
-        label = param.flag.upper()
-        try:
-            if param.many:
-                call.values[param.name] = [convert(word, param.kind, label) for word in rest]
-                rest = []
-            elif rest:
-                call.values[param.name] = convert(rest.pop(0), param.kind, label)
-        except Fail as problem:
-            problems.append(problem)
-    if (
-        rest
-        and call.command.stream_model() is not None
-        and rest == ["-"]
-        and not call.options.keys() & {"input-jsonl", "input-json"}
-    ):
+        words = rest[::-1] if param.many else rest[-1:]
+        del rest[len(rest) - len(words) :]
+        values = []
+        for word in words:
+            try:
+                values.append(_converted(word, param, param.kind))
+            except Fail as problem:
+                problems.append(problem)
+        if param.many:
+            call.values[param.name] = values
+        elif values:
+            call.values[param.name] = values[0]
+    given = call.options.keys() & {"input-jsonl", "input-json"}
+    if rest == ["-"] and not given and call.command.stream_model() is not None:
         call.options["input-jsonl"] = rest.pop()
     if rest:
-        problems.append(
-            Fail(
-                "usage",
-                "UNEXPECTED_OPERAND",
-                f"{call.command.name} does not take {rest[0]!r}: too many operands",
-                hint=f"see --help of {call.command.name}; quote an operand that has spaces",
-            )
-        )
+        from operable.tool.misuse import unexpected_operands
+
+        problems.append(unexpected_operands(call.command, rest[::-1]))
 
 
 def _fill_defaults(call: Call, problems: list[Fail]) -> None:
     for param in call.command.params:
-        if param.name in call.values and (call.values[param.name] != [] or not param.required):
+        if param.name in call.values:
             continue
         if param.required:
-            label = param.flag.upper() if param.operand else f"--{param.flag}"
-            if any(problem.target == label for problem in problems):
-                continue
-            what = "operand" if param.operand else "option"
-            problems.append(
-                Fail(
-                    "usage",
-                    f"MISSING_{what.upper()}",
-                    f"{call.command.name} needs the {what} {label}",
-                    hint=f"see --help of {call.command.name}",
-                    target=label,
-                )
-            )
+            from operable.tool.misuse import missing
+
+            problem = missing(call.command, param)
+            # A value that was there but no good has been complained about already.
+            if all(known.target != problem.target for known in problems):
+                problems.append(problem)
         elif param.kind.base == "boolean" and param.default is None and not param.kind.nullable:
             call.values[param.name] = False
         else:
             call.values[param.name] = param.default
 
 
-def convert(text: str, kind: Kind, label: str) -> Any:
-    """A word of the command line as a value of its kind."""
-    base = kind.base
+def _converted(text: str, param: Param, kind: Kind) -> Any:
+    """A word of the command line as a value of its kind; refused in the name of its parameter."""
     try:
-        if base == "string":
-            text.encode("utf-8")  # a word that is not UTF-8 arrives with lone surrogates
-            return kind.model(text) if kind.model is not None else text
-        if base == "integer":
-            return int(text)
-        if base == "number":
-            number = float(text)
-            if number - number == 0.0:
-                return number
-        if base == "boolean" and text in ("true", "false"):
-            return text == "true"
-        if base == "choice":
-            return _choice(text, kind, label)
-        if base in ("any", "union"):
-            return text
-    except UnicodeEncodeError:
-        raise _invalid(label, "is not valid UTF-8") from None
-    except ValueError:
-        pass  # not a number: told below, in one sentence for all kinds
-    names = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
-    raise _invalid(label, f"must be {names.get(base, base)}, not {text!r}")
+        return convert(text, kind)
+    except ValueError as problem:
+        from operable.tool.misuse import unfit
 
-
-def _choice(text: str, kind: Kind, label: str) -> Any:
-    for choice in kind.choices:
-        if str(choice) == text:
-            return choice
-    raise _invalid(label, f"must be one of {', '.join(map(str, kind.choices))}, not {text!r}")
+        raise unfit(param, str(problem), text) from None
 
 
 def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
+    """Whether a word that begins with a dash is a negative number and no option."""
+    return word[1:2] in "0123456789." and plain_number(word, whole=False) is not None
 
 
-def _invalid(label: str, problem: str, *, code: str = "INVALID_VALUE") -> Fail:
-    return Fail("usage", code, f"{label} {problem}", target=label)
-
-
-def _unknown_option(word: str, tool: Tool, command: Command, known: list[str]) -> Fail:
-    name = word.partition("=")[0]
-    if name[2:] in STANDARD:
-        hint = f"{name} does not apply to {command.name}"
-    else:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name.lstrip("-"), known, n=1)
-        hint = f"did you mean --{near[0]}?" if near else f"see {tool.name} {command.name} --help"
-    return Fail("usage", "UNKNOWN_OPTION", f"{command.name} has no option {name}", hint=hint, target=name)
+def _bad_option(name: str, code: str, problem: str, *, hint: str | None = None) -> Fail:
+    return Fail("usage", code, f"--{name} {problem}", hint=hint, target=f"--{name}")

@@ -299,6 +299,16 @@ class Tool:
             return built_in(self, standard, name)
         return None
 
+    def knows(self, name: str, *, groups: bool = True) -> bool:
+        """Whether this is the name of a command, or of a group of them, without loading it."""
+        if name in self._commands or name.removeprefix(ALIAS) in BUILT_IN or (groups and self.is_group(name)):
+            return True
+        return bool(self.catalogue) and name in self._catalogue_names()
+
+    def is_group(self, name: str) -> bool:
+        """Whether there are commands of two words that begin with this one (`agent list`)."""
+        return any(known.startswith(f"{name} ") for known in self._commands)
+
     def built_in_names(self) -> list[str]:
         """The discovery commands as they are called here: where an author owns the name, `schema` is `aoi-schema`."""
         return [self.called(name) for name in BUILT_IN]
@@ -310,7 +320,7 @@ class Tool:
     def main(self, argv: list[str] | None = None) -> NoReturn:
         """Run the command line and end the process."""
         words = sys.argv[1:] if argv is None else argv
-        if words in _DISCOVERY and "output" in self.machine_flags:
+        if words in _DISCOVERY and "output" in self.machine_flags and self.called(words[0]) == words[0]:
             from operable.tool.prebuilt import answer
 
             answer(self, words[0])

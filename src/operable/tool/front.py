@@ -67,18 +67,14 @@ def understand(tool: Tool, argv: list[str]) -> tuple[Call, Fail | None]:
         name, words = _flag_command(tool, words)
     command = tool.find(name) or _built_in(tool, name)
     if command is None:
-        return Call(Command(_nothing, name="", options={})), _unknown_command(tool, name)
+        from operable.tool.misuse import unknown_command
+
+        return Call(Command(_nothing, name="", options={})), unknown_command(tool, name)
     if name != "help" and _asks_for_help(words):
-        words = [
-            word
-            for word in words
-            if word.startswith(("--output", "--format")) or word in (JSON, JSONL, HUMAN)
-        ]
-        command = _help(tool, command)
+        return Call(_help(tool, command)), None
     try:
         call = parse(tool, command, words)
-        for flag in tool.machine_flags:
-            _check_output(call, flag)
+        _check_output(tool, call)
     except Fail as refusal:
         return Call(command), refusal
     return call, None
@@ -132,35 +128,18 @@ def _asks_for_help(words: list[str]) -> bool:
     return "--help" in before or "-h" in before
 
 
-def _check_output(call: Call, flag: str) -> None:
-    value = call.options.get(flag)
+def _check_output(tool: Tool, call: Call) -> None:
     allowed = (JSON, JSONL, HUMAN) if call.command.document else (JSONL, HUMAN)
-    if value is not None and value not in allowed:
-        raise Fail(
-            "usage",
-            "INVALID_VALUE",
-            f"--{flag} {value} is not an output of {call.command.name}",
-            hint=f"use one of {', '.join(allowed)}",
-            target=f"--{flag}",
-        )
+    given = {flag: call.options[flag] for flag in tool.machine_flags if flag in call.options}
+    hint = f"use one of {', '.join(allowed)}"
+    for flag, value in given.items():
+        if value not in allowed:
+            message = f"--{flag} {value[:80]} is not an output of {call.command.name}"
+            raise Fail("usage", "INVALID_VALUE", message, hint=hint, target=f"--{flag}")
+    if len(set(given.values())) > 1:
+        names = " and ".join(f"--{flag}" for flag in given)
+        raise Fail("usage", "CONFLICTING_OPTIONS", f"{names} ask for different outputs", hint=hint)
 
 
 def _nothing() -> None:
     """The function of a command that does not exist."""
-
-
-def _unknown_command(tool: Tool, name: str) -> Fail:
-    known = [*tool.names(), *tool.built_in_names()]
-    if not name:
-        return Fail(
-            "usage",
-            "MISSING_COMMAND",
-            f"{tool.name} needs a command",
-            hint=f"{tool.name} --help",
-            commands=known,
-        )
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {tool.name} {near[0]}?" if near else f"{tool.name} --help"
-    return Fail("usage", "UNKNOWN_COMMAND", f"{tool.name} has no command {name!r}", hint=hint, target=name)

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 KEPT = ("schema", "capabilities")
 # The parts of the SDK that decide what a document says.
-_SDK = ("declare.py", "describe.py", "discovery.py", "help_text.py", "kinds.py", "records.py", "versions.py")
+_SDK = (
+    *("arguments.py", "declare.py", "describe.py", "discovery.py", "help_text.py", "kinds.py", "records.py"),
+    *("versions.py", "../kernel/errors.py", "../spec/framework_events.py"),
+)
 
 
 def answer(tool: Tool, name: str) -> None:
@@ -100,7 +103,6 @@ def _place(tool: Tool, name: str) -> str:
 def _fingerprint(tool: Tool) -> bytes:
     here = os.path.dirname(__file__)
     files = [os.path.join(here, name) for name in _SDK]
-    files.append(os.path.join(os.path.dirname(here), "spec", "framework_events.py"))
     for directory in _directories(tool):
         files += [os.path.join(directory, name) for name in os.listdir(directory) if name.endswith(".py")]
     parts = [tool.version, tool.schema_version]

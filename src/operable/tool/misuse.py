@@ -1,0 +1,97 @@
+"""What is wrong with a command line, in structured words. Loaded only when something is.
+
+Every complaint is a `usage` error with a stable code, the thing it is about as its target, and a hint. Words of the
+caller are repeated in short only, and not at all where they may be secret.
+"""
+
+from __future__ import annotations
+
+from operable.kernel.errors import Fail
+from operable.tool.arguments import COUNT, POSITIVE, SECONDS, STANDARD
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from operable.tool.declare import Command, Param, Tool
+
+# As much of a wrong word as a person needs to recognise it.
+_SHOWN = 80
+_RANGES = {
+    COUNT: "a whole number",
+    POSITIVE: "a whole number of at least 1",
+    SECONDS: "a number of seconds between 0.001 and a year",
+}
+
+
+def together(tool: Tool, command: Command, problems: list[Fail]) -> Fail:
+    """The first problem, telling of the others, each with a hint."""
+    for problem in problems:
+        if problem.hint is None:
+            problem.hint = f"see {tool.name} {command.name} --help"
+    first = problems[0]
+    if len(problems) > 1:
+        first.details["problems"] = [problem.message for problem in problems]
+    return first
+
+
+def unknown_command(tool: Tool, name: str) -> Fail:
+    known = [*tool.names(), *tool.built_in_names()]
+    help_ = f"{tool.name} --help"
+    if not name:
+        return Fail("usage", "MISSING_COMMAND", f"{tool.name} needs a command", hint=help_, commands=known)
+    from operable.kernel.catalogue import nearest
+
+    group = [command for command in known if command.startswith(f"{name} ")]
+    near = group or nearest(name, known)
+    hint = f"did you mean {' or '.join(f'{tool.name} {command}' for command in near[:3])}?" if near else help_
+    short = _short(name)
+    return Fail("usage", "UNKNOWN_COMMAND", f"{tool.name} has no command {short!r}", hint=hint, target=short)
+
+
+def unknown_option(tool: Tool, command: Command, word: str, known: list[str]) -> Fail:
+    name = word.partition("=")[0]
+    if name[2:] in STANDARD:
+        hint = f"{name} does not apply to {command.name}"
+    else:
+        from operable.kernel.catalogue import nearest
+
+        near = nearest(name.lstrip("-"), known)
+        hint = f"did you mean --{near[0]}?" if near else f"see {tool.name} {command.name} --help"
+    short = _short(name)
+    return Fail("usage", "UNKNOWN_OPTION", f"{command.name} has no option {short}", hint=hint, target=short)
+
+
+def out_of_range(name: str, form: str, text: str) -> Fail:
+    message = f"--{name} must be {_RANGES[form]}, not {_short(text)!r}"
+    return Fail("usage", "INVALID_VALUE", message, target=f"--{name}")
+
+
+def unfit(param: Param, problem: str, text: str) -> Fail:
+    """A value that is not of its kind."""
+    label = _label(param)
+    shown = "" if param.secret else f", not {_short(text)!r}"
+    return Fail("usage", "INVALID_VALUE", f"{label} {problem}{shown}", target=label)
+
+
+def missing(command: Command, param: Param) -> Fail:
+    what = "operand" if param.operand else "option"
+    label = _label(param)
+    return Fail("usage", f"MISSING_{what.upper()}", f"{command.name} needs the {what} {label}", target=label)
+
+
+def unexpected_operands(command: Command, words: list[str]) -> Fail:
+    more = f" and {len(words) - 1} more" if len(words) > 1 else ""
+    return Fail(
+        "usage",
+        "UNEXPECTED_OPERAND",
+        f"{command.name} does not take {_short(words[0])!r}{more}: too many operands",
+        hint="quote an operand that has spaces",
+        target=_short(words[0]),
+    )
+
+
+def _label(param: Param) -> str:
+    return param.flag.upper() if param.operand else f"--{param.flag}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
