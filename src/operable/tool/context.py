@@ -24,6 +24,7 @@ class Context:
         self.debug = "debug" in options
         self.dry_run = "dry-run" in options
         self.idempotency_key: str | None = options.get("idempotency-key")
+        self._sink = run.sink
 
     @property
     def person(self) -> bool:
@@ -37,12 +38,17 @@ class Context:
         if secret:
             from getpass import getpass
 
-            return getpass(f"{question} ")
+            answer = getpass(f"{question} ")
+            self._sink.secrets = (*self._sink.secrets, answer)  # never to be shown again
+            return answer
         import sys
 
         sys.stderr.write(f"{question} ")
         sys.stderr.flush()
-        return input()
+        try:
+            return input()
+        except EOFError:
+            raise interactive_required(question, hint) from None
 
 
 def interactive_required(what: str, hint: str | None = None) -> Fail:

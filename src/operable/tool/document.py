@@ -34,7 +34,7 @@ def answer(call: Call, refusal: Fail | None, secrets: tuple[str, ...]) -> int:
         from operable.tool.failure import as_fail
         from operable.tool.sinks import shown_error
 
-        fail = as_fail(problem, machine=True, command=call.command.name)
+        fail = as_fail(problem, command=call.command.name)
         document, exit_code = shown_error(fail, secrets), fail.exit_code
     encode = fast_encoder()[1]
     return _write(stdout, wire_bytes(f"{encode(document)}\n"), exit_code)

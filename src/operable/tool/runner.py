@@ -367,7 +367,7 @@ class Run:
     def _failed(self, problem: BaseException) -> int:
         from operable.tool.failure import as_fail, show_traceback
 
-        fail = as_fail(problem, machine=self.machine, command=self.command.name)
+        fail = as_fail(problem, command=self.command.name)
         self.partial = self.partial or self.count > 0
         self._report(fail)
         if "debug" in self.call.options:

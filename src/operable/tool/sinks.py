@@ -73,7 +73,7 @@ class MachineSink:
 
 def masked(event: dict[str, Any], secrets: tuple[str, ...]) -> dict[str, Any]:
     """An event without the given secrets in its values. Names and `type` stay: they are the author's."""
-    from operable.kernel.redact import Redactor
+    from operable.kernel.redact import MASK, Redactor
 
     hide = Redactor(secrets).text
 
@@ -84,14 +84,27 @@ def masked(event: dict[str, Any], secrets: tuple[str, ...]) -> dict[str, Any]:
             return {name: clean(inner) for name, inner in value.items()}
         if isinstance(value, list | tuple):
             return [clean(inner) for inner in value]
+        if value.__class__ in (int, float) and str(value) in secrets:
+            return MASK
         return clean(value.to_dict()) if hasattr(value, "__fields__") else value
 
     return {name: value if name == "type" else clean(value) for name, value in event.items()}
 
 
 def shown_error(fail: Fail, secrets: tuple[str, ...]) -> dict[str, Any]:
-    """The error event as anybody may see it."""
+    """The error event as anybody may see it. What consumers branch on is the author's, never a secret."""
     from operable.kernel.redact import redact_value
 
-    shown: dict[str, Any] = redact_value(masked(fail.event(), secrets))
-    return shown
+    event = fail.event()
+    shown: dict[str, Any] = redact_value(masked(event, secrets))
+    shown |= {name: event[name] for name in ("category", "code")}
+    return {name: _sayable(value) for name, value in shown.items()}
+
+
+def _sayable(value: Any) -> Any:
+    """An error must come through even when its author has put into it what JSON cannot say."""
+    try:
+        json_text(value)
+    except (TypeError, ValueError, RecursionError):
+        return f"({type(value).__name__})"
+    return value
