@@ -11,44 +11,51 @@ if TYPE_CHECKING:
 
     from operable.tool.declare import Tool
 
+# As much of a wrong version as a person needs to recognise it.
+_SHOWN = 80
+
 
 def supported(tool: Tool) -> list[str]:
     """Every version, oldest first."""
     return sorted({*tool.older, tool.schema_version}, key=_order)
 
 
-def choose(tool: Tool, wanted: str) -> str:
-    """The newest version that a wanted one (`2`, `2.1` or `2.1.0`) names."""
-    parts = wanted.split(".")
-    matching = [version for version in supported(tool) if version.split(".")[: len(parts)] == parts]
-    if not matching:
-        raise _unsupported(tool, wanted)
-    return matching[-1]
-
-
 def negotiate(
     tool: Tool, options: dict[str, Any]
 ) -> tuple[str, Callable[[dict[str, Any]], dict[str, Any] | None] | None]:
-    """The version that the options ask for, and what converts present events to it."""
-    wanted = options.get("schema-version")
-    accepted = options.get("accept-schema")
+    """The newest version that all the options allow, and what converts present events to it."""
+    allowed = supported(tool)
+    wanted, accepted = options.get("schema-version"), options.get("accept-schema")
+    if wanted is None and accepted is None:
+        allowed = [tool.schema_version]
+    if wanted is not None:
+        allowed = _matching(tool, wanted, wanted)
     if accepted is not None:
-        name, at, major = accepted.partition("@")
-        if name != tool.schema_name or not at or not major:
-            raise _unsupported(tool, accepted)
-        if wanted is not None and choose(tool, wanted) != choose(tool, major):
-            raise Fail(
-                "usage",
-                "CONFLICTING_OPTIONS",
-                "--schema-version and --accept-schema ask for different versions",
-            )
-        wanted = major
-    version = choose(tool, str(wanted))
+        name, _, major = accepted.rpartition("@")
+        acceptable = _matching(tool, major if name == tool.schema_name else "", accepted)
+        allowed = [version for version in allowed if version in acceptable]
+    if not allowed:
+        raise Fail(
+            "usage",
+            "CONFLICTING_OPTIONS",
+            "--schema-version and --accept-schema ask for different versions",
+            hint="give one of the two",
+        )
+    version = allowed[-1]
     return version, tool.older[version][1] if version in tool.older else None
 
 
+def _matching(tool: Tool, wanted: str, given: str) -> list[str]:
+    """The versions that a wanted one (`2`, `2.1` or `2.1.0`) names."""
+    parts = wanted.split(".")
+    matching = [version for version in supported(tool) if version.split(".")[: len(parts)] == parts]
+    if not matching:
+        raise _unsupported(tool, given)
+    return matching
+
+
 def _order(version: str) -> list[int]:
-    return [int(part) if part.isdigit() else -1 for part in version.split(".")]
+    return [int(part) if part.isdecimal() else -1 for part in version.split(".")]
 
 
 def _unsupported(tool: Tool, wanted: str) -> Fail:
@@ -56,7 +63,7 @@ def _unsupported(tool: Tool, wanted: str) -> Fail:
     return Fail(
         "usage",
         "UNSUPPORTED_SCHEMA_VERSION",
-        f"{tool.name} has no schema {wanted!r}; it supports {tool.schema_name} in {', '.join(known)}",
+        f"{tool.name} has no schema {wanted[:_SHOWN]!r}; it supports {tool.schema_name} in {', '.join(known)}",
         hint=f"--schema-version {known[-1]}",
         supported=known,
     )
