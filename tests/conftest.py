@@ -5,8 +5,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests import needs
+
+# No stopwatch in tests, and that includes the one that hypothesis brings: 200 ms for an example by default.
+settings.register_profile("operable", deadline=None)
+settings.load_profile("operable")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,7 +14,7 @@ Does not know about streams (`operable.wire.aoi`) nor about what is merely advis
 """
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
@@ -201,31 +201,34 @@ DEFINED: dict[type[Struct], frozenset[str]] = {
 """The fields whose types the specification shows (sections 1.3, 5, 7 to 9, 11, 15 and 19). No other field can be wrong."""
 
 
+_Event = TypeVar("_Event", bound=Open)
+
+
 class Malformed(ValueError):  # noqa: N818 - says what is wrong, like the built-in exceptions of its kind
     """The peer's fault: an event does not have the shape that its type demands."""
 
 
-def shape(kind: type[Open], plain: dict[str, Any]) -> Struct:
+def shape(kind: type[_Event], values: dict[str, Any]) -> _Event:
     """Build the event of this type from its plain JSON; raises `Malformed`."""
     defined = DEFINED.get(kind, frozenset())
     known = _known_fields(kind)
-    values: dict[str, Any] = {}
+    suited: dict[str, Any] = {}
     extra: dict[str, Any] = {}
-    for name, value in plain.items():
+    for name, value in values.items():
         if name not in known:
             extra[name] = value
             continue
         try:
-            values[name] = msgspec.convert(value, known[name].type)
+            suited[name] = msgspec.convert(value, known[name].type)
         except msgspec.ValidationError as error:
             if name in defined or known[name].required:
                 raise Malformed(f"`{name}`: {error}") from error
             extra[name] = value
-    missing = [name for name, info in known.items() if info.required and name not in values]
+    missing = [name for name, info in known.items() if info.required and name not in suited]
     if missing:
         raise Malformed(f"`{missing[0]}` is missing")
     extra.pop("type")
-    return kind(**values, extra=extra)
+    return kind(**suited, extra=extra)
 
 
 @cache
@@ -233,10 +236,18 @@ def _known_fields(kind: type[Open]) -> dict[str, FieldInfo]:
     return {info.name: info for info in fields(kind) if info.name != "extra"}
 
 
+def plain(event: Event) -> dict[str, Any]:
+    """The event as JSON values, as it was sent: `type`, its known fields, then the unknown ones."""
+    if isinstance(event, dict):
+        return event
+    sent: dict[str, Any] = msgspec.to_builtins(event)
+    if isinstance(event, Open):
+        sent.pop("extra", None)
+        for name, value in event.extra.items():
+            sent.setdefault(name, value)
+    return sent
+
+
 def encode(event: Event) -> bytes:
-    """The JSON of an event on one line, without LF: `type`, its known fields, then the unknown ones."""
-    if isinstance(event, Open) and event.extra:
-        known = msgspec.to_builtins(event)
-        extra = known.pop("extra")
-        return msgspec.json.encode({**known, **{name: extra[name] for name in extra if name not in known}})
-    return msgspec.json.encode(event)
+    """The JSON of an event on one line, without LF."""
+    return msgspec.json.encode(plain(event) if isinstance(event, Open) and event.extra else event)

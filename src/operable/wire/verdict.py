@@ -13,7 +13,15 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from operable.kernel.errors import CATEGORIES, EX_DATAERR, EX_OK, EX_SIGINT, EX_SIGPIPE, EX_SIGTERM
+from operable.kernel.errors import (
+    CATEGORIES,
+    EX_DATAERR,
+    EX_OK,
+    EX_SIGINT,
+    EX_SIGPIPE,
+    EX_SIGTERM,
+    EX_TIMEOUT,
+)
 from operable.wire.framework import Error, Event, Meta, Summary
 from operable.wire.notes import Note
 
@@ -95,6 +103,10 @@ class Verdict(Struct, frozen=True, kw_only=True):
         """With which status a relay of this stream should exit."""
         if self.ok:
             return EX_OK
+        if (
+            self.code == "DEADLINE_EXCEEDED"
+        ):  # the word of whoever ran the process and ended it (operable.run)
+            return EX_TIMEOUT
         if self.outcome == "interrupted":
             return EX_SIGTERM if self.exit_status in (-15, EX_SIGTERM) else EX_SIGINT
         if self.outcome == "failed":
