@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 SAMPLE = Path(__file__).with_name("sample_tool.py")
 # No test waits longer than this for anything; what it waits for takes milliseconds.
 LIMIT = 20.0
+SIGINT, SIGTERM = signal.SIGINT, signal.SIGTERM
 
 
 class Outcome:
@@ -144,16 +145,16 @@ class Running:
 @contextmanager
 def running(
     *words: str,
+    before: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
     output: str | None = "jsonl",
     tool: Path = SAMPLE,
     **options: Any,
 ) -> Iterator[Running]:
-    """Start a command; it is killed at the end of the block if it still lives."""
+    """Start a command, after some words; it is killed at the end of the block if it still lives."""
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    process: Any = subprocess.Popen(
-        command_line(*words, output=output, tool=tool), env=os.environ | dict(env or {}), bufsize=0, **options
-    )
+    argv = [*before, *command_line(*words, output=output, tool=tool)]
+    process: Any = subprocess.Popen(argv, env=os.environ | dict(env or {}), bufsize=0, **options)
     try:
         yield Running(process)
     finally:
@@ -193,4 +194,80 @@ class Gate:
         os.close(self._descriptor)
 
 
-SIGINT, SIGTERM = signal.SIGINT, signal.SIGTERM
+class Terminal:
+    """A pseudo-terminal with a process on it, and a person who reads and types."""
+
+    def __init__(
+        self,
+        *words: str,
+        output: str | None,
+        tool: Path = SAMPLE,
+        env: Mapping[str, str] | None = None,
+        leader: bool,
+    ) -> None:
+        self._ours, theirs = os.openpty()
+        # The first of a session that opens a terminal gets it for the session: a shell, as it is for a person.
+        script = 'exec < "$TERMINAL"; ' + ('exec "$@"' if leader else '"$@"; exit $?')
+        self._reading, writing = os.pipe() if output else (-1, -1)
+        self.process = subprocess.Popen(
+            ["/bin/sh", "-c", script, "sh", *command_line(*words, output=output, tool=tool)],
+            stdin=subprocess.DEVNULL,
+            stdout=writing if output else theirs,
+            stderr=theirs,
+            env=os.environ | {"TERM": "xterm", "TERMINAL": os.ttyname(theirs)} | dict(env or {}),
+            start_new_session=True,
+        )
+        os.close(theirs)
+        if output:
+            os.close(writing)
+        self.screen = ""
+
+    def read_until(self, text: str) -> None:
+        """Read the screen until some text is on it."""
+        while text not in self.screen:
+            assert self._read(), self.screen
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def _read(self) -> bool:
+        wait_readable(self._ours)
+        try:
+            chunk = os.read(self._ours, 65_536)
+        except OSError:  # all that had the terminal open are gone
+            return False
+        self.screen += chunk.decode("utf-8", "replace")
+        return bool(chunk)
+
+    def finish(self) -> Outcome:
+        """Read everything and wait for the end."""
+        stdout = b""
+        while self._reading >= 0:
+            wait_readable(self._reading)
+            chunk = os.read(self._reading, 65_536)
+            if not chunk:
+                break
+            stdout += chunk
+        while self._read():
+            pass
+        return Outcome(self.process.wait(LIMIT), stdout, self.screen.encode())
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(LIMIT)
+        os.close(self._ours)
+        if self._reading >= 0:
+            os.close(self._reading)
+
+
+@contextmanager
+def terminal(
+    *words: str, output: str | None = None, leader: bool = False, **options: Any
+) -> Iterator[Terminal]:
+    """Start a command at a terminal; stdout is the terminal too, unless machine mode is asked for."""
+    made = Terminal(*words, output=output, leader=leader, **options)
+    try:
+        yield made
+    finally:
+        made.close()
