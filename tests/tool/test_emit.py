@@ -67,7 +67,7 @@ def test_at_high_rate_output_is_written_in_large_blocks(monkeypatch, pipe_emitte
     Supervisor(emitter, emitter._interrupts, timeout=None, heartbeat=None).start()
     lines = [f"{number:0199}" for number in range(100_000)]
     for line in lines:
-        emitter.line(line)
+        emitter.line(line.encode())
     emitter.end()
     assert received().decode().split("\n") == [*lines, ""]
     assert sum(sizes) == 200 * len(lines)
@@ -110,9 +110,9 @@ def test_a_line_that_comes_while_the_other_thread_writes_is_not_forgotten(pipe_e
     """The race: the main thread sees company in the buffer, does not wake anybody, and the company leaves without it."""
     emitter, received = pipe_emitter
     emitter.wake = lambda: None
-    emitter._lines.append("first")
+    emitter._lines.append(b"first")
     emitter._take()
-    emitter._lines.append("second")  # as `line` does when it finds company
+    emitter._lines.append(b"second")  # as `line` does when it finds company
     Supervisor(emitter, emitter._interrupts, timeout=None, heartbeat=None).start()
     eventually(lambda: not emitter.waiting and not emitter.stuck, "writing the second line")
     assert received() == b"first\nsecond\n"
@@ -122,10 +122,10 @@ def test_the_helper_thread_never_waits_for_the_reader():
     reading, writing = os.pipe()
     try:
         emitter = Emitter(writing, Interrupts())
-        emitter._lines += ["x" * 9999] * 20
+        emitter._lines += [b"x" * 9999] * 20
         emitter.offer()  # returns, although the pipe holds a third of it
         assert emitter.stuck
-        emitter._lines.append("y")
+        emitter._lines.append(b"y")
         received = b""
         while emitter.stuck or emitter.waiting:
             received += os.read(reading, 1 << 20)
@@ -141,10 +141,10 @@ def test_memory_is_bounded_while_the_reader_does_not_read():
     reading, writing = os.pipe()
     try:
         emitter = Emitter(writing, Interrupts())
-        emitter._lines += ["x" * 99] * 5000
+        emitter._lines += [b"x" * 99] * 5000
         for _ in range(10):
             emitter.offer()
-            emitter._lines.append("x" * 99)
+            emitter._lines.append(b"x" * 99)
         assert len(emitter._rest) <= 500_000  # what did not fit is not joined by ever more
         assert len(emitter._lines) == 10
     finally:
@@ -256,10 +256,10 @@ def test_results_are_counted_apart_from_what_else_is_said():
     try:
         emitter = Emitter(writing, Interrupts())
         emitter.aside("meta")
-        emitter.line("result")
+        emitter.line(b"result")
         emitter.beat("beat")
         emitter.wake = lambda: None
-        emitter.line("result")
+        emitter.line(b"result")
         assert emitter.results() == 2
     finally:
         os.close(reading)
@@ -274,10 +274,10 @@ def test_a_lost_output_is_told_at_each_flush_but_not_within_an_effect():
     try:
         for _ in range(2):
             with pytest.raises(OutputLost) as lost:
-                emitter.line("x")
+                emitter.line(b"x")
             assert (lost.value.quiet, lost.value.exit_code) == (True, 141)
         interrupts.applying = True
-        emitter.line("x")
+        emitter.line(b"x")
     finally:
         os.close(writing)
 

@@ -15,7 +15,7 @@ from _thread import allocate_lock
 from time import monotonic
 
 from operable.kernel.errors import EX_IOERR, EX_SIGPIPE
-from operable.tool.json_text import wire_bytes
+from operable.tool.json_text import harmless, utf8
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Emitter:
         self.written = monotonic()
         self._interrupts = interrupts
         self._lock = allocate_lock()
-        self._lines: list[str] = []
+        self._lines: list[bytes] = []
         self._size = 0
         self._rest = memoryview(b"")  # taken from the lines, and not yet taken by the reader
         self._total = 0  # lines taken
@@ -56,16 +56,16 @@ class Emitter:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
 
-    def line(self, text: str) -> None:
+    def line(self, data: bytes) -> None:
         """Add one line (without its newline)."""
         lines = self._lines
-        lines.append(text)
+        lines.append(data)
         if len(lines) > 1:
-            self._size += len(text)
+            self._size += len(data)
             if self._size >= BLOCK:
                 self.flush()
             return
-        self._size = len(text)
+        self._size = len(data)
         if self._size >= BLOCK or self.wake is None or monotonic() - self.written > LATEST:
             self.flush()
         else:
@@ -75,7 +75,7 @@ class Emitter:
         """Add a line that is not a result."""
         with self._interrupts:
             self._asides += 1
-            self.line(text)
+            self.line(utf8(text))
 
     def flush(self) -> None:
         """Write what is there, from the main thread; raises OutputLost when that is not possible.
@@ -92,7 +92,7 @@ class Emitter:
         """The last line. Nothing is written after it, from no thread."""
         with self._interrupts, self._lock:
             if text is not None:
-                self._lines.append(text)
+                self._lines.append(utf8(text))
             self._take()
             self._ended = True
             self._write_all()
@@ -133,7 +133,7 @@ class Emitter:
         try:
             if not self._ended and not self._rest:
                 self._asides += 1
-                self._lines.append(text)
+                self._lines.append(utf8(text))
                 self._take()
                 self._write_some()
         finally:
@@ -144,7 +144,7 @@ class Emitter:
         if not self._lock.acquire(timeout=LATEST) or self._ended:
             return
         self._ended = True
-        self._lines += last_words(self._results())
+        self._lines += map(utf8, last_words(self._results()))
         while self._rest or self._lines:
             if not self._rest:
                 self._take()
@@ -167,8 +167,8 @@ class Emitter:
         self._total += seen
         if not lines or self.failure is not None:
             return
-        lines.append("")
-        data = wire_bytes("\n".join(lines))
+        lines.append(b"")
+        data = harmless(b"\n".join(lines))
         self._rest = memoryview(bytes(self._rest) + data if self._rest else data)
 
     def _write_all(self) -> None:

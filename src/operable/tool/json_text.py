@@ -112,22 +112,24 @@ def fast_encoder() -> tuple[Callable[[str], str], Callable[[Any], str]]:
 
 
 def wire_bytes(text: str) -> bytes:
-    """UTF-8 of encoded JSON lines, with nothing in it that could act on a terminal.
+    """UTF-8 of encoded JSON lines, with nothing in it that could act on a terminal."""
+    return harmless(utf8(text))
 
-    DEL, the C1 controls (some terminals obey U+009B like ESC [) and lone surrogates are legal inside a JSON string as far as
+
+def utf8(text: str) -> bytes:
+    """UTF-8 of any text; a lone surrogate, which has none, is left for `harmless` to replace."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def harmless(data: bytes) -> bytes:
+    """Encoded JSON lines without what a terminal might obey.
+
+    DEL, the C1 controls (some terminals take U+009B for ESC [) and lone surrogates are legal inside a JSON string as far as
     its grammar goes, but must not reach a reader raw: they are escaped, or U+FFFD where no character is meant.
     """
-    if text.isascii():
-        return text.replace("\x7f", "\\u007f").encode("ascii") if "\x7f" in text else text.encode("ascii")
-    try:
-        data = text.encode("utf-8")
-    except UnicodeEncodeError:
-        return _cleaned(text)
-    # C1 controls are 0xC2 0x80..0x9F in UTF-8, so without a 0xC2 there is none.
-    return _cleaned(text) if b"\xc2" in data or b"\x7f" in data else data
-
-
-def _cleaned(text: str) -> bytes:
+    # C1 controls begin with 0xC2 in UTF-8 and surrogates with 0xED, so most text is seen to be clean at a glance.
+    if b"\x7f" not in data and (data.isascii() or (b"\xc2" not in data and b"\xed" not in data)):
+        return data
     table: dict[int, str] = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
-    table.update((code, "�") for code in range(0xD800, 0xE000))
-    return text.translate(table).encode("utf-8")
+    table.update((code, "\ufffd") for code in range(0xD800, 0xE000))
+    return data.decode("utf-8", "surrogatepass").translate(table).encode("utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operable.tool.descriptors import complain
 from operable.tool.emit import Emitter
-from operable.tool.json_text import json_text
+from operable.tool.json_text import json_text, utf8
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,22 +41,26 @@ class MachineSink:
         self.put = emitter.line
         self._write = emitter
 
-    def encoder(self, kind: type[Any]) -> Callable[[Any], str]:
+    def encoder(self, kind: type[Any]) -> Callable[[Any], bytes]:
         if self.secrets:
             return lambda event: self.encode(event.to_dict())
-        return kind.to_json  # type: ignore[no-any-return]
+        to_json = kind.to_json
+        return lambda event: utf8(to_json(event))
 
-    def encode(self, event: dict[str, Any]) -> str:
+    def encode(self, event: dict[str, Any]) -> bytes:
+        return utf8(self._text(event))
+
+    def _text(self, event: dict[str, Any]) -> str:
         return json_text(masked(event, self.secrets) if self.secrets else event)
 
-    def size(self, encoded: str) -> int:
-        return len(encoded.encode("utf-8", "replace")) + 1
+    def size(self, encoded: bytes) -> int:
+        return len(encoded) + 1
 
     def meta(self, fields: dict[str, Any]) -> None:
         self._write.aside(json_text(fields))
 
     def notice(self, fields: dict[str, Any]) -> None:
-        self._write.aside(self.encode(fields))
+        self._write.aside(self._text(fields))
 
     def error(self, fail: Fail) -> None:
         self._write.aside(json_text(shown_error(fail, self.secrets)))
