@@ -36,7 +36,9 @@ FRAMEWORK_EVENTS: dict[str, dict[str, object]] = {'aoi:meta': {'description': 'F
                              'heartbeat_interval': {'type': 'number',
                                                     'exclusiveMinimum': 0,
                                                     'description': 'Seconds between two heartbeats of an '
-                                                                   'unbounded stream.'}},
+                                                                   'unbounded stream.'},
+                             'dry_run': {'type': 'boolean',
+                                         'description': 'Only the plan is made; nothing is done.'}},
               'required': ['type']},
  'aoi:summary': {'description': 'Last event of a finite run. Without it the stream is incomplete.',
                  'type': 'object',
@@ -61,7 +63,21 @@ FRAMEWORK_EVENTS: dict[str, dict[str, object]] = {'aoi:meta': {'description': 'F
                                                'description': 'Duration of the run in milliseconds.'},
                                 'replayed': {'type': 'boolean',
                                              'description': 'The result was recorded earlier under the same '
-                                                            'idempotency key.'}},
+                                                            'idempotency key.'},
+                                'dry_run': {'type': 'boolean',
+                                            'description': 'The plan was made and shown; nothing was done.'},
+                                'plan_digest': {'type': 'string',
+                                                'description': 'Digest of the plan that a dry run showed; '
+                                                               'confirming it applies that plan and no '
+                                                               'other.'},
+                                'ignored_count': {'type': 'integer',
+                                                  'minimum': 0,
+                                                  'description': 'Input events of types that the command '
+                                                                 'does not take.'},
+                                'upstream_warning_count': {'type': 'integer',
+                                                           'minimum': 0,
+                                                           'description': 'Warnings in the stream that was '
+                                                                          'read as input.'}},
                  'required': ['type', 'ok']},
  'aoi:warning': {'description': 'Something recoverable; the operation goes on.',
                  'type': 'object',
@@ -137,7 +153,9 @@ FRAMEWORK_EVENTS: dict[str, dict[str, object]] = {'aoi:meta': {'description': 'F
                   'properties': {'type': {'const': 'aoi:progress'},
                                  'done': {'type': 'number', 'minimum': 0},
                                  'total': {'type': ['number', 'null'], 'minimum': 0},
-                                 'message': {'type': 'string'}},
+                                 'message': {'type': 'string'},
+                                 'unit': {'type': 'string',
+                                          'description': 'What is counted, such as bytes.'}},
                   'required': ['type']},
  'aoi:heartbeat': {'description': 'A quiet but living stream.',
                    'type': 'object',

@@ -70,6 +70,7 @@ class Meta(Open, frozen=True, tag="aoi:meta"):
     args_redacted: Flag = UNSET
     unbounded: Flag = UNSET
     heartbeat_interval: Number = UNSET
+    dry_run: Flag = UNSET
 
 
 class Summary(Open, frozen=True, tag="aoi:summary"):
@@ -85,6 +86,10 @@ class Summary(Open, frozen=True, tag="aoi:summary"):
     reason: Text = UNSET
     elapsed_ms: Number = UNSET
     replayed: Flag = UNSET
+    dry_run: Flag = UNSET
+    plan_digest: Text = UNSET
+    ignored_count: Count = UNSET
+    upstream_warning_count: Count = UNSET
 
 
 class Warning(Open, frozen=True, tag="aoi:warning"):
