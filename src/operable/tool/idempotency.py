@@ -21,8 +21,10 @@ import time
 
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
+from operable.tool.framework import ItemError, Notice
 from operable.tool.json_text import json_text
 from operable.tool.places import state_directory
+from operable.tool.sinks import masked, shown_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 KEEP_SECONDS = 30 * 24 * 3600  # long enough for any retry, short enough for the file to stay small
 MAX_KEY = 256
 _BUSY_SECONDS = 10.0
+_OPENING = 2**62  # the byte that is locked while the database is opened; those of the keys lie below it
 _TABLES = """
 CREATE TABLE IF NOT EXISTS runs (
   key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, state TEXT NOT NULL, at REAL NOT NULL, outcome TEXT
@@ -50,21 +53,29 @@ class Journal:
     def __init__(self, tool: str, key: str) -> None:
         if len(key) > MAX_KEY:
             raise Fail("usage", "INVALID_VALUE", f"--idempotency-key is longer than {MAX_KEY} characters")
+        try:
+            # Chosen by 60 bits of a digest, so two keys never share a byte in practice.
+            self._byte = int(digest(key)[7:22], 16)
+        except ValueError:
+            raise Fail("usage", "INVALID_VALUE", "--idempotency-key is not valid UTF-8") from None
         self._key = key
         self._directory = state_directory(tool)
         self._fingerprint = ""
-        self._began = False
         self._lines: list[str] = []
+        self._effects = 0
 
     def __enter__(self) -> Self:
-        self._lock = os.open(
-            os.path.join(self._directory, "idempotency.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-        )
-        # The byte is chosen by a 62-bit digest, so two keys never share one in practice. Waiting for the other process
-        # ends with its death, with our deadline, or with a signal.
-        offset = int(digest(self._key)[7:22], 16)
-        fcntl.lockf(self._lock, fcntl.LOCK_EX, 1, offset)
-        self._database = self._open()
+        try:
+            path = os.path.join(self._directory, "idempotency.lock")
+            self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            # Waiting for the other process ends with its death, with our deadline, or with a signal.
+            fcntl.lockf(self._lock, fcntl.LOCK_EX, 1, self._byte)
+            # Two processes that both turn a new database to WAL would get in each other's way.
+            fcntl.lockf(self._lock, fcntl.LOCK_EX, 1, _OPENING)
+            self._database = self._open()
+            fcntl.lockf(self._lock, fcntl.LOCK_UN, 1, _OPENING)
+        except (OSError, sqlite3.Error) as problem:
+            raise self._unusable(problem) from problem
         return self
 
     def __exit__(
@@ -82,13 +93,30 @@ class Journal:
         database.executescript(_TABLES)
         return database
 
+    def _unusable(self, problem: Exception) -> Fail:
+        """Nothing has been done at this point."""
+        if getattr(problem, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+            return Fail(
+                "temporary", "STATE_BUSY", "The record of idempotency keys is in use; nothing was done"
+            )
+        return Fail(
+            "config",
+            "STATE_DIRECTORY_UNUSABLE",
+            f"Idempotency keys cannot be recorded, so nothing was done: {problem}",
+            target=self._directory,
+            hint="set OPERABLE_HOME to a writable directory",
+        )
+
     def replay(self, run: Run, fingerprint: str) -> bool:
         """Give the recorded answer, if there is one; a key that means something else is a conflict."""
         self._fingerprint = fingerprint
-        row = self._database.execute(
-            "SELECT fingerprint, state, outcome FROM runs WHERE key = ? AND at > ?",
-            (self._key, time.time() - KEEP_SECONDS),
-        ).fetchone()
+        try:
+            row = self._database.execute(
+                "SELECT fingerprint, state, outcome FROM runs WHERE key = ? AND at > ?",
+                (self._key, time.time() - KEEP_SECONDS),
+            ).fetchone()
+        except sqlite3.Error as problem:
+            raise self._unusable(problem) from problem
         if row is None:
             return False
         recorded, state, outcome = row
@@ -106,52 +134,81 @@ class Journal:
                 "An earlier process with this key died before it recorded its result; its effect may have happened",
                 hint="look at the present state, then use a new key",
             )
+        self._repeat(run, json.loads(outcome))
+        return True
+
+    def _repeat(self, run: Run, before: dict[str, Any]) -> None:
         run.remarks["replayed"] = True
-        if state == "failed":
-            raise _as_fail(json.loads(outcome))
         for (line,) in self._database.execute(
             "SELECT line FROM events WHERE key = ? ORDER BY position", (self._key,)
         ):
-            run.sink.put(run.sink.encode(json.loads(line)))
-        before = json.loads(outcome)
+            event = json.loads(line)
+            if event["type"] == "aoi:error":
+                run.sink.error(_as_fail(event))
+            elif event["type"].startswith("aoi:"):
+                run.sink.notice(event)
+            else:
+                run.repeat(event)
         run.count, run.warnings, run.errors, run.partial = (
             before[name] for name in ("count", "warning_count", "error_count", "partial")
         )
-        return True
+        if before["failure"] is not None:
+            raise _as_fail(before["failure"], exit_code=before["exit_code"])
 
     def begin(self) -> None:
         """From here on the effect may have happened."""
-        with self._transaction():
-            self._forget_old()
-            self._write("applying", None)
-        self._began = True
+        try:
+            with self._transaction():
+                self._forget_old()
+                self._write("applying", None)
+        except sqlite3.Error as problem:
+            raise self._unusable(problem) from problem
 
-    def add(self, event: Any) -> None:
-        """One event of the result."""
+    def add(self, run: Run, item: Any) -> None:
+        """One event of the result, as it may be shown; how far it had come is not part of a result."""
+        if isinstance(item, ItemError):
+            event: Any = shown_error(item.fail, run.sink.secrets)
+        elif isinstance(item, Notice):
+            event = item.fields
+            if event["type"] == "aoi:progress":
+                return
+        else:
+            event = item
+            self._effects += 1
+        if run.sink.secrets:
+            event = masked(event if isinstance(event, dict) else event.to_dict(), run.sink.secrets)
         self._lines.append(json_text(event))
 
     def finish(self, run: Run) -> None:
         """The result, durable before the summary is written."""
+        self._record(run, "done", None)
+
+    def failed(self, run: Run, fail: Fail) -> None:
+        """A refusal by the apply phase. One that may be retried frees the key, but only if nothing was done before it;
+        any other is the answer from now on.
+        """
+        if fail.retryable and not self._effects:
+            with _Recording(), self._transaction():
+                self._database.execute("DELETE FROM runs WHERE key = ?", (self._key,))
+            return
+        fail.retryable = False
+        self._record(run, "failed", fail)
+
+    def _record(self, run: Run, state: str, fail: Fail | None) -> None:
         outcome = {
             "count": run.count,
             "warning_count": run.warnings,
             "error_count": run.errors,
-            "partial": run.partial,
+            "partial": run.partial or (fail is not None and run.count > 0),
+            "failure": None if fail is None else shown_error(fail, run.sink.secrets),
+            "exit_code": None if fail is None else fail.exit_code,
         }
-        with self._transaction():
+        with _Recording(), self._transaction():
             self._database.executemany(
                 "INSERT OR REPLACE INTO events VALUES (?, ?, ?)",
                 ((self._key, position, line) for position, line in enumerate(self._lines)),
             )
-            self._write("done", json_text(outcome))
-
-    def failed(self, fail: Fail) -> None:
-        """A refusal by the apply phase. One that may be retried frees the key; any other is the answer from now on."""
-        with self._transaction():
-            if fail.retryable:
-                self._database.execute("DELETE FROM runs WHERE key = ?", (self._key,))
-            else:
-                self._write("failed", json_text(fail.event()))
+            self._write(state, json_text(outcome))
 
     def _write(self, state: str, outcome: str | None) -> None:
         self._database.execute(
@@ -183,9 +240,27 @@ class _Transaction:
         self._database.execute("COMMIT" if kind is None else "ROLLBACK")
 
 
-def _as_fail(event: dict[str, Any]) -> Fail:
-    known = ("category", "code", "message", "retryable", "hint", "target")
-    details = {name: value for name, value in event.items() if name not in known and name != "type"}
+class _Recording:
+    """What fails in here fails after the effect."""
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise Fail(
+                "io",
+                "IDEMPOTENCY_NOT_RECORDED",
+                f"It was done, but its result could not be recorded under its key: {error}",
+                hint="look at the present state; another call needs a new key",
+            ) from error
+
+
+def _as_fail(event: dict[str, Any], *, exit_code: int | None = None) -> Fail:
+    known = ("type", "category", "code", "message", "retryable", "hint", "target")
+    details = {name: value for name, value in event.items() if name not in known}
     return Fail(
         event["category"],
         event["code"],
@@ -193,5 +268,6 @@ def _as_fail(event: dict[str, Any]) -> Fail:
         retryable=event["retryable"],
         hint=event.get("hint"),
         target=event.get("target"),
+        exit_code=exit_code,
         **details,
     )

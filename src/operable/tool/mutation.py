@@ -11,6 +11,7 @@ from __future__ import annotations
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.tool.framework import Change, ItemError, Notice
+from operable.tool.json_text import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,13 +48,11 @@ def _plan_and_apply(
     run: Run, arguments: list[Any], keywords: dict[str, Any], journal: Journal | None = None
 ) -> None:
     changes = _plan(run, run.iterate(run.command.function(*arguments, **keywords)))
-    plan_digest = digest([change.fields for change in changes])
+    plan_digest = _digest(changes)
     if "dry-run" in run.call.options:
         _show_plan(run, changes, plan_digest)
         return
     _confirm(run, changes, plan_digest)
-    if journal is not None:
-        journal.begin()
     _apply(run, changes, journal)
 
 
@@ -79,6 +78,16 @@ def _plan(run: Run, items: Iterable[Any]) -> list[Change]:
             msg = f"the plan of {run.command.name} yielded {type(item).__name__}; a plan yields Change values"
             raise TypeError(msg)
     return changes
+
+
+def _digest(changes: list[Change]) -> str:
+    fields = [change.fields for change in changes]
+    try:
+        return digest(fields)
+    except TypeError:  # paths, times and records, which a plan may contain like any other event
+        import json
+
+        return digest(json.loads(json_text(fields)))
 
 
 def _show_plan(run: Run, changes: list[Change], plan_digest: str) -> None:
@@ -137,49 +146,74 @@ def _asked(run: Run, changes: list[Change]) -> bool:
 
 
 def _apply(run: Run, changes: list[Change], journal: Journal | None) -> None:
-    """Do it. A stop waits for the effect in progress and is honoured between two of them."""
+    """Do it. A stop waits for the effect in progress and is honoured between two of them; a reader who leaves stops
+    nothing. What was done is recorded before anybody is told that it was.
+    """
     apply_function = run.command.apply_function
     assert apply_function is not None  # noqa: S101 - mutate() has refused a command without one
-    wants_context = apply_function.__code__.co_argcount > 1
-    done = _Effects(run, journal)
+    effects = _Effects(run, len(changes), journal)
+    run.sink.close()  # an output that takes nothing is noticed before anything is done
     run.interrupts.applying = True
     try:
-        produced = apply_function(changes, run.context()) if wants_context else apply_function(changes)
-        run.stream(done.events(run.iterate(produced)))
-    except Fail as fail:
         if journal is not None:
-            journal.failed(fail)
-        raise
+            journal.begin()
+        try:
+            wants_context = apply_function.__code__.co_argcount > 1
+            produced = apply_function(changes, run.context()) if wants_context else apply_function(changes)
+            run.stream(effects.events(produced))
+        except Fail as fail:
+            if journal is not None:
+                journal.failed(run, fail)
+            raise
+        if journal is not None and effects.cut_short:
+            journal.failed(run, effects.stopped())
+        elif journal is not None:
+            journal.finish(run)
     finally:
         run.interrupts.applying = False
-    if done.cut_short:
-        run.interrupts.raise_if_stopped()
-    if journal is not None:
-        journal.finish(run)
+    if effects.cut_short:
+        run.interrupts.raise_if_stopped(again=True)
 
 
 class _Effects:
     """The events of the apply phase on their way out: written down for a replay, and cut between two when a stop waits."""
 
-    def __init__(self, run: Run, journal: Journal | None) -> None:
+    def __init__(self, run: Run, planned: int, journal: Journal | None) -> None:
         self._run = run
+        self._planned = planned
         self._journal = journal
+        self._done = 0
         self.cut_short = False
 
-    def events(self, items: Iterable[Any]) -> Iterator[Any]:
-        item_by_item = hasattr(items, "send")  # a list was done as a whole: there is nothing left to stop
+    def events(self, produced: Any) -> Iterator[Any]:
+        # A list was done as a whole, and so was what a coroutine returns: there is nothing left to stop.
+        one_by_one = hasattr(produced, "__next__") or hasattr(produced, "__anext__")
+        items = self._run.iterate(produced)
         try:
             for item in items:
-                if self._journal is not None and not isinstance(item, Notice | ItemError):
-                    self._journal.add(item)
+                if self._journal is not None:
+                    self._journal.add(self._run, item)
+                self._done += not isinstance(item, Notice)
                 yield item
-                if item_by_item and self._run.interrupts.stop is not None:
+                # After as many results as were planned, what remains is the author's tidying up.
+                if one_by_one and self._run.interrupts.stop is not None and self._done < self._planned:
                     self.cut_short = True
                     return
         finally:
             close = getattr(items, "close", None)
             if close is not None:
                 close()
+
+    def stopped(self) -> Fail:
+        """What a replay says of a run that was stopped on the way."""
+        stop = self._run.interrupts.stop
+        return Fail(
+            "cancelled",
+            "INTERRUPTED",
+            f"{self._run.command.name} was stopped after {self._done} of {self._planned}",
+            hint="look at the present state, then go on with a new key",
+            exit_code=None if stop is None else stop.exit_code,
+        )
 
 
 def _fingerprint(run: Run, keywords: dict[str, Any]) -> str:

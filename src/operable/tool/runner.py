@@ -289,6 +289,12 @@ class Run:
             raise TypeError(msg)
         return self.sink.encode(converted)
 
+    def repeat(self, event: dict[str, Any]) -> None:
+        """A domain event that an earlier run has recorded."""
+        encoded = self._converted(event)
+        if encoded is not None:
+            self.sink.put(encoded)
+
     def notice(self, fields: dict[str, Any]) -> None:
         """A framework event of the author's."""
         if fields["type"] == "aoi:warning":
