@@ -34,8 +34,8 @@ _WHITE_SPACE: Final = b" \t\r"
 _DETAIL_LIMIT: Final = 300
 """Characters. msgspec quotes the offending value here and there, and a value can be as long as a line."""
 
-# All that msgspec raises for bad input; its own errors and UnicodeDecodeError are ValueErrors.
-_FAULTS: Final = (ValueError, RecursionError)
+# All that msgspec raises for bad input: its own errors (ValueErrors only since 0.21), bad UTF-8, nesting too deep.
+_FAULTS: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 
 _decode_plain: Final[Callable[[bytes], Any]] = msgspec.json.Decoder().decode
 _type_of: Final = itemgetter("type")
