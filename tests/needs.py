@@ -15,8 +15,10 @@ from pathlib import Path
 
 # program -> Debian package. Add a line when a test needs another program.
 PACKAGES = {
+    "fish": "fish",
     "jq": "jq",
     "rg": "ripgrep",
+    "zsh": "zsh",
 }
 # A mirror that does not answer must not cost more than this; the tests concerned are then skipped, with the reason.
 UPDATE_TIMEOUT = 120

@@ -27,9 +27,9 @@ def convert(text: str, kind: Kind) -> Any:
         raise ValueError("must be true or false")
     if base == "choice":
         for choice in kind.choices:
-            if _spelled(choice) == text:
+            if spelled(choice) == text:
                 return choice
-        raise ValueError(f"must be one of {', '.join(map(_spelled, kind.choices))}")
+        raise ValueError(f"must be one of {', '.join(map(spelled, kind.choices))}")
     return _any_of(text, kind)
 
 
@@ -45,7 +45,8 @@ def _any_of(text: str, kind: Kind) -> Any:
     return text
 
 
-def _spelled(choice: Any) -> str:
+def spelled(choice: Any) -> str:
+    """A choice as one writes it on the command line."""
     return str(choice).lower() if isinstance(choice, bool) else str(choice)
 
 

@@ -12,7 +12,7 @@ from operable.tool.records import Event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any, Literal
 
     from operable.tool.framework import Check
@@ -38,7 +38,7 @@ def built_in(tool: Tool, name: str, called: str) -> Command:
         "completion": _completion_command,
     }
     command = makers[name](tool)
-    command.name = called
+    command.name, command.auth = called, {"required": False}
     return command
 
 
@@ -69,10 +69,13 @@ def schema_document(tool: Tool, version: str, name: str | None = None) -> dict[s
         raise Fail(
             "not_found",
             "UNKNOWN_SCHEMA",
-            f"{tool.name} has no schema {name!r}",
+            f"{tool.name} has no schema {name[:80]!r}, only {tool.schema_name}",
             hint=f"--name {tool.schema_name}",
+            supported=[tool.schema_name],
         )
-    events = tool.older[version][0] if version in tool.older else all_events(tool)
+    events: list[type[Event]] = (
+        all_events(tool) if version not in tool.older else [*tool.older[version][0], Document]
+    )
     return event_schema(tool, version, events)
 
 
@@ -87,14 +90,16 @@ def _input_schema_command(tool: Tool) -> Command:
 
         found = tool.find(command)
         if found is None:
-            raise Fail(
-                "not_found",
-                "UNKNOWN_COMMAND",
-                f"{tool.name} has no command {command!r}",
-                hint=f"{tool.name} --help",
-            )
+            from operable.tool.misuse import unknown_command
+
+            raise unknown_command(tool, command)
         if items and found.stream_model() is None:
-            raise Fail("validation", "NO_STRUCTURED_INPUT", f"{command} takes no structured input")
+            raise Fail(
+                "validation",
+                "NO_STRUCTURED_INPUT",
+                f"{command} takes no structured input",
+                hint="leave out --items for its arguments",
+            )
         yield Document(name="input-schema", content=describe.input_schema(tool, found, items=items))
 
     return Command(
@@ -115,10 +120,12 @@ def _capabilities_command(tool: Tool) -> Command:
 
 
 def capabilities_document(tool: Tool) -> dict[str, Any]:
+    from operable.tool.review import review
     from operable.tool.versions import supported
 
-    commands = [tool.find(name) for name in (*tool.names(), *BUILT_IN)]
-    return {
+    review(tool)
+    commands = [tool.find(name) for name in (*tool.names(), *tool.built_in_names())]
+    document = {
         "tool": tool.name,
         "tool_version": tool.version,
         "summary": tool.summary,
@@ -134,52 +141,77 @@ def capabilities_document(tool: Tool) -> dict[str, Any]:
             command_capabilities(tool, command) for command in commands if command and not command.hidden
         ],
     }
+    aliases = {name: tool.called(name) for name in BUILT_IN if tool.called(name) != name}
+    if "output" not in tool.machine_flags:
+        aliases["--output"] = f"--{tool.machine_flags[0]}"
+    return document | ({"aliases": aliases} if aliases else {})
 
 
 def command_capabilities(tool: Tool, command: Command) -> dict[str, Any]:
     """The manifest entry of one command."""
-    from operable.tool.help_text import description
+    from operable.tool.arguments import standard_options
+    from operable.tool.help_text import summary
 
     model = command.stream_model()
-    doctor = command.name == "doctor"
-    own = ["aoi:check"] if doctor else [event.wire_type for event in command.event_classes()]
-    extra = (["aoi:plan"] if command.mutates else []) + (["aoi:heartbeat"] if command.unbounded else [])
+    options = standard_options(tool, command)
     entry: dict[str, Any] = {
         "name": command.name,
-        "summary": description(command).partition("\n")[0],
-        "read_only": not command.mutates,
+        "summary": summary(command),
+        "read_only": not command.mutates and not command.runs_tools,
         "destructive": command.destructive,
+        "bulk": command.bulk,
         "bounded": command.limit is not None,
         "unbounded": command.unbounded,
-        "supports_limit": not command.mutates and not command.document,
-        "supports_cursor": bool(command.cursor),
+        "supports_limit": "limit" in options,
+        "supports_cursor": "cursor" in options,
         "requires_confirm": command.destructive,
-        "supports_confirm_count": command.mutates,
-        "supports_dry_run": command.mutates,
-        "supports_idempotency_key": command.mutates,
+        "supports_confirm_count": "confirm-count" in options,
+        "supports_dry_run": "dry-run" in options,
+        "supports_idempotency_key": "idempotency-key" in options,
         "role": "source" if model is None else "sink" if command.mutates else "transformer",
         "input_modes": ["args"] if model is None else ["args", "json", "jsonl"],
         "auth": command.auth or tool.auth,
-        "event_types": [*_ALWAYS[:1], *own, *extra, *_ALWAYS[1:]],
+        "event_types": _event_types(command),
         "outputs": ["jsonl", "json"] if command.document else ["jsonl"],
         "examples": [f"{tool.name} {example}" for example in command.examples],
     }
-    if command.limit is not None:
+    if "limit" in options and command.limit is not None:
         entry["default_limit"] = command.limit
-    if command.timeout is not None:
+    if "timeout" in options and command.timeout is not None:
         entry["default_timeout"] = command.timeout
     if command.unbounded:
         entry["heartbeat_interval"] = command.heartbeat
+    if command.relays:
+        entry["relays"] = True  # also the events of another tool, whose schema its meta event names
     if model is not None:
         entry["malformed_input"] = "configurable"
         entry["malformed_input_default"] = "fail-fast"
+        if model.accepted_types:
+            entry["input_types"] = list(model.accepted_types)
     return entry
 
 
-def _exit_codes() -> dict[str, int]:
-    from operable.kernel.errors import CATEGORIES
+def _event_types(command: Command) -> list[str]:
+    if command.function.__module__ == __name__ and not command.document:
+        own = ["aoi:check"]  # the one stream among our own commands is the doctor's
+    else:
+        own = [event.wire_type for event in command.event_classes()]
+    extra = (["aoi:plan"] if command.mutates else []) + (["aoi:heartbeat"] if command.unbounded else [])
+    return list(dict.fromkeys([_ALWAYS[0], *own, *extra, *_ALWAYS[1:]]))
 
-    return {category: exit_code for category, (_, exit_code) in CATEGORIES.items()}
+
+def _exit_codes() -> dict[str, int]:
+    """Every code that a run can end with, by the reason: the category of the error, or what happened to the process."""
+    from operable.kernel.errors import CATEGORIES, EX_OK, EX_SIGINT, EX_SIGPIPE, EX_SIGTERM
+
+    codes = {category: exit_code for category, (_, exit_code) in CATEGORIES.items()}
+    return {
+        "ok": EX_OK,
+        **codes,
+        "interrupted": EX_SIGINT,
+        "terminated": EX_SIGTERM,
+        "reader_gone": EX_SIGPIPE,
+    }
 
 
 def _doctor_command(tool: Tool) -> Command:
@@ -188,12 +220,7 @@ def _doctor_command(tool: Tool) -> Command:
         from operable.tool.framework import Check
 
         for name, function in tool.checks.items():
-            try:
-                check: Check = function()
-            except Fail as fail:
-                check = Check(ok=False, detail=fail.message, hint=fail.hint)
-            except OSError as problem:
-                check = Check(ok=False, detail=str(problem))
+            check = _checked(name, function)
             check.fields["name"] = name
             yield check
         if not tool.checks:
@@ -202,6 +229,28 @@ def _doctor_command(tool: Tool) -> Command:
             yield check
 
     return Command(doctor, "doctor", {"examples": ["doctor --output jsonl"], "limit": None})
+
+
+def _checked(name: str, function: Callable[..., Any]) -> Check:
+    """The result of one check. One that breaks has found something too, and must not keep the others from being made."""
+    from operable.tool.framework import Check
+
+    try:
+        result = function()
+        if hasattr(result, "__await__"):
+            from operable.tool.asynchronous import drain
+
+            (result,) = drain(result)
+    except Fail as fail:
+        return Check(ok=False, detail=fail.message, hint=fail.hint)
+    except Exception as problem:  # noqa: BLE001 - whatever it is, it is what the doctor was asked to find
+        from operable.kernel.redact import redact_text
+
+        return Check(ok=False, detail=redact_text(f"{type(problem).__name__}: {problem}"[:2000]))
+    if not isinstance(result, Check):
+        msg = f"the check {name!r} returned {type(result).__name__}; a check returns a Check"
+        raise TypeError(msg)
+    return result
 
 
 def _completion_command(tool: Tool) -> Command:

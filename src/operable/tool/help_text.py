@@ -1,23 +1,25 @@
-"""Help for people, from what the author declared: docstring, signature, examples."""
+"""Help for people, from what the author declared: docstring, signature, examples.
+
+A docstring line `name: text` with the name of a parameter is the help of that parameter; it may go on over lines that are
+indented deeper. Everything else is the description.
+"""
 
 from __future__ import annotations
 
 from operable.tool.arguments import standard_options
-from operable.tool.declare import BUILT_IN
+from operable.tool.convert import spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from operable.tool.declare import Command, Param, Tool
 
 _STANDARD_HELP = {
-    "output": ("MODE", "jsonl for the machine stream, human (default) for people"),
-    "format": ("MODE", "the same as --output"),
     "schema-version": ("VERSION", "speak this schema version (2 or 2.1.0)"),
     "accept-schema": ("NAME@MAJOR", "speak this schema"),
     "timeout": ("SECONDS", "give up after this time"),
     "no-color": ("", "no colour"),
     "debug": ("", "tracebacks on stderr, redacted"),
-    "help": ("", "show this help"),
+    "help": ("", "show this help; also -h"),
     "limit": ("N", "at most N results"),
     "cursor": ("TOKEN", "go on where an earlier page ended (its next_cursor)"),
     "max-bytes": ("N", "at most N bytes of results"),
@@ -35,69 +37,114 @@ _STANDARD_HELP = {
 
 def description(command: Command) -> str:
     """The docstring without its parameter lines."""
-    texts = parameter_help(command)
-    lines = (command.function.__doc__ or "").strip().splitlines()
-    kept, inside = [], False
-    for line in (line.strip() for line in lines):
-        name = line.partition(":")[0]
-        inside = (name in texts and ":" in line) or (inside and bool(line))
-        if not inside:
-            kept.append(line)
-    return "\n".join(kept).strip()
+    return _read(command)[0]
 
 
 def parameter_help(command: Command) -> dict[str, str]:
-    """`name: text` lines of the docstring (a text may go on over indented lines), for the parameters there are."""
-    names = {param.name for param in command.params}
+    """The help of each parameter that has any."""
+    return _read(command)[1]
+
+
+def _read(command: Command) -> tuple[str, dict[str, str]]:
+    names = {name: param.name for param in command.params for name in (param.name, param.flag)}
+    kept: list[str] = []
     texts: dict[str, str] = {}
-    current = ""
-    for line in (command.function.__doc__ or "").splitlines():
-        name, colon, text = line.strip().partition(":")
-        if colon and name in names:
-            current = name
-            texts[name] = text.strip()
-        elif not line.strip():
+    current, indent = "", 0
+    for line in (command.function.__doc__ or "").strip().splitlines():
+        words = line.strip()
+        deeper = len(line) - len(line.lstrip()) > indent
+        name, colon, text = words.partition(":")
+        if current and words and deeper:
+            texts[current] += f" {words}"
+        elif colon and name in names:
+            current, indent = names[name], len(line) - len(line.lstrip())
+            texts[current] = text.strip()
+        else:
             current = ""
-        elif current:
-            texts[current] += f" {line.strip()}"
-    return texts
+            if words or (kept and kept[-1]):  # one blank line is enough where parameters were
+                kept.append(words)
+    return "\n".join(kept).strip(), texts
 
 
 def tool_help(tool: Tool) -> str:
-    names = tool.names()
-    rows = [(name, _summary(tool, name)) for name in names]
-    built_in = [(name, _summary(tool, name)) for name in BUILT_IN if name not in names]
     lines = [
         f"{tool.name} {tool.version}" + (f": {tool.summary}" if tool.summary else ""),
         "",
         f"Usage: {tool.name} COMMAND [ARGUMENTS] [OPTIONS]",
         "",
         "Commands:",
-        *_table(rows),
+        *_table(_summaries(tool, tool.names())),
         "",
         "Every tool has:",
-        *_table(built_in),
+        *_table(_summaries(tool, tool.built_in_names())),
         "",
-        f"{tool.name} COMMAND --help tells more. Add --output jsonl to any command for the machine stream.",
+        f"{tool.name} COMMAND --help tells more. Add --{tool.machine_flags[0]} jsonl to any command for the machine stream.",
+        "--schema, --capabilities and --version are answered without a command.",
     ]
     return "\n".join(lines)
 
 
+def _summaries(tool: Tool, names: list[str]) -> list[tuple[str, str]]:
+    commands = [tool.find(name) for name in names]
+    return [(command.name, summary(command)) for command in commands if command and not command.hidden]
+
+
+def summary(command: Command) -> str:
+    """What a command does, in one line."""
+    return description(command).partition("\n")[0]
+
+
 def command_help(tool: Tool, command: Command) -> str:
     texts = parameter_help(command)
-    lines = [usage(tool, command), "", description(command)]
+    lines = [usage(tool, command), "", description(command), "", *_effects(command)]
     operands = [(param.flag.upper(), texts.get(param.name, "")) for param in command.params if param.operand]
-    options = [(_option(param), _option_text(param, texts)) for param in command.params if not param.operand]
-    standard = []
+    letters = {flag: f"-{letter}, " for letter, flag in command.short.items()}
+    options = [
+        (letters.get(param.flag, "") + _option(param), _option_text(param, texts))
+        for param in command.params
+        if not param.operand
+    ]
+    standard = [(f"--{flag} MODE", _mode_text(tool, command, flag)) for flag in tool.machine_flags]
     for name in standard_options(tool, command):
-        value, text = _STANDARD_HELP[name]
-        standard.append((f"--{name} {value}".rstrip(), _with_default(command, name, text)))
+        if name not in tool.machine_flags:
+            value, text = _STANDARD_HELP[name]
+            standard.append((f"--{name} {value}".rstrip(), _with_default(command, name, text)))
     for title, rows in (("Operands", operands), ("Options", options), ("Standard options", standard)):
         if rows:
             lines += ["", f"{title}:", *_table(rows)]
     if command.examples:
         lines += ["", "Examples:", *(f"  {tool.name} {example}" for example in command.examples)]
     return "\n".join(lines)
+
+
+def _mode_text(tool: Tool, command: Command, flag: str) -> str:
+    if flag != tool.machine_flags[0]:
+        return f"the same as --{tool.machine_flags[0]}"
+    document = "json for the document alone, " if command.document else ""
+    return f"{document}jsonl for the machine stream, human (default) for people"
+
+
+def _effects(command: Command) -> list[str]:
+    """What a caller must know before calling: does it change anything, does it end, what does bad input do."""
+    if command.destructive:
+        count = "; for more than one thing at once, --confirm-count N" if command.bulk else ""
+        lines = [f"Destructive: needs --confirm{count}. --dry-run shows the plan."]
+    elif command.mutates:
+        lines = ["Changes things. --dry-run shows the plan."]
+    elif command.runs_tools:
+        lines = ["Changes what the tools change that it runs."]
+    else:
+        lines = ["Changes nothing."]
+    if command.unbounded:
+        lines.append(
+            f"Unbounded: it goes on until it is stopped, with a heartbeat every {command.heartbeat:g} s."
+        )
+    if command.stream_model() is not None:
+        when = "before any effect" if command.mutates else "at once"
+        lines.append(
+            f"A malformed item of its input ends it {when}; --continue-on-error reports it and goes on."
+        )
+    return lines
 
 
 def usage(tool: Tool, command: Command) -> str:
@@ -110,32 +157,31 @@ def usage(tool: Tool, command: Command) -> str:
     return f"Usage: {' '.join(words)} [OPTIONS]"
 
 
-def _summary(tool: Tool, name: str) -> str:
-    command = tool.find(name)
-    return description(command).partition("\n")[0] if command else ""
-
-
 def _option(param: Param) -> str:
-    if param.kind.base == "boolean":
-        return f"--{param.flag}"
-    if param.kind.base == "choice":
-        return f"--{param.flag} {'|'.join(map(str, param.kind.choices))}"
-    word = (param.kind.item or param.kind).base.upper().replace("STRING", "TEXT")
-    return f"--{param.flag} {word}" + ("…" if param.kind.base == "array" else "")
+    kind = param.kind.item if param.kind.base == "array" and param.kind.item else param.kind
+    if kind.base == "boolean" and kind is param.kind:
+        return f"--no-{param.flag}" if param.default is True else f"--{param.flag}"
+    if kind.base == "choice":
+        word = "|".join(map(spelled, kind.choices))
+    else:
+        word = {"integer": "INTEGER", "number": "NUMBER", "boolean": "true|false"}.get(kind.base, "TEXT")
+    return f"--{param.flag} {word}" + ("…" if kind is not param.kind else "")
 
 
 def _option_text(param: Param, texts: dict[str, str]) -> str:
     text = texts.get(param.name, "")
     if param.required:
         return f"{text} (required)".strip()
-    if param.default in (None, False, "", [], ()):
+    if param.default in (None, False, True, "", [], ()) or param.secret:
         return text
     return f"{text} (default {param.default})".strip()
 
 
 def _with_default(command: Command, name: str, text: str) -> str:
     default = {"limit": command.limit, "timeout": command.timeout}.get(name)
-    return text if default is None else f"{text} (default {default:g})"
+    if default is None:
+        return text
+    return f"{text} (default {int(default) if default == int(default) else default})"
 
 
 def _table(rows: list[tuple[str, str]]) -> list[str]:
