@@ -96,7 +96,12 @@ def summary(command: Command) -> str:
 
 def command_help(tool: Tool, command: Command) -> str:
     texts = parameter_help(command)
-    lines = [usage(tool, command), "", description(command), "", *_effects(command)]
+    lines = [
+        usage(tool, command),
+        "",
+        *([text, ""] if (text := description(command)) else []),
+        *_effects(command),
+    ]
     operands = [(param.flag.upper(), texts.get(param.name, "")) for param in command.params if param.operand]
     letters = {flag: f"-{letter}, " for letter, flag in command.short.items()}
     options = [
