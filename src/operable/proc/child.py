@@ -62,6 +62,7 @@ class Child:
         on_stdout: Callable[[bytes], object],
         on_end: Callable[[End], object],
         on_stderr: Callable[[bytes], object] | None = None,
+        on_stdout_end: Callable[[], object] | None = None,
         stdin: Stdin = None,
         timeout: float | None = None,
         graces: Graces | None = None,
@@ -84,7 +85,8 @@ class Child:
         self._on_stderr = on_stderr
         self.stdin = self._open_stdin(launched, stdin)
         self._on_stdout = on_stdout
-        self.stdout = Outlet(reactor, launched.stdout, self._took_stdout, self._advance)
+        self._on_stdout_end = on_stdout_end
+        self.stdout = Outlet(reactor, launched.stdout, self._took_stdout, self._stdout_ended)
         self._err = Outlet(reactor, launched.stderr, self._took_stderr, self._advance)
         self._pidfd = _pidfd(self.pid)
         if self._pidfd is None:
@@ -105,6 +107,15 @@ class Child:
         self._ladder.kill(self._reactor.time(), cause)
         self._advance()
 
+    def abort(self) -> None:
+        """Kill and reap without the reactor, which has crashed. `on_end` is not called."""
+        if self.ended is not None:
+            return
+        signal_group(self.pid, signal.SIGKILL)
+        self._reap()
+        WARDEN.release(self.pid)
+        self.ended = End(status=self._status, cause=None, elapsed=0.0, stderr=self.stderr)
+
     def _open_stdin(self, launched: Launched, stdin: Stdin) -> Inlet | None:
         if launched.stdin is None:
             return None
@@ -118,6 +129,11 @@ class Child:
         self._on_stdout(chunk)
         if self._ladder.phase == "ended":
             self._advance()  # that may have been the last byte of a pipe that will never see its end of file
+
+    def _stdout_ended(self) -> None:
+        if self._on_stdout_end is not None:
+            self._on_stdout_end()
+        self._advance()
 
     def _took_stderr(self, chunk: bytes) -> None:
         self.stderr.feed(chunk)
@@ -135,7 +151,7 @@ class Child:
         self._forget_pidfd()
         self._left_at_exit = self.stdout.total + self.stdout.waiting
         if self.stdin is not None:
-            self.stdin.close()
+            self.stdin.abandon()
         self._ladder.leader_exited(self._reactor.time())
         self._advance()
 
@@ -211,7 +227,7 @@ class Child:
             leftovers=self._ladder.swept,
             held_open=self._held_open,
             gave_up=self._ladder.gave_up,
-            stdin_unread=self.stdin is not None and (self.stdin.broken or self.stdin.backlog > 0),
+            stdin_unread=self.stdin is not None and self.stdin.backlog > 0,
         )
         self._on_end(self.ended)
 

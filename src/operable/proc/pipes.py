@@ -117,6 +117,11 @@ class Inlet:
         self._fd = None
         self._pending.clear()
 
+    def abandon(self) -> None:
+        """The reader is gone, as far as the owner knows from elsewhere: same as finding it out by writing."""
+        if self._fd is not None:
+            self._break()
+
     def _flush(self) -> None:
         try:
             while self._pending and self._fd is not None:

@@ -90,7 +90,14 @@ def launch(command: Command, *, stdin: int | None = None, pipe_stdin: bool = Fal
     except OSError as error:
         _close(opened)
         raise _spawn_failure(error, command) from error
-    WARDEN.watch(process.pid)
+    try:
+        WARDEN.watch(process.pid)
+    except Fail:
+        # What nobody would end after us must not run.
+        process.kill()
+        process.wait()
+        _close(opened)
+        raise
     _close([fd for fd in (out_write, err_write, in_read) if fd is not None])
     for fd in (out_read, err_read, in_write):
         if fd is not None:

@@ -1,0 +1,93 @@
+"""Call agent-operable tools and judge them. See docs/guides/call-a-tool.md.
+
+    from operable.run import call
+
+    with call(["outline", "search", "agent", "--output", "jsonl"]) as search:
+        for event in search:
+            ...
+    search.verdict.ok
+
+Names are looked up on first use: judging a recorded stream does not load what runs processes.
+"""
+
+from operable import lazily
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from operable.kernel.errors import Fail as Fail
+    from operable.proc.ladder import Graces as Graces
+    from operable.run.aclient import AsyncCall as AsyncCall
+    from operable.run.aclient import acall as acall
+    from operable.run.aclient import acollect as acollect
+    from operable.run.aclient import apipe as apipe
+    from operable.run.checking import check as check
+    from operable.run.client import Call as Call
+    from operable.run.client import Collected as Collected
+    from operable.run.client import call as call
+    from operable.run.client import collect as collect
+    from operable.run.client import pipe as pipe
+    from operable.run.comparing import Comparison as Comparison
+    from operable.run.comparing import compare as compare
+    from operable.run.comparing import compare_tools as compare_tools
+    from operable.run.discovery import Description as Description
+    from operable.run.options import CallOptions as CallOptions
+    from operable.run.recording import record as record
+    from operable.run.replaying import exit_like as exit_like
+    from operable.run.replaying import load as load
+    from operable.run.replaying import replay as replay
+    from operable.run.session import Stage as Stage
+    from operable.wire.verdict import Verdict as Verdict
+
+_HOMES = {
+    "AsyncCall": "operable.run.aclient",
+    "Call": "operable.run.client",
+    "CallOptions": "operable.run.options",
+    "Collected": "operable.run.client",
+    "Comparison": "operable.run.comparing",
+    "Description": "operable.run.discovery",
+    "Fail": "operable.kernel.errors",
+    "Graces": "operable.proc.ladder",
+    "Stage": "operable.run.session",
+    "Verdict": "operable.wire.verdict",
+    "acall": "operable.run.aclient",
+    "acollect": "operable.run.aclient",
+    "apipe": "operable.run.aclient",
+    "call": "operable.run.client",
+    "check": "operable.run.checking",
+    "collect": "operable.run.client",
+    "compare": "operable.run.comparing",
+    "compare_tools": "operable.run.comparing",
+    "exit_like": "operable.run.replaying",
+    "load": "operable.run.replaying",
+    "pipe": "operable.run.client",
+    "record": "operable.run.recording",
+    "replay": "operable.run.replaying",
+}
+
+__all__ = [
+    "AsyncCall",
+    "Call",
+    "CallOptions",
+    "Collected",
+    "Comparison",
+    "Description",
+    "Fail",
+    "Graces",
+    "Stage",
+    "Verdict",
+    "acall",
+    "acollect",
+    "apipe",
+    "call",
+    "check",
+    "collect",
+    "compare",
+    "compare_tools",
+    "exit_like",
+    "load",
+    "pipe",
+    "record",
+    "replay",
+]
+
+__getattr__ = lazily(__name__, _HOMES)

@@ -1,0 +1,212 @@
+"""What a tool says about itself (AOI section 3), asked once and kept: `TOOL schema`, `TOOL capabilities`.
+
+Theory of operation. What is asked, and what is made of the answers, is a generator of requests (`_questions`); the sync and
+the async front door differ in how they run a request. Answers are kept on disk under the identity of the tool: the path,
+size and time of its program and of every file among its leading words, and the version options of the call. A program
+file may stay the same while the package behind it changes (an editable install): `Description.fits` compares the version
+that the stream announces, and a description that does not fit is asked for again.
+
+A tool is never asked behind the caller's back before it has shown that it speaks AOI: `rm schema` would be a command.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from operable.kernel.canonical import digest
+from operable.kernel.errors import Fail
+from operable.proc.output import Output, aoutput, output
+from operable.proc.spawn import Command, prepare
+from operable.run.atomic import AtomicFile
+from operable.wire.framework import Meta
+
+# Written into each entry; an entry of another format is not read.
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """The answers of one tool; None where it gave none, with the reason in `notes`."""
+
+    schema: dict[str, Any] | None = None
+    capabilities: dict[str, Any] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def fits(self, meta: Meta) -> bool:
+        """Whether this is the release that the stream comes from, as far as both say."""
+        known = (self.capabilities or {}).get("tool_version")
+        return (
+            not (isinstance(known, str) and isinstance(meta.tool_version, str)) or known == meta.tool_version
+        )
+
+    def unbounded(self, command: str) -> bool | None:
+        """Whether this command of the tool has no end of its own; None when it does not say."""
+        for entry in (self.capabilities or {}).get("commands") or ():
+            if isinstance(entry, dict) and entry.get("name") == command and "unbounded" in entry:
+                return entry["unbounded"] is True
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A tool that can be asked: the words it is called with, and the surroundings it runs in."""
+
+    words: tuple[str, ...]
+    env: Mapping[str, str] | None = None
+    inherit: Sequence[str] = ()
+    cwd: str | os.PathLike[str] | None = None
+    version_options: tuple[str, ...] = ()
+
+    def command(self, *arguments: str) -> Command:
+        return prepare([*self.words, *arguments], env=self.env, inherit=self.inherit, cwd=self.cwd)
+
+
+def describe(source: Source, *, refresh: bool = False) -> Description:
+    """The tool's own description: from the cache, else by asking it (and then kept)."""
+    path = _entry(source)
+    if not refresh and (kept := cached(source)) is not None:
+        return kept
+    questions = _questions(source)
+    try:
+        command = next(questions)
+        while True:
+            command = questions.send(_answer(command))
+    except StopIteration as end:
+        return _keep(path, end.value)
+
+
+async def adescribe(source: Source, *, refresh: bool = False) -> Description:
+    """`describe` for asyncio."""
+    path = _entry(source)
+    if not refresh and (kept := cached(source)) is not None:
+        return kept
+    questions = _questions(source)
+    try:
+        command = next(questions)
+        while True:
+            try:
+                answer: Output | Fail = await aoutput(command)
+            except Fail as problem:
+                answer = problem
+            command = questions.send(answer)
+    except StopIteration as end:
+        return _keep(path, end.value)
+
+
+def cached(source: Source) -> Description | None:
+    """What is kept about this tool, without running anything."""
+    path = _entry(source)
+    if path is None:
+        return None
+    try:
+        with open(path, "rb") as file:
+            entry = msgspec.json.decode(file.read())
+    except (OSError, ValueError, RecursionError):
+        return None  # not there, or damaged: it will be asked for and written again
+    if not isinstance(entry, dict) or entry.get("format") != _FORMAT:
+        return None
+    return Description(entry.get("schema"), entry.get("capabilities"), tuple(entry.get("notes", ())))
+
+
+def cache_folder() -> str | None:
+    """`$OPERABLE_HOME/cache`, else `$XDG_CACHE_HOME/operable` or `~/.cache/operable`; None when there is no home."""
+    if home := os.environ.get("OPERABLE_HOME"):
+        return os.path.join(os.path.abspath(home), "cache")
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ.get("HOME", ""), ".cache")
+    return os.path.join(base, "operable") if os.path.isabs(base) else None
+
+
+def version_options(argv: Sequence[str]) -> tuple[str, ...]:
+    """The words of a command line that choose a schema version (AOI section 5.1), to be repeated when asking for it."""
+    chosen: tuple[str, ...] = ()
+    words = iter(argv)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name not in ("--schema-version", "--accept-schema"):
+            continue
+        value = value if equals else next(words, "")
+        if name == "--accept-schema":
+            value = value.rpartition("@")[2]
+        if value:
+            chosen = ("--schema-version", value)
+    return chosen
+
+
+def _answer(command: Command) -> Output | Fail:
+    try:
+        return output(command)
+    except Fail as problem:
+        return problem
+
+
+def _questions(source: Source) -> Generator[Command, Output | Fail, Description]:
+    notes: list[str] = []
+    schema = yield from _ask(source, "schema", source.version_options, notes)
+    capabilities = yield from _ask(source, "capabilities", (), notes)
+    return Description(schema, capabilities, tuple(notes))
+
+
+def _ask(
+    source: Source, topic: str, options: tuple[str, ...], notes: list[str]
+) -> Generator[Command, Output | Fail, dict[str, Any] | None]:
+    """One document: by its subcommand, else by the flag that may exist instead (AOI section 3)."""
+    reason = ""
+    for arguments in ((topic, "--output", "json", *options), (f"--{topic}", *options)):
+        answer = yield source.command(*arguments)
+        document, problem = _document(answer)
+        if document is not None:
+            return document
+        reason = reason or problem
+    notes.append(f"{os.path.basename(source.words[0])} gave no {topic}: {reason}")
+    return None
+
+
+def _document(answer: Output | Fail) -> tuple[dict[str, Any] | None, str]:
+    if isinstance(answer, Fail):
+        return None, answer.message
+    if answer.status != 0:
+        return None, f"exit status {answer.status}"
+    try:
+        document = msgspec.json.decode(answer.stdout)
+    except (ValueError, RecursionError):
+        return None, "its answer is not JSON"
+    return (document, "") if isinstance(document, dict) else (None, "its answer is not a JSON object")
+
+
+def _entry(source: Source) -> str | None:
+    folder = cache_folder()
+    if folder is None:
+        return None
+    command = source.command()
+    identity: list[object] = [_FORMAT, list(source.words), list(source.version_options)]
+    base = command.cwd or os.getcwd()
+    for word in (command.executable, *command.argv[1:]):
+        path = os.path.realpath(os.path.join(base, word))
+        if os.path.isfile(path):
+            found = os.stat(path)
+            identity.append([path, found.st_size, found.st_mtime_ns])
+    return os.path.join(folder, "discovery", f"{digest(identity).removeprefix('sha256:')}.json")
+
+
+def _keep(path: str | None, description: Description) -> Description:
+    """Write the entry; only a tool that answered is worth remembering. A cache that cannot be written is no error."""
+    if path is None or description.schema is None:
+        return description
+    entry = {
+        "format": _FORMAT,
+        "schema": description.schema,
+        "capabilities": description.capabilities,
+        "notes": description.notes,
+    }
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with AtomicFile(path) as file:
+            file.write(msgspec.json.encode(entry))
+    except (OSError, Fail):
+        return description
+    return description

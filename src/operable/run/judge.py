@@ -1,0 +1,207 @@
+"""The judge of one stream in a call: the wire's reader, the tool's schema, and how the process came to its end.
+
+Sans-I/O. `read` takes chunks and gives events; when it wants the tool's description first, `asks` says so and the driver
+calls `answer`; `deliver` then passes the events that are valid. `conclude` gives the verdict. The reader knows what the
+stream says; only here is known that we ended the process ourselves, or that its reader went away, and that comes before
+what an unfinished stream looks like. A tool that said "ok" and exited 0 has succeeded, however late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from operable.kernel.errors import Fail
+from operable.proc.child import End
+from operable.run.discovery import Description
+from operable.run.options import Options
+from operable.run.validator import Validator
+from operable.wire.aoi import Reader
+from operable.wire.framework import Event, Meta, Open
+from operable.wire.notes import Note
+from operable.wire.verdict import Verdict
+
+# Words for `Child.cancel`; "deadline" is the ladder's own.
+CANCELLED = "cancelled"
+DOWNSTREAM = "downstream"
+
+
+class Judge:
+    """Judges one stream."""
+
+    def __init__(self, options: Options, *, description: Description | None = None) -> None:
+        self._options = options
+        self._validating = options.validate is not False
+        # What is to be validated must be seen as it was sent, so the caller's types are applied afterwards.
+        own = () if self._validating else options.types
+        self._types = {kind.__struct_config__.tag: kind for kind in options.types} if self._validating else {}
+        self._reader = Reader(
+            types=own,
+            limit=options.limit,
+            unbounded=options.unbounded is True,
+            accept_partial=options.accept_partial,
+        )
+        self._line = 0
+        self._flaw: tuple[str, int, str] | None = None
+        self._notes: list[Note] = []
+        self._description: Description | None = None
+        self._validator: Validator | None = None
+        self._answered = not self._validating
+        if description is not None:
+            self._use(description)
+
+    @property
+    def asks(self) -> Meta | None:
+        """The meta event, while a description that fits it is still wanted: `answer` before `deliver`."""
+        meta = self._reader.meta
+        if self._answered or meta is None:
+            return None
+        return meta if self._validator is None or self.stale else None
+
+    @property
+    def stale(self) -> bool:
+        """Whether the description at hand is of another release than the stream."""
+        meta = self._reader.meta
+        return meta is not None and self._description is not None and not self._description.fits(meta)
+
+    def read(self, chunk: bytes) -> list[Event]:
+        return [] if self._flaw else self._reader.feed(chunk)
+
+    def close(self) -> list[Event]:
+        """No more bytes: what the last line without LF gave."""
+        return [] if self._flaw else self._reader.close()
+
+    def answer(self, description: Description | None, reason: str = "") -> None:
+        """What the tool says about itself; None with a reason when it could not be asked."""
+        self._answered = True
+        self._validator = None
+        if description is not None:
+            self._use(description)
+            reason = reason or "; ".join(description.notes)
+        if self._validator is None:
+            self._remark("NOT_VALIDATED", f"the events were not checked against a schema: {reason}")
+
+    def deliver(self, events: list[Event]) -> list[Event]:
+        """The events that may be shown: up to the first that breaks the tool's own schema."""
+        if not self._validating:
+            return events
+        valid: list[Event] = []
+        for event in events:
+            self._line += 1
+            flaw = self._validator.flaw(_plain(event)) if self._validator is not None else None
+            if flaw is not None:
+                self._flaw = ("SCHEMA_VIOLATION", self._line, f"does not fit the tool's own schema at {flaw}")
+                break
+            try:
+                valid.append(self._typed(event))
+            except msgspec.ValidationError as error:
+                self._flaw = ("TYPE_MISMATCH", self._line, f"is not what its type promises: {error}")
+                break
+        return valid
+
+    def conclude(
+        self,
+        end: End,
+        *,
+        unread: bool = False,
+        cut: bool = False,
+        known: Callable[[], Description | None] = lambda: None,
+    ) -> Verdict:
+        """The verdict; `unread` when the caller did not want the rest, `cut` when the next stage went away before it."""
+        self._learn_whether_unbounded(known)
+        if self._validating and not self._answered and self._validator is None:
+            why = "the caller ended it first" if self._reader.meta else "there is no aoi:meta"
+            self._remark("NOT_VALIDATED", f"the events were not checked against a schema: {why}")
+        verdict = self._reader.eof(end.status)
+        changes: dict[str, Any] = {"notes": (*verdict.notes, *self._notes, *_about(end))}
+        if self._flaw is not None:
+            code, line, text = self._flaw
+            changes |= {"outcome": "violation", "code": code, "line": line, "reason": f"Line {line} {text}."}
+        elif not _speaks_for_itself(verdict):
+            changes |= self._circumstances(end, unread=unread, cut=cut)
+        return structs.replace(verdict, **changes)
+
+    def _use(self, description: Description) -> None:
+        self._description = description
+        if description.schema is None or not self._validating:
+            return
+        try:
+            self._validator = Validator(description.schema)
+        except Fail as problem:
+            if self._options.validate is True:
+                raise
+            self._remark("NOT_VALIDATED", problem.message)
+
+    def _learn_whether_unbounded(self, known: Callable[[], Description | None]) -> None:
+        """Only the end of a stream without a summary depends on it; `known` then says what is kept about the tool."""
+        meta = self._reader.meta
+        if self._options.unbounded is not None or meta is None or self._reader.summary is not None:
+            return
+        if isinstance(meta.unbounded, bool):
+            self._reader.unbounded = meta.unbounded
+        elif isinstance(meta.command, str):
+            description = self._description or known() or Description()
+            self._reader.unbounded = description.unbounded(meta.command) is True
+
+    def _circumstances(self, end: End, *, unread: bool, cut: bool) -> dict[str, Any]:
+        """Why the stream is not what it should be, when that is not the tool's doing."""
+        if end.cause == "deadline":
+            seconds = self._options.timeout or 0.0
+            reason = f"It did not end within {seconds:g} s, so its process group was ended."
+            return {"outcome": "failed", "code": "DEADLINE_EXCEEDED", "reason": reason}
+        if cut and end.cause in (None, DOWNSTREAM):
+            reason = "Its reader went away before it had written its summary."
+            return {"outcome": "incomplete", "code": "DOWNSTREAM_CLOSED", "reason": reason}
+        if end.cause is not None or unread:
+            return {"outcome": "interrupted", "code": "CANCELLED", "reason": "The caller ended it."}
+        return {}
+
+    def _remark(self, code: str, message: str) -> None:
+        if all(note.code != code for note in self._notes):
+            self._notes.append(Note(code, message))
+
+    def _typed(self, event: Event) -> Event:
+        if not isinstance(event, dict) or not self._types:
+            return event
+        kind = self._types.get(event["type"])
+        return event if kind is None else msgspec.convert(event, kind)
+
+
+def _speaks_for_itself(verdict: Verdict) -> bool:
+    """Whether the stream decided before the process was ended: by a completed success, or an offence that was read."""
+    if verdict.outcome == "violation":
+        return verdict.code != "EXIT0_WITHOUT_SUMMARY"
+    return verdict.summary is not None and verdict.summary.ok and verdict.outcome in ("success", "partial")
+
+
+def _plain(event: Event) -> dict[str, Any]:
+    """An event as it was sent."""
+    if isinstance(event, dict):
+        return event
+    plain: dict[str, Any] = msgspec.to_builtins(event)
+    if isinstance(event, Open):
+        plain.pop("extra", None)
+        plain |= event.extra
+    return plain
+
+
+def _about(end: End) -> list[Note]:
+    notes = []
+    if end.leftovers:
+        notes.append(
+            Note("PROCESSES_LEFT", "descendants outlived the tool and were ended with its process group")
+        )
+    if end.held_open:
+        notes.append(
+            Note(
+                "OUTPUT_HELD_OPEN", "a process outside the group kept the output open; it was not waited for"
+            )
+        )
+    if end.gave_up:
+        notes.append(Note("UNKILLABLE", "SIGKILL did not end the process in time; it was left behind"))
+    if end.stdin_unread:
+        notes.append(Note("STDIN_UNREAD", "the tool did not read all of its input"))
+    return notes

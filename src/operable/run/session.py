@@ -1,0 +1,250 @@
+"""What a call is made of, whatever loop it runs on: commands, judges, the chain, and the result of each stage.
+
+Made before anything is started, so that a missing tool, a missing validator or a tool without a schema (when one was
+demanded) is an error without effects. The drivers (`client`, `aclient`) add only how to wait.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from operable.kernel.errors import EX_OK, Fail
+from operable.kernel.redact import Redactor, redact_argv
+from operable.proc.child import End
+from operable.proc.reactor import Reactor
+from operable.proc.spawn import prepare
+from operable.run.chain import Chain, Sink
+from operable.run.discovery import Description, Source, cached, version_options
+from operable.run.judge import Judge
+from operable.run.options import Options
+from operable.run.validator import validator_available
+from operable.wire.verdict import Verdict
+
+
+class Observer(Protocol):
+    """Who is told what a call did, as it does it (`recording`). Called in the reactor's thread, but for `ended`."""
+
+    def started(self, argv: tuple[str, ...]) -> None: ...
+    def took(self, at: float, chunk: bytes) -> None: ...
+    def ended(self, end: End, stage: Stage) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The result of one process. Everything here is redacted and may be logged, except the events in the verdict."""
+
+    argv: tuple[str, ...]
+    verdict: Verdict
+    stderr: str
+    elapsed: float
+    excused: bool = False
+    """Its reader went away before its end: not its fault, and not counted against the whole."""
+
+    @property
+    def ok(self) -> bool:
+        return self.verdict.ok or self.excused
+
+
+class Session:
+    """One call: options, judges and, once `open`, a running chain."""
+
+    def __init__(
+        self, argvs: Sequence[Sequence[str]], options: Options, observer: Observer | None = None
+    ) -> None:
+        if not argvs:
+            raise Fail("usage", "ARGV_INVALID", "there is nothing to run")
+        self.options = options
+        self._observer = observer
+        self.commands = [
+            prepare(argv, env=options.env, inherit=options.inherit, cwd=options.cwd) for argv in argvs
+        ]
+        self.sources = [
+            Source(
+                words=tuple(options.tool or command.argv[:1]),
+                env=options.env,
+                inherit=options.inherit,
+                cwd=options.cwd,
+                version_options=version_options(command.argv[1:]),
+            )
+            for command in self.commands
+        ]
+        self.judges: list[Judge] = []
+        self.ends: list[End] = []
+        self._chain: Chain | None = None
+        self._callback_error: BaseException | None = None
+        if options.validate is True and not validator_available():
+            raise Fail(
+                "config",
+                "VALIDATOR_MISSING",
+                "validating events needs the package jsonschema-rs",
+                hint="pip install 'operable[validate]'",
+            )
+
+    @property
+    def shown(self) -> tuple[tuple[str, ...], ...]:
+        """The command lines as they may be shown: secrets masked."""
+        return tuple(tuple(redact_argv(list(command.argv))) for command in self.commands)
+
+    @property
+    def judge(self) -> Judge:
+        """The judge of the stream that the caller reads."""
+        return self.judges[-1]
+
+    @property
+    def must_describe(self) -> Sequence[Source]:
+        """The tools that have to be asked before the start, because validation was demanded."""
+        return self.sources if self.options.validate is True else ()
+
+    def open(self, reactor: Reactor, sink: Sink, descriptions: Sequence[Description] = ()) -> Chain:
+        """Start the processes. A description without a schema is refused here, before the start."""
+        for source, description in zip(self.sources, descriptions, strict=False):
+            self._demand_schema(source, description)
+        kept = [cached(source) if self.options.validate == "auto" else None for source in self.sources]
+        self.judges = [Judge(self.options, description=known) for known in descriptions or kept]
+        if self._observer is not None:
+            sink = _Observed(reactor, sink, self._observer)
+        chain = Chain(
+            reactor,
+            self.commands,
+            sink,
+            stdin=self.options.stdin,
+            timeout=self.options.timeout,
+            graces=self.options.graces,
+            watch=self._watch,
+            on_stderr=self._took_stderr if self.options.on_stderr is not None else None,
+        )
+        self._chain = chain
+        if self._observer is not None and chain.failure is None:
+            self._observer.started(self.shown[-1])
+        _log("started %s", " | ".join(" ".join(argv) for argv in self.shown))
+        return chain
+
+    def source_asked(self) -> Source | None:
+        """The tool that the judge of the caller's stream wants to have described now; see `Judge.asks`."""
+        if self.judge.asks is None:
+            return None
+        if not validator_available():
+            self.judge.answer(None, "the package jsonschema-rs is not installed")
+            return None
+        return self.sources[-1]
+
+    def answer(self, description: Description | Fail) -> None:
+        """Tell the judge; a tool that cannot be asked is an error only when validation was demanded."""
+        if isinstance(description, Fail):
+            if self.options.validate is True:
+                raise description
+            self.judge.answer(None, description.message)
+        else:
+            self._demand_schema(self.sources[-1], description)
+            self.judge.answer(description)
+
+    def conclude(self, chain: Chain, *, unread: bool) -> tuple[Stage, ...]:
+        """The result of every stage, when the chain is done and the last stream is read."""
+        stages = []
+        last = len(self.commands) - 1
+        for number, (end, judge) in enumerate(zip(chain.ends, self.judges, strict=True)):
+            if end is None:
+                raise chain.failure or RuntimeError("a stage has no end")
+            self.ends.append(end)
+            if number < last:
+                judge.deliver(judge.close())
+            verdict = judge.conclude(
+                end,
+                unread=unread and number == last,
+                cut=chain.cut[number],
+                known=partial(cached, self.sources[number]),
+            )
+            stages.append(
+                Stage(
+                    argv=self.shown[number],
+                    verdict=verdict,
+                    stderr=redacted(end.stderr.text()),
+                    elapsed=end.elapsed,
+                    excused=chain.cut[number] and verdict.code == "DOWNSTREAM_CLOSED",
+                )
+            )
+            _log("ended %s: %s", stages[-1].argv[0], verdict.code)
+        return tuple(stages)
+
+    def tell_observer(self, stages: Sequence[Stage]) -> None:
+        if self._observer is not None and self.ends:
+            self._observer.ended(self.ends[-1], stages[-1])
+
+    def raise_callback_error(self) -> None:
+        """What the caller's own callback raised ended the call; the caller gets it back now."""
+        if self._callback_error is not None:
+            error, self._callback_error = self._callback_error, None
+            raise error
+
+    def _took_stderr(self, chunk: bytes) -> None:
+        if self.options.on_stderr is None or self._callback_error is not None:
+            return
+        try:
+            self.options.on_stderr(chunk)
+        except BaseException as error:  # noqa: BLE001 - given back to the caller at the end of the call
+            self._callback_error = error
+            if self._chain is not None:
+                self._chain.cancel()
+
+    def _demand_schema(self, source: Source, description: Description) -> None:
+        if self.options.validate is True and description.schema is None:
+            raise Fail(
+                "config",
+                "SCHEMA_UNAVAILABLE",
+                f"cannot validate: {'; '.join(description.notes)}",
+                target=source.words[0],
+                hint="use validate='auto' to go on without",
+            )
+
+    def _watch(self, stage: int, chunk: bytes) -> None:
+        """A stage in the middle: judged as it passes, with what is known; nobody can be asked from here."""
+        judge = self.judges[stage]
+        events = judge.read(chunk)
+        if judge.asks is not None:
+            judge.answer(None, "the description at hand is of another release, or there is none")
+        judge.deliver(events)
+
+
+class _Observed:
+    def __init__(self, reactor: Reactor, sink: Sink, observer: Observer) -> None:
+        self._reactor = reactor
+        self._started = reactor.time()
+        self._sink = sink
+        self._observer = observer
+
+    def put(self, chunk: bytes) -> None:
+        self._observer.took(self._reactor.time() - self._started, chunk)
+        self._sink.put(chunk)
+
+    def finish(self) -> None:
+        self._sink.finish()
+
+
+def decisive(stages: Sequence[Stage]) -> Stage:
+    """Which stage speaks for the whole: the last that is not ok, as in a shell with pipefail; else the last."""
+    return next((stage for stage in reversed(stages) if not stage.ok), stages[-1])
+
+
+def exit_code(stages: Sequence[Stage]) -> int:
+    """The status that a command which relays these stages exits with."""
+    return EX_OK if all(stage.ok for stage in stages) else decisive(stages).verdict.exit_code
+
+
+def redacted(text: str) -> str:
+    """Diagnostics without secrets; line by line, because a private key reaches over many."""
+    redactor = Redactor()
+    return "\n".join(
+        redactor.line(line.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+        for line in text.split("\n")
+    )
+
+
+def _log(message: str, *arguments: str) -> None:
+    # Where nobody has imported logging nobody can be listening, and importing it costs more than the call.
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        logging.getLogger("operable.run").debug(message, *arguments)

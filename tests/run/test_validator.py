@@ -1,0 +1,91 @@
+import sys
+
+import pytest
+
+from operable.kernel.errors import Fail
+from operable.run.validator import Validator, declared_types, validator_available
+
+HIT = {
+    "type": "object",
+    "properties": {"type": {"const": "hit"}, "rank": {"type": "integer"}, "at": {"$ref": "#/$defs/place"}},
+    "required": ["type", "rank"],
+}
+SCHEMA = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "$id": "https://schemas.example.com/x/1.0.0/schema.json",
+    "$defs": {
+        "hit": HIT,
+        "place": {"type": "object", "properties": {"line": {"type": "integer", "minimum": 1}}},
+        "aoi:summary": {"properties": {"type": {"const": "aoi:summary"}, "count": {"type": "integer"}}},
+        "odd/name~%": {"properties": {"type": {"enum": ["one", "two"]}, "n": {"type": "integer"}}},
+    },
+}
+
+
+def test_a_valid_event_has_no_flaw():
+    assert Validator(SCHEMA).flaw({"type": "hit", "rank": 1, "at": {"line": 3}, "unknown": True}) is None
+
+
+def test_a_flaw_says_where_and_what():
+    validator = Validator(SCHEMA)
+    assert (validator.flaw({"type": "hit", "rank": 1, "at": {"line": 0}}) or "").startswith(
+        "/at/line: 0 is less"
+    )
+    assert (validator.flaw({"type": "hit"}) or "").startswith("/: ")
+    assert (validator.flaw({"type": "aoi:summary", "count": "many"}) or "").startswith("/count: ")
+
+
+def test_definitions_are_found_by_the_type_that_they_demand():
+    validator = Validator(SCHEMA)
+    assert validator.flaw({"type": "two", "n": 1}) is None
+    assert validator.flaw({"type": "two", "n": "x"})
+
+
+def test_a_type_that_the_schema_does_not_know_is_allowed():
+    assert Validator(SCHEMA).flaw({"type": "novelty", "rank": "x"}) is None
+
+
+def test_a_schema_without_definitions_is_applied_as_a_whole():
+    validator = Validator({"properties": {"type": {"type": "string"}, "n": {"type": "integer"}}})
+    assert validator.flaw({"type": "any", "n": 1}) is None
+    assert validator.flaw({"type": "any", "n": "x"})
+
+
+def test_long_values_are_not_quoted_at_length():
+    assert len(Validator(SCHEMA).flaw({"type": "hit", "rank": "x" * 1_000_000}) or "") < 400
+
+
+@pytest.mark.parametrize(
+    "schema", [{"$defs": {"hit": {"type": 3}}}, {"$defs": {"hit": {"$ref": "#/nowhere"}}}]
+)
+def test_a_schema_that_is_none_is_a_validation_error_of_the_tool(schema):
+    with pytest.raises(Fail) as caught:
+        Validator(schema).flaw({"type": "hit"})
+    assert (caught.value.category, caught.value.code) == ("validation", "SCHEMA_INVALID")
+
+
+def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
+    with pytest.raises(Fail) as caught:
+        Validator(SCHEMA)
+    assert (caught.value.category, caught.value.code) == ("config", "VALIDATOR_MISSING")
+    assert "operable[validate]" in (caught.value.hint or "")
+
+
+def test_whether_the_extra_is_there_is_known_without_importing_it():
+    assert validator_available()
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        None,
+        [],
+        {},
+        {"properties": []},
+        {"properties": {"type": True}},
+        {"properties": {"type": {"const": 3}}},
+    ],
+)
+def test_a_definition_without_a_type_declares_none(definition):
+    assert declared_types(definition) == ()
