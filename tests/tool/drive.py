@@ -121,6 +121,15 @@ class Running:
         self.received += chunk
         return chunk
 
+    def write(self, data: bytes | None) -> None:
+        """Give some input, or end it."""
+        assert self.process.stdin is not None
+        if data is not None:
+            self.process.stdin.write(data)
+        else:
+            self.process.stdin.close()
+            self.process.stdin = None
+
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
 

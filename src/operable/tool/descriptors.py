@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
+STDIN_NAMES = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 _stdin = 0
 
 

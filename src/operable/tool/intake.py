@@ -16,7 +16,7 @@ import os
 
 from operable.kernel.errors import Fail
 from operable.tool.check import build
-from operable.tool.descriptors import input_descriptor
+from operable.tool.descriptors import STDIN_NAMES, input_descriptor
 from operable.tool.framework import Warn
 from operable.wire.frames import LineSplitter
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 # What a mutation may read before it acts, and a JSON document may hold; beyond it, use JSONL in parts.
 MAX_INPUT = 256 * 1024 * 1024
 _CHUNK = 262_144
+_BOM = b"\xef\xbb\xbf"  # some programs begin a file with it; anywhere else it is an error
 
 
 class Intake:
@@ -54,11 +55,14 @@ class Intake:
                 hint="--input-jsonl - reads one JSON object per line from stdin; a path reads a file",
             )
         self._lines_mode = given[0] == "input-jsonl"
+        self._unit = "line" if self._lines_mode else "item"
         self._source: str = options[given[0]]
+        self._stdin = self._source in STDIN_NAMES
         self._sha = hashlib.sha256()
         self._items: list[Any] | None = None
         self._size = 0
         self._upstream = _Upstream()
+        self._reading = self._read()
         self._ended = False
 
     @property
@@ -68,25 +72,25 @@ class Intake:
     def read_all(self) -> None:
         """Read and check the whole input now, and judge what came upstream, before anything is done with it."""
         self._items = []
-        for item in self._read():
+        for item in self._reading:
             self._items.append(item)
             if len(self._items) > self._run.command.max_plan:
                 raise _too_large(f"more than {self._run.command.max_plan} items")
         self.finish()
 
     def __iter__(self) -> Iterator[Any]:
-        if self._items is not None:
-            yield from self._items
-            return
-        yield from self._read()
+        # Always the same iterator: who stops and begins again goes on, and `finish` reads what is left.
+        return self._reading if self._items is None else iter(self._items)
 
     def finish(self) -> None:
-        """Judge the upstream once; items that were never asked for are read first, or their trouble would go unseen."""
-        if self._ended:
+        """Judge the upstream once; items that were never asked for are read first, or their trouble would go unseen.
+
+        Not when a bound of ours has ended the run: then nobody wants them, and the upstream may go on for ever.
+        """
+        if self._ended or self._run.truncated:
             return
-        if self._items is None:
-            for _ in self._read():
-                pass
+        for _ in self._reading:
+            pass
         self._ended = True
         if self._upstream.skipped:
             self._run.remarks["ignored_count"] = self._upstream.skipped
@@ -103,17 +107,15 @@ class Intake:
             self._run.notice(Warn(fail.code, fail.message).fields)
 
     def _read(self) -> Iterator[Any]:
-        if self._ended:
-            return
         descriptor = self._open()
         try:
             yield from self._jsonl(descriptor) if self._lines_mode else self._json(descriptor)
         finally:
-            if self._source != "-":
+            if not self._stdin:
                 os.close(descriptor)
 
     def _open(self) -> int:
-        if self._source == "-":
+        if self._stdin:
             return input_descriptor()
         try:
             return os.open(self._source, os.O_RDONLY | os.O_CLOEXEC)
@@ -153,7 +155,7 @@ class Intake:
         if not line.strip():
             return
         try:
-            event = _parse(line)
+            event = _parse(line.removeprefix(_BOM) if number == 1 else line)
         except UnicodeDecodeError:
             self._reject("INPUT_NOT_UTF8", f"Input line {number} is not UTF-8", number)
         except (ValueError, RecursionError):
@@ -164,7 +166,7 @@ class Intake:
     def _json(self, descriptor: int) -> Iterator[Any]:
         data = b"".join(self._chunks(descriptor))
         try:
-            value = _parse(data)
+            value = _parse(data.removeprefix(_BOM))
         except (ValueError, RecursionError):
             raise Fail("validation", "INPUT_JSON_PARSE_ERROR", "The input is not valid JSON") from None
         for number, item in enumerate(value if isinstance(value, list) else [value], start=1):
@@ -172,61 +174,70 @@ class Intake:
 
     def _item(self, value: Any, number: int) -> Iterator[Any]:
         if not isinstance(value, dict):
-            self._reject("INPUT_NOT_OBJECT", f"Input line {number} is not a JSON object", number)
+            self._reject("INPUT_NOT_OBJECT", f"Input {self._unit} {number} is not a JSON object", number)
             return
         kind = value.get("type")
         if isinstance(kind, str) and kind.startswith("aoi:"):
             self._upstream.control(kind, value)
             return
+        if self._upstream.closed:
+            self._reject(
+                "INPUT_AFTER_SUMMARY", f"Input {self._unit} {number} follows the end of its stream", number
+            )
+            return
         accepted = self._model.accepted_types
         if isinstance(kind, str) and accepted and kind not in accepted:
             self._upstream.skipped += 1
             return
-        if "type" not in self._model.__fields__:
+        if "type" not in self._model.__wire_names__.values():
             value = {name: inner for name, inner in value.items() if name != "type"}
         problems: list[str] = []
         item = build(self._model, value, problems)
         if item is None:
-            self._reject("INPUT_INVALID", f"Input line {number}: {'; '.join(problems[:5])}", number)
+            self._reject("INPUT_INVALID", f"Input {self._unit} {number}: {'; '.join(problems[:5])}", number)
             return
         item.line_number = number  # type: ignore[attr-defined]  # the class is an Input
         yield item
 
     def _reject(self, code: str, message: str, number: int) -> None:
-        fail = Fail("validation", code, message, line_number=number)
+        fail = Fail("validation", code, message)
+        fail.details[f"{self._unit}_number"] = number
         if not self._tolerant:
             raise fail
         self._run.item_error(fail)
 
 
 class _Upstream:
-    """What the control events of the producing tool said."""
+    """What the control events of the producing tools said; several streams may follow one another (`cat a b`)."""
 
     def __init__(self) -> None:
-        self.speaks_aoi = False
         self.warnings = 0
-        self.errors = 0
         self.skipped = 0
-        self.summary: dict[str, Any] | None = None
+        self.closed = False  # a summary was the last word of an AOI stream
+        self._open = False  # a meta event was not followed by its summary yet
+        self._incomplete = False
+        self._failed = False
 
     def control(self, kind: str, event: dict[str, Any]) -> None:
         if kind == "aoi:meta":
-            self.speaks_aoi = True
+            self._incomplete = self._incomplete or self._open
+            self._open, self.closed = True, False
         elif kind == "aoi:warning":
             self.warnings += 1
         elif kind == "aoi:error":
-            self.errors += 1
+            self._failed = True
         elif kind == "aoi:summary":
-            self.summary = event
+            self._failed = self._failed or event.get("ok") is not True
+            self.closed, self._open = True, False
 
     def verdict(self) -> Fail | None:
-        if self.speaks_aoi and self.summary is None:
+        if self._incomplete or self._open:
             return Fail(
                 "io",
                 "UPSTREAM_INCOMPLETE",
                 "The upstream tool ended without a summary: its output is incomplete",
             )
-        if self.errors or (self.summary is not None and self.summary.get("ok") is not True):
+        if self._failed:
             return Fail(
                 "partial",
                 "UPSTREAM_FAILED",
@@ -237,8 +248,12 @@ class _Upstream:
 
 
 def _parse(data: bytes) -> Any:
-    text = data.decode("utf-8-sig")
-    return json.loads(text, parse_constant=_no_constant)
+    text = data.decode("utf-8")
+    value = json.loads(text, parse_constant=_no_constant)
+    if "\\ud" in text or "\\uD" in text:
+        # Half of a surrogate pair is valid JSON and no text: nothing could store, digest or print it.
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    return value
 
 
 def _no_constant(name: str) -> Any:
