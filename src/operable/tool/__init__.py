@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from operable.tool.records import Event as Event
     from operable.tool.records import Input as Input
     from operable.tool.records import Record as Record
+    from operable.tool.relay import Relay as Relay
 
 _HOMES = {
     "Fail": "operable.kernel.errors",
@@ -39,6 +40,7 @@ _HOMES = {
     "Event": "operable.tool.records",
     "Input": "operable.tool.records",
     "Record": "operable.tool.records",
+    "Relay": "operable.tool.relay",
 }
 
 __all__ = [
@@ -53,6 +55,7 @@ __all__ = [
     "Page",
     "Progress",
     "Record",
+    "Relay",
     "Stream",
     "Tool",
     "Warn",

@@ -162,6 +162,8 @@ def _read_options(
         name, equals, text = word[2:].partition("=") if word.startswith("--") else (word, "", "")
         if name == "-h":
             name = "help"
+        elif name[1:] in call.command.short and word == name:
+            name = call.command.short[name[1:]]
         try:
             if name not in own and name not in standard and not _negates(name, own):
                 from operable.tool.misuse import unknown_option

@@ -8,6 +8,8 @@ from operable.kernel.errors import Fail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from operable.tool.runner import Run
 
 
@@ -24,7 +26,33 @@ class Context:
         self.debug = "debug" in options
         self.dry_run = "dry-run" in options
         self.idempotency_key: str | None = options.get("idempotency-key")
+        self.timeout = run.timeout()  # seconds for the whole run; None: as long as it takes
+        self._run = run
         self._sink = run.sink
+
+    def conclude(
+        self,
+        *,
+        exit_code: int | None = None,
+        partial: bool | None = None,
+        truncated: bool | None = None,
+        next_cursor: str | None = None,
+        **fields: Any,
+    ) -> None:
+        """Say in the summary what counting alone cannot tell, and end with this exit code: only 0 is ok.
+
+        `message` is also the closing word to people. May be called again; what is not given stays.
+        """
+        run = self._run
+        if exit_code is not None:
+            run.exit_code = exit_code
+        if partial is not None:
+            run.partial = partial
+        if truncated is not None:
+            run.truncated = truncated
+        if next_cursor is not None:
+            run.next_cursor = next_cursor
+        run.remarks.update(fields)
 
     @property
     def person(self) -> bool:

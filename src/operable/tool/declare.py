@@ -30,7 +30,7 @@ DEFAULT_LIMIT = 100
 MAX_PLAN = 100_000
 
 _ANY_NUMBER_OF_OPERANDS = 0x04  # CO_VARARGS
-INJECTED = ("Page", "Context")
+INJECTED = ("Page", "Context", "Relay")
 # Options that decide whether a mutation happens. An author's parameter of such a name would silently take them out of force.
 GUARDS = ("dry_run", "confirm", "confirm_count", "idempotency_key")
 
@@ -93,6 +93,10 @@ class Command:
         cursor = options.pop("cursor", ())
         self.cursor: tuple[str, ...] = (cursor,) if isinstance(cursor, str) else tuple(cursor)
         self.timeout: float | None = options.pop("timeout", None if self.unbounded else DEFAULT_TIMEOUT)
+        # Of a command that runs other programs and holds the deadline itself: how long ending those may take.
+        self.grace: float | None = options.pop("grace", None)
+        self.runs_tools: bool = options.pop("runs_tools", False)
+        self.short: dict[str, str] = options.pop("short", {})  # {"o": "to"}: -o is --to
         self.examples: tuple[str, ...] = tuple(options.pop("examples", ()))
         self.secrets: tuple[str, ...] = tuple(options.pop("secrets", ()))
         self.auth: dict[str, Any] | None = options.pop("auth", None)
@@ -124,6 +128,12 @@ class Command:
         if self._params is None:
             self._params = tuple(self._read_signature())
         return self._params
+
+    @property
+    def relays(self) -> bool:
+        """Whether events of other tools pass through, of which this tool's schema knows nothing."""
+        _ = self.params
+        return "Relay" in self.injected.values()
 
     def stream_model(self) -> type[Record] | None:
         """The class of the items of structured input, when this command takes any."""

@@ -53,6 +53,8 @@ class Emitter:
         self._total = 0  # lines taken
         self._asides = 0  # lines that are not results
         self._ended = False
+        self._head: bytes | None = None
+        self._surrendered = False
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
 
@@ -76,6 +78,26 @@ class Emitter:
         with self._interrupts:
             self._asides += 1
             self.line(utf8(text))
+
+    def head(self, text: str) -> None:
+        """The line that goes before all others, whenever the first of them goes. Until then it may still be replaced."""
+        with self._lock:
+            self._head = utf8(text)
+
+    def block(self, data: bytes, results: int) -> None:
+        """Add and write whole lines that are encoded already, with their newlines."""
+        with self._interrupts, self._lock:
+            self._take()
+            self._add(harmless(data))
+            self._total += results
+            self._write_all()
+        if self.failure is not None:
+            raise OutputLost(self.failure)
+
+    def surrender(self) -> None:
+        """Somebody else writes the output: nothing that is still here, or will be given to us, is written any more."""
+        with self._lock:
+            self._surrendered = True
 
     def flush(self) -> None:
         """Write what is there, from the main thread; raises OutputLost when that is not possible.
@@ -165,10 +187,16 @@ class Emitter:
         del self._lines[:seen]
         self._size = 0
         self._total += seen
-        if not lines or self.failure is not None:
+        if lines:
+            lines.append(b"")
+            self._add(harmless(b"\n".join(lines)))
+
+    def _add(self, data: bytes) -> None:
+        """To what is about to be written, after the head if this is the first."""
+        if self.failure is not None or self._surrendered:
             return
-        lines.append(b"")
-        data = harmless(b"\n".join(lines))
+        if self._head is not None:
+            data, self._head = self._head + b"\n" + data, None
         self._rest = memoryview(bytes(self._rest) + data if self._rest else data)
 
     def _write_all(self) -> None:

@@ -33,6 +33,7 @@ class PeopleSink:
         self._command = call.command
         self._rows: list[dict[str, Any]] = []
         self._columns: list[str] | None = None
+        self._kind = ""  # the type of the rows
         plain = bool(call.options.get("no-color")) or bool(os.environ.get("NO_COLOR"))
         self._screen = _screen(plain=plain)
 
@@ -52,9 +53,9 @@ class PeopleSink:
         if event["type"] == "discovery_document":
             self._document(event["content"])
             return
-        if self._rows and self._rows[0]["type"] != event["type"]:
+        if self._kind != event["type"]:
             self._show_rows()
-            self._columns = None
+            self._kind, self._columns = event["type"], None
         self._rows.append(event)
         if len(self._rows) >= BLOCK or self._command.unbounded:
             self._show_rows()
@@ -92,6 +93,8 @@ class PeopleSink:
         text = self._closing_line(fields)
         if text:
             self._screen.aside(text, "dim")
+        if fields.get("message"):
+            self._screen.aside(cell(fields["message"]), "green" if fields["ok"] else "bold red")
         self.close()
 
     def _closing_line(self, fields: dict[str, Any]) -> str:
@@ -108,6 +111,11 @@ class PeopleSink:
         if fields.get("reason"):
             parts.append(str(fields["reason"]))
         return "; ".join(parts)
+
+    def settle(self) -> None:
+        """Show what has come so far, though the block is not full."""
+        self._show_rows()
+        self.close()
 
     def complain(self, text: str) -> None:
         self._screen.aside(text, "bold red")

@@ -15,7 +15,7 @@ from operable.kernel.errors import EX_DATAERR, EX_OK, EX_SIGINT, Fail
 from operable.tool.declare import AOI_VERSION
 from operable.tool.emit import OutputLost
 from operable.tool.framework import ItemError, Notice
-from operable.tool.interrupt import INTERRUPTED, OUTPUT_LOST, TIMEOUT, Interrupted, Interrupts
+from operable.tool.interrupt import GRACE, INTERRUPTED, OUTPUT_LOST, TIMEOUT, Interrupted, Interrupts
 from operable.tool.json_text import json_text
 from operable.tool.records import MANY
 
@@ -60,7 +60,9 @@ class Run:
         self.partial = False
         self.truncated = False
         self.next_cursor: str | None = None
+        self.exit_code: int | None = None  # once the command has decided it
         self.remarks: dict[str, Any] = {}  # further fields of the summary
+        self._meta: dict[str, Any] = {}
         self.convert: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None
         self._encoders: dict[type, Callable[[Any], Any]] = {}
 
@@ -75,6 +77,8 @@ class Run:
                 self.interrupts.begin()
                 self._perform()
                 exit_code = EX_DATAERR if self.errors else EX_OK
+                if self.exit_code is not None:
+                    exit_code = self.exit_code
             except (OutputLost, Interrupted):
                 raise
             except BaseException as problem:  # whatever it is, it ends as a structured error
@@ -97,7 +101,9 @@ class Run:
             return
         from operable.tool.supervise import Supervisor
 
-        timeout = self.call.options.get("timeout", self.command.timeout)
+        timeout, grace = self.timeout(), self.command.grace
+        if timeout is not None and grace is not None:
+            timeout += grace  # it holds the deadline itself; ours is for a reader that keeps it from going on
         heartbeat = self.command.heartbeat if self.command.unbounded else None
         Supervisor(
             self.sink.emitter,
@@ -105,7 +111,13 @@ class Run:
             timeout=timeout,
             heartbeat=heartbeat,
             last_words=self._last_words,
+            grace=GRACE if grace is None else grace,
         ).start()
+
+    def timeout(self) -> float | None:
+        """Seconds for the whole run; None: as long as it takes."""
+        seconds: float | None = self.call.options.get("timeout", self.command.timeout)
+        return seconds
 
     def _begin(self) -> None:
         try:
@@ -134,9 +146,19 @@ class Run:
             meta["continue_on_error"] = "continue-on-error" in options
         if "dry-run" in options:
             meta["dry_run"] = True
-        self.sink.meta(meta)
+        self._meta = meta
+        if self._refusal is not None or not self.command.relays:
+            self.sink.meta(meta)
+        else:
+            self.amend_meta({})
         if self._refusal is not None:
             raise self._refusal
+
+    def amend_meta(self, fields: dict[str, Any]) -> None:
+        """Of a relay: add to the meta event. It goes out with the first line of the stream."""
+        self._meta.update(fields)
+        if self.sink.emitter is not None:
+            self.sink.emitter.head(json_text(self._meta))
 
     def _negotiate(self) -> tuple[str, Callable[[dict[str, Any]], dict[str, Any] | None] | None]:
         options = self.call.options
@@ -180,6 +202,10 @@ class Run:
             return self.context()
         if what == "Page":
             return self._page()
+        if what == "Relay":
+            from operable.tool.relay import Relay
+
+            return Relay(self)
         from operable.tool.intake import Intake
 
         return Intake(self, what.model)
@@ -193,7 +219,7 @@ class Run:
     def _page(self) -> Any:
         from operable.tool.declare import Page
 
-        limit, cursor = self._limit(), self.call.options.get("cursor")
+        limit, cursor = self.limit(), self.call.options.get("cursor")
         page = Page(fetch=None if limit is None else limit + 1)
         if cursor is not None:
             from operable.tool.cursor import read_cursor
@@ -201,7 +227,8 @@ class Run:
             page.after = read_cursor(cursor, self.command, self.call.values)
         return page
 
-    def _limit(self) -> int | None:
+    def limit(self) -> int | None:
+        """How many results may be shown; None: all."""
         limit = self.call.options.get("limit", self.command.limit)
         lines = self.call.options.get("max-lines")
         return lines if limit is None else limit if lines is None else min(limit, lines)
@@ -222,7 +249,7 @@ class Run:
 
     def stream(self, items: Iterable[Any]) -> None:
         """Pass the author's values on until they end or a bound is reached. The hot loop of a producing tool."""
-        limit, max_bytes = self._limit(), self.call.options.get("max-bytes")
+        limit, max_bytes = self.limit(), self.call.options.get("max-bytes")
         encoders, put, count, size, last = self._encoders, self.sink.put, self.count, 0, None
         stop_at_limit = self.command.unbounded
         try:
@@ -343,8 +370,7 @@ class Run:
         return exit_code
 
     def _timed_out(self) -> Fail:
-        limit = self.call.options.get("timeout", self.command.timeout)
-        message = f"{self.command.name} did not end within {limit:g} s"
+        message = f"{self.command.name} did not end within {self.timeout():g} s"
         return Fail("timeout", "TIMEOUT", message, hint="raise --timeout")
 
     def _last_words(self, stop: Stop, results: int) -> list[str]:

@@ -36,12 +36,14 @@ class Supervisor:
         *,
         timeout: float | None,
         heartbeat: float | None,
+        grace: float = GRACE,
         last_words: Callable[[Stop, int], list[str]] | None = None,
     ) -> None:
         self._emitter = emitter
         self._interrupts = interrupts
         self._deadline = monotonic() + timeout if timeout else None
         self._heartbeat = heartbeat
+        self._grace = grace
         # The end of the stream after so many results, for when the main thread cannot say it.
         self._last_words = last_words
         self._last_chance: float | None = None
@@ -100,7 +102,7 @@ class Supervisor:
         if stop is None:
             return
         if self._last_chance is None:
-            self._last_chance = now + (APPLY_GRACE if self._interrupts.applying else GRACE)
+            self._last_chance = now + (APPLY_GRACE if self._interrupts.applying else self._grace)
         elif now > self._last_chance:
             if not self._interrupts.applying:
                 self._end(stop)
