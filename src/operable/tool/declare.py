@@ -80,6 +80,9 @@ class Command:
     """One verb of a tool. Calling it calls the author's function, so that it can be tested as the plain function it is."""
 
     def __init__(self, function: Callable[..., Any], name: str | None, options: dict[str, Any]) -> None:
+        if not hasattr(function, "__code__"):
+            msg = f"a command is made of a plain function, not of {function!r}"
+            raise TypeError(msg)
         self.function = function
         self.name: str = name if name is not None else function.__name__.rstrip("_").replace("_", "-")
         self.mutates: bool = options.pop("mutates", False) or options.get("destructive", False)
@@ -107,9 +110,6 @@ class Command:
         self.hidden: bool = options.pop("hidden", False)
         if options:
             msg = f"command {self.name!r} got unknown options: {', '.join(options)}"
-            raise TypeError(msg)
-        if not hasattr(function, "__code__"):
-            msg = f"a command is made of a plain function, not of {function!r}"
             raise TypeError(msg)
         self.apply_function: Callable[..., Any] | None = None
         self._params: tuple[Param, ...] | None = None
@@ -161,7 +161,7 @@ class Command:
         if code.co_flags & _ANY_NUMBER_OF_OPERANDS:
             operands.append(names[count + keyword_count])
         for name in (*operands, *names[count : count + keyword_count]):
-            if self.mutates and name in GUARDS:
+            if self.mutates and name.rstrip("_") in GUARDS:
                 msg = f"{self.name} mutates: --{name.replace('_', '-')} guards it, and cannot be a parameter of its own"
                 raise TypeError(msg)
             annotation = function.__annotations__.get(name, "str")
@@ -207,6 +207,10 @@ def _event_classes(annotation: Any, namespace: dict[str, Any]) -> Iterable[type[
     if isinstance(annotation, type):
         if getattr(annotation, "_typed", False):
             yield annotation
+        elif hasattr(annotation, "__required_keys__"):  # a TypedDict
+            from operable.tool.rows import event_of
+
+            yield event_of(annotation)
         return
     for argument in generic(annotation)[1]:
         yield from _event_classes(argument, namespace)
@@ -250,6 +254,9 @@ class Tool:
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Command]:
         """Decorator: make a typed function a command. See docs/reference/tool.md for the options."""
+        if callable(name):
+            msg = f"write @tool.command() above {name!r}, with parentheses"
+            raise TypeError(msg)
 
         def register(function: Callable[..., Any]) -> Command:
             made = Command(function, name, dict(options))
