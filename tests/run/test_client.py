@@ -532,3 +532,12 @@ def test_blocking_calls_do_not_import_asyncio(tmp_path):
 
     code = f"import sys; from operable.run import collect; collect([{tool(tmp_path, HITS)!r}]); sys.exit('asyncio' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=30).returncode == 0
+
+
+def test_a_relay_gets_the_bytes_as_they_came_beside_their_events(tmp_path):
+    body = HITS + 'sys.stdout.write(\'{"type":"late"}\')'
+    with call([tool(tmp_path, body.replace("summary(count=3)", ""))], timeout=30) as running:
+        passages = list(running.passages())
+    assert b"".join(chunk for chunk, _ in passages).endswith(b'{"type":"late"}')
+    assert sum(len(events) for _, events in passages) == 5
+    assert passages[-1] == (b"", [{"type": "late"}])

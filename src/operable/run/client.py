@@ -133,17 +133,25 @@ class Call:
 
     def batches(self) -> Iterator[list[Event]]:
         """The events in the lists in which they arrived: for a consumer that is fast."""
+        for _, events in self.passages():
+            if events:
+                yield events
+
+    def passages(self) -> Iterator[tuple[bytes, list[Event]]]:
+        """The chunks as they came, each with the events that it completed: for a relay, which passes the bytes on.
+
+        A last line without LF gives its event with no bytes, after its chunk.
+        """
         self.start()
         if self._stages is not None:
             return
         session = self._session
         while (chunk := self._channel.take()) is not None:
-            if events := self._valid(session.judge.read(chunk)):
-                yield events
+            yield chunk, self._valid(session.judge.read(chunk))
             if self._ended():
                 return  # the consumer closed the call inside its loop
         if events := self._valid(session.judge.close()):
-            yield events
+            yield b"", events
         self._conclude()
 
     def wait(self) -> Verdict:
