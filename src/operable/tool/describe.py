@@ -24,14 +24,16 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 def event_schema(tool: Tool, version: str, events: Iterable[type[Event]]) -> dict[str, Any]:
     """The schema of one line of the stream."""
     definitions: dict[str, Any] = dict(FRAMEWORK_EVENTS)
-    types = list(FRAMEWORK_EVENTS)
+    events = list(events)
+    records = _Records(definitions, strict=False)
     for event in events:
-        types.append(event.wire_type)
-        definitions[event.wire_type] = _Records(definitions, strict=False).schema(event)
+        records.claim(event)
         if f"aoi:{event.wire_type}" in FRAMEWORK_EVENTS or event.wire_type.startswith("aoi:"):
             from operable.wire.reserved import check_domain_types
 
             check_domain_types([event.wire_type])
+    for event in events:
+        definitions[event.wire_type] = records.schema(event, whole=True)
     return {
         "$schema": DRAFT,
         "$id": tool.schema_id.format(version=version),
@@ -46,7 +48,7 @@ def event_schema(tool: Tool, version: str, events: Iterable[type[Event]]) -> dic
                 "if": {"properties": {"type": {"const": name}}, "required": ["type"]},
                 "then": {"$ref": f"#/$defs/{name}"},
             }
-            for name in types
+            for name in [*FRAMEWORK_EVENTS, *(event.wire_type for event in events)]
         ],
         "$defs": definitions,
     }
@@ -154,18 +156,27 @@ _STANDARD_SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 class _Records:
-    """Writes the schemas of records; those that contain themselves go to `definitions`."""
+    """Writes the schemas of records into one document. Those that contain themselves, and events, are definitions."""
 
     def __init__(self, definitions: dict[str, Any], *, strict: bool) -> None:
         self._definitions = definitions
         self._strict = strict
         self._open: list[type[Record]] = []
-        self._recursive: set[type[Record]] = set()
+        self._owners: dict[str, type[Record]] = {}
 
-    def schema(self, model: type[Record]) -> dict[str, Any]:
-        if model in self._open:
-            self._recursive.add(model)
-            return {"$ref": f"#/$defs/{_definition_name(model)}"}
+    def claim(self, model: type[Record]) -> str:
+        """The name of the definition of this record, from now on its own."""
+        name = _definition_name(model)
+        if self._owners.setdefault(name, model) is not model:
+            msg = f"two different things are called {name!r} in the schema: rename one of them"
+            raise TypeError(msg)
+        return name
+
+    def schema(self, model: type[Record], *, whole: bool = False) -> dict[str, Any]:
+        """The schema of a record, or a reference to its definition unless the whole is asked for."""
+        name = _definition_name(model)
+        if not whole and (model in self._open or self._owners.get(name) is model):
+            return {"$ref": f"#/$defs/{self.claim(model)}"}
         self._open.append(model)
         schema: dict[str, Any] = {"type": "object"}
         if "__doc__" in model.__dict__ and model.__doc__:
@@ -179,15 +190,9 @@ class _Records:
         if self._strict:
             schema["additionalProperties"] = False
         self._open.pop()
-        if model in self._recursive and not (model._typed and not self._open):  # noqa: SLF001
-            self._define(model, schema)
+        if self._owners.get(name) is model:  # somewhere inside, a reference to it was needed
+            self._definitions[name] = schema
         return schema
-
-    def _define(self, model: type[Record], schema: dict[str, Any]) -> None:
-        name = _definition_name(model)
-        if self._definitions.setdefault(name, schema) != schema:
-            msg = f"two different things are called {name!r} in the schema; rename the record {model.__qualname__}"
-            raise TypeError(msg)
 
     def value(self, kind: Kind) -> dict[str, Any]:
         """The schema of one value."""
