@@ -1,17 +1,26 @@
 """Free text without its secrets."""
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from operable.kernel.redact import redact_text
 from tests.requirement import requirement
 
 SECRET = st.text(
-    alphabet=st.sampled_from("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~+/=!%^*|"),
+    alphabet=st.sampled_from(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~+/=!%^*|<>()[]{}#$@:?;,&"
+    ),
     min_size=8,
     max_size=40,
-).filter(lambda secret: any(char.isdigit() for char in secret) and any(char.isalpha() for char in secret))
+).filter(
+    # A value that begins with a separator is taken for no value and the next pair: `?code=&state=1`.
+    lambda secret: (
+        any(map(str.isdigit, secret))
+        and any(map(str.isalpha, secret))
+        and secret.lstrip("=")[:1] not in tuple("&;,")
+    )
+)
 NAMES = [
     "token",
     "API_KEY",
@@ -58,6 +67,7 @@ PLACES = [
 @pytest.mark.parametrize("place", PLACES)
 @given(name=st.sampled_from(NAMES), secret=SECRET)
 def test_a_secret_after_its_name_never_survives(place, name, secret):
+    assume("<" not in secret or not place.startswith("<"))  # it could not stand in XML
     text = place.format(name=name, secret=secret)
     masked = redact_text(text)
     assert secret not in masked
@@ -100,6 +110,8 @@ def test_a_secret_in_a_header_or_login_never_survives(place, secret):
         ('{"token": "cut off', '{"token": "[redacted]'),
         ('"tokens": ["cut', '"tokens": ["[redacted]"]'),
         ("tokens: [1, abc]", 'tokens: ["[redacted]"]'),
+        ('token = ("abc")', 'token = ("[redacted]")'),
+        ("GET /?token=&x=1", "GET /?token=&x=1"),
     ],
 )
 def test_only_the_value_is_replaced(text, masked):

@@ -5,9 +5,10 @@ asks `redact_names` about the name, and masks the value that follows. Announceme
 another (`note="password=x"`) is still seen. A value is a quoted string, a list of them, a number, or a bare word; where
 the announcement opens its line, as in a config file, a bare value reaches to the end of the line.
 
-Each rule stands behind a substring test, so that text with nothing to hide costs a few `in`. All quantifiers that could
-meet again are possessive. When in doubt it hides too much: `key: value` in a sentence goes. It does not follow an unquoted
-block under a secret name (`credentials: {…}` as text); parse such data and use `redact_value`.
+Each rule stands behind a substring test, so that text with nothing to hide costs a few `in`. Quantifiers of single
+characters are possessive; groups are not, because of a fault of `re` before 3.11.5 (gh-106052). When in doubt it hides
+too much: `key: value` in a sentence goes. It does not follow an unquoted block under a secret name (`credentials: {…}`
+as text); parse such data and use `redact_value`.
 """
 
 import re
@@ -23,7 +24,7 @@ from operable.kernel.redact_urls import redact_url
 # `name =`, `"name":`, `\"name\":`, `env['NAME'] =>`, `--name=`; `bol` when it opens a line (config file, .env, YAML list).
 _ANNOUNCEMENT = re.compile(
     r"""(?:(?P<bol>^[ \t]*+(?:(?:export|set|-)[ \t]++)?(?:["'](?=[\w.-]++["']))?)|(?<![\w.-]))"""
-    r"""(?P<name>[\w.-]++)(?P<quote>\\*+["'])?+\]?+[ \t]*+(?::=|==?+>?|:(?!:))[ \t]*+""",
+    r"""(?P<name>[\w.-]++)(?P<quote>\\*+["'])?\]?[ \t]*+(?::=|==?+>?|:(?!:))[ \t]*+""",
     re.MULTILINE,
 )
 _FLAG = re.compile(
@@ -50,15 +51,18 @@ _YAML_BLOCK = re.compile(
 # What an announcement may announce, in this order.
 _VALUE = re.compile(
     r"""(?P<triple>\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3})"""
-    r"""|(?P<escaped>(?P<open>\\{1,7}["'])(?:[^\\\n"']|(?!(?P=open))\\++["']?|["'])*+)"""
-    r"""|"(?P<double>(?:[^"\\\n]|\\[^\n])*+)"?"""
-    r"""|'(?P<single>(?:[^'\\\n]|\\[^\n])*+)'?"""
-    r"""|(?P<list>(?!\[redacted\])\[\s*+(?:(?:"(?:[^"\\]|\\.)*+(?:"|\Z)|'(?:[^'\\]|\\.)*+(?:'|\Z)|[^\s"'\[\]{},]++)\s*+,?\s*+)++\]?)"""
+    r"""|(?P<escaped>(?P<open>\\{1,7}["'])[^\\\n]*+(?:(?!(?P=open))\\++["']?[^\\\n]*+)*)"""
+    r"""|"(?P<double>[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*)"?"""
+    r"""|'(?P<single>[^'\\\n]*+(?:\\[^\n][^'\\\n]*+)*)'?"""
+    r"""|(?P<list>(?!\[redacted\])[\[(]\s*+(?:"""
+    r"""(?:(?:"[^"\\]*+(?:\\.[^"\\]*+)*(?:"|\Z)|'[^'\\]*+(?:\\.[^'\\]*+)*(?:'|\Z))\s*+,?\s*+)+[\])]?"""
+    r"""|(?:(?:"[^"\\]*+(?:\\.[^"\\]*+)*"|'[^'\\]*+(?:\\.[^'\\]*+)*'|[^\s"'\[\](){},]++)\s*+,?\s*+)+(?:[\])]|\Z)))"""
     r"""|(?P<literal>(?:[Tt]rue|[Ff]alse|[Nn]one|[Nn]ull|nil|undefined)(?=[ \t]*+(?:$|[#\\]|[,;)}\]](?:[\s"'}\],\\]|\Z)))"""
     r"""|[|>][-+0-9]{0,2}(?=[ \t]*+$))"""
     r"""|(?P<number>-?[0-9]++(?:\.[0-9]++)?(?=[\s,;)}\]]|\.?(?:\s|\Z)))"""
-    r"""|(?P<bracket>[\[{(](?:[ \t]*+$|[ \t]*+["'\[{\\]|[\]})]))"""
-    r"""|(?P<bare>(?:[^\s"'`&;,<>]|[&;,](?![\w.%-]{1,64}=))++)""",
+    r"""|(?P<bracket>[\[{(][\[{( \t]*+(?:$|["'\\])|(?:\[\]|\{\}|\(\))(?=[\s,;)}\]]|\Z))"""
+    r"""|(?P<bare>[^\s"'`&;,][^\s"'`&;,<]*+(?:(?:[&;,](?![\w.%-]{1,64}=)|<(?!/[A-Za-z]))[^\s"'`&;,<]*+)*"""
+    r"""|[&;,](?![\w.%-]{1,64}=)[^\s"'`]*+)""",
     re.MULTILINE,
 )
 _TO_END_OF_LINE = re.compile(r"[^\n\r]++")
@@ -171,7 +175,8 @@ def _mask_value(text: str, found: re.Match[str]) -> tuple[str, int] | None:
         quotes = value[0][:3]
         return quotes + MASK + quotes, value.end()
     if kind == "list":
-        return f'["{MASK}"]', value.end()
+        closing = "]" if value[0][0] == "[" else ")"
+        return f'{value[0][0]}"{MASK}"{closing}', value.end()
     if not value[kind]:
         return None  # an empty string hides nothing, and showing that helps
     quote = value[0][0]
