@@ -20,7 +20,7 @@ from operable.tool import (
     Stream,
     Tool,
     Warn,
-    supervise,
+    interrupt,
 )
 
 TYPE_CHECKING = False
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 tool = Tool("mutations", version="1.0.0", schema_name="com.example.mutations.events", schema_version="2.0.0")
-setattr(supervise, "GRACE", 0.5)  # noqa: B010 - not part of its interface
-setattr(supervise, "APPLY_GRACE", float(os.environ.get("APPLY_GRACE", "20")))  # noqa: B010 - the same
+setattr(interrupt, "GRACE", 0.5)  # noqa: B010 - not part of its interface
+setattr(interrupt, "APPLY_GRACE", float(os.environ.get("APPLY_GRACE", "20")))  # noqa: B010 - the same
 
 
 class Done(Event):

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from operable.tool import Event, Tool, supervise
+from operable.tool import Event, Tool, interrupt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 tool = Tool("stops", version="1.0.0", schema_name="com.example.stops.events")
 # What is killed after its grace is killed soon here.
-setattr(supervise, "GRACE", float(os.environ.get("STOPS_GRACE", "0.5")))  # noqa: B010 - not part of its interface
+setattr(interrupt, "GRACE", float(os.environ.get("STOPS_GRACE", "0.5")))  # noqa: B010 - not part of its interface
 
 
 class Step(Event):

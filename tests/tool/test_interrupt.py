@@ -145,8 +145,8 @@ def test_what_is_sent_to_a_forked_child_does_not_stop_the_parent(tmp_path):
     tool_file = tmp_path / "pool.py"
     tool_file.write_text(
         "import os, signal, time\n"
-        "from operable.tool import Tool, supervise\n"
-        "supervise.GRACE = 0.1\n"
+        "from operable.tool import Tool, interrupt\n"
+        "interrupt.GRACE = 0.1\n"
         "tool = Tool('pool', version='1', schema_name='e')\n"
         "@tool.command()\n"
         "def go():\n"
