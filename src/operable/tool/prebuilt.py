@@ -14,7 +14,10 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from operable.tool.declare import Tool
+    from operable.tool.records import Record
 
 KEPT = ("schema", "capabilities")
 # The parts of the SDK that decide what a document says.
@@ -29,9 +32,16 @@ def answer(tool: Tool, name: str) -> None:
     document = _kept(tool, name) or _build(tool, name)
     if document is None:
         return
+    from operable.tool.descriptors import take_stdout
     from operable.tool.leaving import leave, write_all
 
-    leave(write_all(1, document))
+    try:
+        stdout = take_stdout()  # what the author's modules printed while they were imported goes to stderr
+    except OSError:  # closed: there is nobody to answer
+        from operable.kernel.errors import EX_IOERR
+
+        leave(EX_IOERR)
+    leave(write_all(stdout, document))
 
 
 def _kept(tool: Tool, name: str) -> bytes | None:
@@ -40,7 +50,8 @@ def _kept(tool: Tool, name: str) -> bytes | None:
     try:
         with open(place, "rb") as file:
             fingerprint, _, document = file.read().partition(b"\n")
-        return document if fingerprint == _fingerprint(tool) else None
+        whole = document.endswith(b"}\n")  # a disk that was full leaves less
+        return document if whole and fingerprint == _fingerprint(tool) else None
     except OSError:
         return None
 
@@ -74,7 +85,10 @@ def keep(tool: Tool, name: str, document: bytes) -> None:
             file.write(_fingerprint(tool) + b"\n" + document)
         os.replace(temporary, place)
     except OSError:
-        return
+        try:
+            os.unlink(temporary)
+        except OSError:
+            return  # it was never made
 
 
 def _directories(tool: Tool) -> list[str]:
@@ -95,9 +109,8 @@ def _place(tool: Tool, name: str) -> str:
     directories = _directories(tool)
     if not directories:
         return ""
-    return os.path.join(
-        directories[0], "__pycache__", f"{tool.name}.{name}.{sys.implementation.cache_tag}.json"
-    )
+    tag = f"{sys.implementation.cache_tag}{'.opt' if sys.flags.optimize else ''}"  # -OO leaves out docstrings
+    return os.path.join(directories[0], "__pycache__", f"{tool.name}.{name}.{tag}.json")
 
 
 def _fingerprint(tool: Tool) -> bytes:
@@ -117,12 +130,34 @@ def _closed(tool: Tool) -> bool:
     from operable.tool.describe import all_events
 
     folders = {os.path.realpath(directory) for directory in _directories(tool)}
-    modules = {event.__module__ for event in all_events(tool)}
-    commands = [tool.find(name) for name in tool.names()]
-    modules |= {command.function.__module__ for command in commands if command is not None}
+    modules = {
+        command.function.__module__ for name in tool.names() if (command := tool.find(name)) is not None
+    }
+    older = [event for events, _ in tool.older.values() for event in events]
+    modules |= {model.__module__ for model in _with_nested([*all_events(tool), *older])}
     files = [
-        getattr(sys.modules[name], "__file__", None)
+        getattr(sys.modules.get(name), "__file__", None)
         for name in modules
         if not name.startswith("operable.tool.")
     ]
     return all(file and os.path.realpath(os.path.dirname(file)) in folders for file in files)
+
+
+def _with_nested(models: list[type[Record]]) -> list[type[Record]]:
+    """Record classes with those that their fields are made of, and the classes they inherit fields from."""
+    from operable.tool.records import field_kinds
+
+    found: list[type[Record]] = []
+    todo: list[Any] = list(models)
+    while todo:
+        model = todo.pop()
+        if model is None or model in found or not hasattr(model, "__fields__"):
+            continue
+        found.append(model)
+        todo += model.__bases__
+        kinds = list(field_kinds(model).values())
+        while kinds:
+            kind = kinds.pop()
+            todo.append(kind.model)
+            kinds += [*kind.options, *([kind.item] if kind.item else [])]
+    return found
