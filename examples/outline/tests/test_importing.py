@@ -56,7 +56,7 @@ def test_a_pipe_from_export_to_import_carries_the_notes(outline, tmp_path):
         (b'{"title": 7}', "INPUT_INVALID"),
         (b'{"title": "x", "extra": 1}', "INPUT_INVALID"),
         (b'{"title": ""}', "INVALID_NOTE"),
-        (b'{"title": "\\ud800"}', "INVALID_NOTE"),
+        (b'{"title": "\\ud800"}', "INPUT_JSONL_PARSE_ERROR"),
         (b'{"title": "x", "body": "a\\u0000b"}', "INVALID_NOTE"),
         (b'{"title": "x", "id": "a b"}', "INVALID_NOTE"),
         (b'{"title": "x", "version": 0}', "INVALID_NOTE"),

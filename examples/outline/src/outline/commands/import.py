@@ -41,7 +41,6 @@ class Skipped(Event):
 
 @command(
     mutates=True,
-    bulk=True,
     examples=[
         "import --input-jsonl notes.jsonl --output jsonl",
         "import --input-jsonl - --on-conflict skip --output jsonl",

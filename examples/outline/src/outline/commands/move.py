@@ -24,7 +24,6 @@ class Moved(Event):
 
 @command(
     mutates=True,
-    bulk=True,
     examples=[
         "move doc_123 --to work/done --output jsonl",
         "move --folder drafts --to archive/drafts --output jsonl",
