@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from operable.kernel.errors import Fail
+from operable.proc.child import OPEN
 from operable.proc.group import group_alive
 from operable.proc.ladder import Graces
 from operable.run import acall, acollect, call, collect
@@ -412,6 +413,52 @@ def test_an_interrupt_of_the_waiting_caller_ends_the_tool(tmp_path):
     assert running.verdict.code == "CANCELLED"
 
 
+def test_a_second_interrupt_kills_at_once(tmp_path):
+    # The tool answers the first SIGINT, which comes from leaving the block, by interrupting its caller again.
+    body = """
+signal.signal(signal.SIGINT, lambda *_: os.kill(int(sys.argv[1]), signal.SIGINT))
+meta()
+while True: signal.pause()
+"""
+    patient = Graces(interrupt=1000, terminate=1000, kill=10, drain=1)
+    running = call([tool(tmp_path, body), str(os.getpid())], timeout=None, graces=patient)
+    pids: list[int] = []
+
+    def leave():
+        with running:
+            for _ in running:
+                pids.extend(running.pids)
+                break
+
+    with pytest.raises(KeyboardInterrupt):
+        leave()
+    assert not group_alive(pids[0])
+    assert (running.verdict.code, running.verdict.exit_status) == ("CANCELLED", -9)
+
+
+def test_a_void_stream_without_a_deadline_is_ended(kind, tmp_path):
+    path = tool(tmp_path, "meta(); print('Done!', flush=True)\nwhile True: signal.pause()")
+    _, done = run(kind, [path], timeout=None, unbounded=True, graces=SHORT)
+    assert (done.verdict.code, done.verdict.line, done.violated) == ("NOT_JSON", 2, True)
+
+
+def test_a_fork_of_the_caller_does_not_end_its_calls(tmp_path):
+    path = tool(tmp_path, "meta(); sys.stdin.read(1); summary()")
+    reading, writing = os.pipe()
+    with call([path], stdin=reading, timeout=30) as running:
+        next(iter(running))
+        child = os.fork()
+        if child == 0:
+            running.__del__()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        os.write(writing, b"x")
+        assert len(list(running)) == 1
+    os.close(reading)
+    os.close(writing)
+    assert running.ok
+
+
 def test_cancelling_the_task_ends_the_group_first(tmp_path):
     path = tool(
         tmp_path,
@@ -509,7 +556,7 @@ def test_a_bug_in_the_attendant_reaches_the_caller_and_leaves_no_process(tmp_pat
     assert not group_alive(pids[0])
 
 
-@pytest.mark.parametrize("options", [{"timeout": 0}, {"timeout": -1}, {"validate": "maybe"}])
+@pytest.mark.parametrize("options", [{"timeout": 0}, {"timeout": -1}, {"validate": "maybe"}, {"stdin": OPEN}])
 def test_an_option_that_cannot_be_meant_is_a_usage_error(options):
     with pytest.raises(Fail) as caught:
         call([sys.executable], **options)

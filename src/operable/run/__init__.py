@@ -1,4 +1,4 @@
-"""Call agent-operable tools and judge them. See docs/guides/call-a-tool.md.
+"""Call agent-operable tools and judge them: one call, a pipeline, a recording, two releases.
 
     from operable.run import call
 

@@ -12,6 +12,7 @@ cancelling it again meanwhile sends SIGKILL. Works on any loop with `add_reader`
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import warnings
 from collections import deque
@@ -65,6 +66,7 @@ class AsyncCall:
         self._channel = AsyncChannel(self._changed.set)
         self._ready: deque[Event] = deque()
         self._stages: tuple[Stage, ...] | None = None
+        self._owner = os.getpid()  # a fork of this process has copies of its calls, which are not its own
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -88,7 +90,7 @@ class AsyncCall:
 
     def __del__(self) -> None:
         chain = getattr(self, "_chain", None)
-        if chain is not None and self._stages is None and not chain.done:
+        if chain is not None and self._stages is None and not chain.done and os.getpid() == self._owner:
             warnings.warn(
                 f"a call was left running: {self!r}; use it in an async with block",
                 ResourceWarning,
@@ -162,6 +164,11 @@ class AsyncCall:
         return self._stages
 
     @property
+    def violated(self) -> bool:
+        """Whether the stream has broken the protocol: then no more events come, though the tool may still be running."""
+        return bool(self._session.judges) and self._session.judge.violated
+
+    @property
     def ok(self) -> bool:
         return all(stage.ok for stage in self.stages)
 
@@ -194,6 +201,8 @@ class AsyncCall:
         if chunk is None:
             self._conclude()
             return events or None
+        if self._session.is_pointless:
+            self.cancel()
         return events
 
     async def _valid(self, events: list[Event]) -> list[Event]:

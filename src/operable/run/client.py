@@ -11,6 +11,7 @@ fed also while the caller is busy with an event. The events themselves are decod
 
 from __future__ import annotations
 
+import os
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,7 @@ from operable.proc.reactor import Attendant
 from operable.run.chain import Chain
 from operable.run.channel import Channel
 from operable.run.discovery import Description, describe
-from operable.run.judge import CANCELLED
+from operable.run.judge import CANCELLED, ruling
 from operable.run.options import CallOptions, options_from
 from operable.run.session import Session, Stage, decisive, exit_code
 from operable.wire.framework import Event
@@ -86,12 +87,7 @@ def collected(events: list[Event], stages: tuple[Stage, ...], max_events: int) -
     verdict = decisive(stages).verdict
     if len(events) > max_events:
         del events[max_events:]
-        verdict = structs.replace(
-            verdict,
-            outcome="interrupted",
-            code="EVENT_LIMIT_REACHED",
-            reason=f"It gave more than the {max_events} events that the caller wanted to keep.",
-        )
+        verdict = structs.replace(verdict, **ruling("EVENT_LIMIT_REACHED", detail=str(max_events)))
         stages = (*stages[:-1], replace(stages[-1], verdict=verdict))
     return Collected(events, verdict, stages)
 
@@ -105,6 +101,7 @@ class Call:
         self._chain: Chain | None = None
         self._channel = Channel()
         self._stages: tuple[Stage, ...] | None = None
+        self._owner = os.getpid()  # a fork of this process has copies of its calls, which are not its own
 
     def __enter__(self) -> Self:
         self.start()
@@ -121,7 +118,7 @@ class Call:
 
     def __del__(self) -> None:
         chain = getattr(self, "_chain", None)
-        if chain is not None and self._stages is None and not chain.done:
+        if chain is not None and self._stages is None and not chain.done and os.getpid() == self._owner:
             warnings.warn(
                 f"a call was left running: {self!r}; use it in a with block", ResourceWarning, stacklevel=1
             )
@@ -150,6 +147,8 @@ class Call:
             yield chunk, self._valid(session.judge.read(chunk))
             if self._ended():
                 return  # the consumer closed the call inside its loop
+            if session.is_pointless:
+                self.cancel()
         if events := self._valid(session.judge.close()):
             yield b"", events
         self._conclude()
@@ -193,11 +192,16 @@ class Call:
         if not self._chain.done:
             self.cancel(cause)
         self._channel.discard()
-        self._join()
-        if not self._channel.dropped:
-            while (chunk := self._channel.take()) is not None:
-                self._session.judge.deliver(self._session.judge.read(chunk))
-        self._conclude()
+        try:
+            self._join()
+        except BaseException:  # a second Ctrl-C: no more patience
+            self._kill()
+            raise
+        finally:
+            if not self._channel.dropped:
+                while (chunk := self._channel.take()) is not None:
+                    self._session.judge.deliver(self._session.judge.read(chunk))
+            self._conclude()
 
     @property
     def verdict(self) -> Verdict:
@@ -210,6 +214,11 @@ class Call:
         if self._stages is None:
             raise RuntimeError("the call has not ended: iterate to its end, or close() it")
         return self._stages
+
+    @property
+    def violated(self) -> bool:
+        """Whether the stream has broken the protocol: then no more events come, though the tool may still be running."""
+        return bool(self._session.judges) and self._session.judge.violated
 
     @property
     def ok(self) -> bool:
@@ -248,6 +257,12 @@ class Call:
             self._stages = self._session.conclude(self._chain, unread=self._channel.dropped)
             self._session.tell_observer(self._stages)
             self._session.raise_callback_error()
+
+    def _kill(self) -> None:
+        chain, attendant = self._chain, self._attendant
+        if chain is not None and attendant is not None:
+            attendant.reactor.call_soon_threadsafe(chain.kill)
+            attendant.join(_SLACK)
 
     def _ended(self) -> bool:
         return self._stages is not None

@@ -100,14 +100,14 @@ async def adescribe(source: Source, *, refresh: bool = False) -> Description:
 
 def cached(source: Source) -> Description | None:
     """What is kept about this tool, without running anything."""
-    path = _entry(source)
-    if path is None:
-        return None
     try:
+        path = _entry(source)
+        if path is None:
+            return None
         with open(path, "rb") as file:
             entry = msgspec.json.decode(file.read())
-    except (OSError, ValueError, RecursionError):
-        return None  # not there, or damaged: it will be asked for and written again
+    except (Fail, OSError, ValueError, RecursionError):
+        return None  # the tool or the entry is not there, or it is damaged: it will be asked for and written again
     if not isinstance(entry, dict) or entry.get("format") != _FORMAT:
         return None
     return Description(entry.get("schema"), entry.get("capabilities"), tuple(entry.get("notes", ())))

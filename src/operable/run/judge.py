@@ -15,6 +15,7 @@ import msgspec
 from msgspec import structs
 
 from operable.kernel.errors import Fail
+from operable.kernel.redact import redact_text
 from operable.proc.child import End
 from operable.run.discovery import Description
 from operable.run.options import Options
@@ -22,11 +23,24 @@ from operable.run.validator import Validator
 from operable.wire.aoi import Reader
 from operable.wire.framework import Event, Meta, Open
 from operable.wire.notes import Note
-from operable.wire.verdict import Verdict
+from operable.wire.verdict import Outcome, Verdict
 
 # Words for `Child.cancel`; "deadline" is the ladder's own.
 CANCELLED = "cancelled"
 DOWNSTREAM = "downstream"
+
+# The verdicts that only a host can give, beside those of `operable.wire.verdict`: code -> outcome and reason.
+CODES: dict[str, tuple[Outcome, str]] = {
+    "DEADLINE_EXCEEDED": ("failed", "It did not end within {detail} s, so its process group was ended."),
+    "CANCELLED": ("interrupted", "The caller ended it."),
+    "DOWNSTREAM_CLOSED": ("incomplete", "Its reader went away before it had written its summary."),
+    "EVENT_LIMIT_REACHED": (
+        "interrupted",
+        "It gave more than the {detail} events that the caller wanted to keep.",
+    ),
+    "SCHEMA_VIOLATION": ("violation", "Line {line} does not fit the tool's own schema at {detail}."),
+    "TYPE_MISMATCH": ("violation", "Line {line} is not what its type promises: {detail}."),
+}
 
 
 class Judge:
@@ -62,6 +76,11 @@ class Judge:
         return meta if self._validator is None or self.stale else None
 
     @property
+    def violated(self) -> bool:
+        """Whether an offence was found: no more events will come, whatever the tool writes."""
+        return self._flaw is not None or self._reader.violated
+
+    @property
     def stale(self) -> bool:
         """Whether the description at hand is of another release than the stream."""
         meta = self._reader.meta
@@ -93,12 +112,12 @@ class Judge:
             self._line += 1
             flaw = self._validator.flaw(_plain(event)) if self._validator is not None else None
             if flaw is not None:
-                self._flaw = ("SCHEMA_VIOLATION", self._line, f"does not fit the tool's own schema at {flaw}")
+                self._flaw = ("SCHEMA_VIOLATION", self._line, redact_text(flaw))
                 break
             try:
                 valid.append(self._typed(event))
             except msgspec.ValidationError as error:
-                self._flaw = ("TYPE_MISMATCH", self._line, f"is not what its type promises: {error}")
+                self._flaw = ("TYPE_MISMATCH", self._line, str(error))
                 break
         return valid
 
@@ -118,8 +137,8 @@ class Judge:
         verdict = self._reader.eof(end.status)
         changes: dict[str, Any] = {"notes": (*verdict.notes, *self._notes, *_about(end))}
         if self._flaw is not None:
-            code, line, text = self._flaw
-            changes |= {"outcome": "violation", "code": code, "line": line, "reason": f"Line {line} {text}."}
+            code, line, detail = self._flaw
+            changes |= ruling(code, line=line, detail=detail)
         elif not _speaks_for_itself(verdict):
             changes |= self._circumstances(end, unread=unread, cut=cut)
         return structs.replace(verdict, **changes)
@@ -149,15 +168,10 @@ class Judge:
     def _circumstances(self, end: End, *, unread: bool, cut: bool) -> dict[str, Any]:
         """Why the stream is not what it should be, when that is not the tool's doing."""
         if end.cause == "deadline":
-            seconds = self._options.timeout or 0.0
-            reason = f"It did not end within {seconds:g} s, so its process group was ended."
-            return {"outcome": "failed", "code": "DEADLINE_EXCEEDED", "reason": reason}
+            return ruling("DEADLINE_EXCEEDED", detail=f"{self._options.timeout or 0:g}")
         if cut and end.cause in (None, DOWNSTREAM):
-            reason = "Its reader went away before it had written its summary."
-            return {"outcome": "incomplete", "code": "DOWNSTREAM_CLOSED", "reason": reason}
-        if end.cause is not None or unread:
-            return {"outcome": "interrupted", "code": "CANCELLED", "reason": "The caller ended it."}
-        return {}
+            return ruling("DOWNSTREAM_CLOSED")
+        return ruling("CANCELLED") if end.cause is not None or unread else {}
 
     def _remark(self, code: str, message: str) -> None:
         if all(note.code != code for note in self._notes):
@@ -168,6 +182,13 @@ class Judge:
             return event
         kind = self._types.get(event["type"])
         return event if kind is None else msgspec.convert(event, kind)
+
+
+def ruling(code: str, *, line: int | None = None, detail: str = "") -> dict[str, Any]:
+    """The fields of a verdict that this code decides."""
+    outcome, reason = CODES[code]
+    fields = {"outcome": outcome, "code": code, "reason": reason.format(line=line, detail=detail)}
+    return fields if line is None else fields | {"line": line}
 
 
 def _speaks_for_itself(verdict: Verdict) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 from msgspec import Struct
 
 from operable.kernel.errors import Fail
-from operable.proc.child import Stdin
+from operable.proc.child import Open, Stdin
 from operable.proc.ladder import Graces
 from operable.wire.frames import LINE_LIMIT
 
@@ -81,6 +81,10 @@ def options_from(given: Mapping[str, Any]) -> Options:
     if isinstance(values.get("stdin"), str):
         values["stdin"] = values["stdin"].encode()
     options = Options(**values)
+    if isinstance(options.stdin, Open):
+        raise Fail(
+            "usage", "STDIN_INVALID", "a call is given its input whole, or a descriptor to read it from"
+        )
     if options.timeout is not None and options.timeout <= 0:
         raise Fail("usage", "TIMEOUT_INVALID", f"a timeout is more than 0 seconds, not {options.timeout:g}")
     if options.validate not in (True, False, "auto"):

@@ -95,6 +95,14 @@ class Session:
         return self.judges[-1]
 
     @property
+    def is_pointless(self) -> bool:
+        """Whether the call should be ended: its stream is void, and no deadline would ever say so.
+
+        With a deadline the tool may finish: stopping a mutation half-way, for a flaw in its report, would be worse.
+        """
+        return self.options.timeout is None and self.judge.violated
+
+    @property
     def must_describe(self) -> Sequence[Source]:
         """The tools that have to be asked before the start, because validation was demanded."""
         return self.sources if self.options.validate is True else ()
