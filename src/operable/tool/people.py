@@ -6,11 +6,13 @@ closing line go to stderr so that a redirected stdout holds only results.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
-from operable.kernel.errors import EX_OK, Fail
+from operable.kernel.errors import Fail
 from operable.tool.arguments import Call
 from operable.tool.declare import Tool
 from operable.tool.emit import Emitter, OutputLost
@@ -34,6 +36,11 @@ class PeopleSink:
         self._rows: list[dict[str, Any]] = []
         self._columns: list[str] | None = None
         self._kind = ""  # the type of the rows
+        if sys.__stdout__ is None:
+            raise OSError("stdout is closed")
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # a locale that lacks a letter must not end the command
+                stream.reconfigure(errors="backslashreplace")
         plain = bool(call.options.get("no-color")) or bool(os.environ.get("NO_COLOR"))
         self._screen = _screen(plain=plain)
 
@@ -62,9 +69,10 @@ class PeopleSink:
 
     def notice(self, fields: dict[str, Any]) -> None:
         self._show_rows()
+        fields = self.encode(fields)
         kind = fields["type"].removeprefix("aoi:")
         if kind == "progress":
-            self._screen.progress(fields)
+            self._screen.progress(fields | {"message": cell(fields.get("message", ""))})
         elif kind == "check":
             mark = _SYMBOLS[bool(fields["ok"])]
             self._print(
@@ -76,25 +84,25 @@ class PeopleSink:
                 f"would {fields['action']} {fields.get('target', '')} {_brief(details)}".rstrip(), "yellow"
             )
         else:
-            self._screen.aside(f"{kind}: {fields.get('message', '')}", "yellow")
+            self._aside(f"{kind}: {fields.get('message', '')}", "yellow")
 
     def error(self, fail: Fail) -> None:
         self._show_rows()
         shown = shown_error(fail, self.secrets)
-        self._screen.aside(f"{self._tool.name}: {shown['message']}", "bold red")
+        self._aside(f"{self._tool.name}: {shown['message']}", "bold red")
         for problem in shown.get("problems", [])[1:]:
-            self._screen.aside(f"  also: {problem}", "red")
+            self._aside(f"  also: {problem}", "red")
         if shown.get("hint"):
-            self._screen.aside(f"  hint: {shown['hint']}", "cyan")
+            self._aside(f"  hint: {shown['hint']}", "cyan")
 
     def summary(self, fields: dict[str, Any]) -> None:
         self._show_rows()
         self._screen.end()
         text = self._closing_line(fields)
         if text:
-            self._screen.aside(text, "dim")
+            self._aside(text, "dim")
         if fields.get("message"):
-            self._screen.aside(cell(fields["message"]), "green" if fields["ok"] else "bold red")
+            self._aside(cell(fields["message"]), "green" if fields["ok"] else "bold red")
         self.close()
 
     def _closing_line(self, fields: dict[str, Any]) -> str:
@@ -118,12 +126,26 @@ class PeopleSink:
         self.close()
 
     def complain(self, text: str) -> None:
-        self._screen.aside(text, "bold red")
+        self._tell(text, "bold red")
 
     def close(self) -> None:
+        self._write(sys.stdout.flush)
+
+    def _aside(self, text: str, style: str) -> None:
+        self.close()  # what came before is to be seen before
+        self._tell(text, style)
+
+    def _tell(self, text: str, style: str) -> None:
         try:
-            sys.stdout.flush()
+            self._screen.aside(visible(text), style)
+        except OSError:
+            return  # nobody reads stderr: the results and the exit code have to do
+
+    def _write(self, write: Callable[..., object], *what: Any, **how: Any) -> None:
+        try:
+            write(*what, **how)
         except OSError as failure:
+            self._screen.end()
             raise OutputLost(failure) from failure
 
     def _document(self, content: Any) -> None:
@@ -140,20 +162,16 @@ class PeopleSink:
         rows, self._rows = self._rows, []
         if self._columns is None:
             wanted = [name for name in self._command.columns if name in rows[0]]
-            self._columns = wanted or [name for name in rows[0] if name != "type"]
+            self._columns = wanted or [name for name in rows[0] if name != "type"] or ["type"]
             header = True
         else:
             header = False
-        try:
-            self._screen.table(self._columns, rows, header=header)
-        except OSError as failure:
-            raise OutputLost(failure) from failure
+        cells = [[cell(row.get(name)) for name in self._columns] for row in rows]
+        self._write(self._screen.table, self._columns, cells, header=header)
+        self.close()
 
     def _print(self, text: str, style: str = "") -> None:
-        try:
-            self._screen.show(text, style)
-        except OSError as failure:
-            raise OutputLost(failure) from failure
+        self._write(self._screen.show, visible(text), style)
 
 
 def _brief(details: dict[str, Any]) -> str:
@@ -171,19 +189,26 @@ def cell(value: Any) -> str:
         if isinstance(value, int | float)
         else json_text(value)
     )
-    return "".join(c if c.isprintable() else " " if c in "\n\t" else "·" for c in text)
+    return visible(text.replace("\n", " ").replace("\t", " "))
 
 
-def exit_word(exit_code: int) -> str:
-    return "ok" if exit_code == EX_OK else f"failed ({exit_code})"
+def visible(text: str) -> str:
+    """Text with nothing in it that could act on a terminal but line ends and tabs."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else "·" for c in text)
 
 
 def _screen(*, plain: bool) -> Any:
-    from operable.tool.rich_screen import RichScreen
+    """Rich where somebody looks at a terminal; it takes its time to load, and a pipe has no use for it."""
+    from operable.tool.plain_screen import PlainScreen
 
-    try:
-        return RichScreen(plain=plain)
-    except ImportError:  # the extra `people` is not installed
-        from operable.tool.plain_screen import PlainScreen
+    watched = any(stream is not None and stream.isatty() for stream in (sys.stdout, sys.stderr))
+    if watched or os.environ.get("FORCE_COLOR"):
+        from operable.tool.rich_screen import RichScreen
 
-        return PlainScreen()
+        try:
+            return RichScreen(plain=plain)
+        except ImportError:  # the extra `people` is not installed
+            return PlainScreen()
+    return PlainScreen()

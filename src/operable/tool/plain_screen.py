@@ -9,25 +9,29 @@ from typing import Any
 class PlainScreen:
     """Writes text; results to stdout, asides to stderr."""
 
-    def table(self, columns: list[str], rows: list[dict[str, Any]], *, header: bool) -> None:
-        from operable.tool.people import cell
+    def __init__(self) -> None:
+        self._widths: list[int] = []
 
-        cells = [[cell(row.get(name)) for name in columns] for row in rows]
-        if header:
-            cells.insert(0, [name.upper() for name in columns])
-        widths = [max(len(row[index]) for row in cells) for index in range(len(columns))]
-        for row in cells:
-            self.show("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+    def table(self, columns: list[str], rows: list[list[str]], *, header: bool) -> None:
+        shown = [[name.upper() for name in columns], *rows] if header else rows
+        before = (
+            [0] * len(columns) if header else self._widths
+        )  # of the block before, which this one continues
+        self._widths = [max(width, *map(len, column)) for width, *column in zip(before, *shown, strict=True)]
+        for row in shown:
+            line = "  ".join(text.ljust(width) for text, width in zip(row, self._widths, strict=True))
+            self.show(line.rstrip())
 
     def show(self, text: str, _style: str = "") -> None:
         sys.stdout.write(f"{text}\n")
 
     def aside(self, text: str, _style: str = "") -> None:
-        sys.stdout.flush()
-        sys.stderr.write(f"{text}\n")
+        if sys.stderr is not None:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
 
     def progress(self, fields: dict[str, Any]) -> None:
-        if sys.stderr.isatty():
+        if sys.stderr is not None and sys.stderr.isatty():
             total = f" of {fields['total']:g}" if fields.get("total") else ""
             self.aside(f"… {fields['done']:g}{total} {fields.get('message', '')}".rstrip())
 
