@@ -1,6 +1,16 @@
-"""The `operable` command, written on the SDK it ships: every verb is one file in `commands/` and speaks AOI itself."""
+"""The `operable` command, written on the SDK it ships: every verb is one file in `commands/` and speaks AOI itself.
+
+Answering `schema` or `capabilities` reads one kept document; a verb imports what it needs when it is called. Keep it
+so: neither this module nor a command's file may import `operable.run` or anything heavier at its top.
+"""
+
+from __future__ import annotations
 
 from operable.tool import Tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from operable.tool import Check
 
 VERSION = "0.1.0"
 
@@ -12,6 +22,48 @@ tool = Tool(
     summary="One contract between agents and command lines.",
     commands="operable.cli.commands",
 )
+
+
+@tool.check("python")
+def check_python() -> Check:
+    from operable.cli.doctor import python
+
+    return python()
+
+
+@tool.check("msgspec")
+def check_msgspec() -> Check:
+    from operable.cli.doctor import msgspec
+
+    return msgspec()
+
+
+@tool.check("validation")
+def check_validation() -> Check:
+    from operable.cli.doctor import validation
+
+    return validation()
+
+
+@tool.check("people")
+def check_people() -> Check:
+    from operable.cli.doctor import people
+
+    return people()
+
+
+@tool.check("state")
+def check_state() -> Check:
+    from operable.cli.doctor import state
+
+    return state()
+
+
+@tool.check("processes")
+def check_processes() -> Check:
+    from operable.cli.doctor import processes
+
+    return processes()
 
 
 def main() -> None:

@@ -1,0 +1,125 @@
+"""From the words of `operable run`, `record` and `pipe` to a call: which words, which environment, which input.
+
+The words of the tool are kept as they were given, with one exception that `--exact` switches off: where they choose no
+output, `--output jsonl` is added, because only a machine mode can be judged (AOI section 16.1).
+
+A tool gets the allow-listed environment of `operable.proc`, the variables that say where things are kept (XDG_*,
+OPERABLE_HOME), and those that are called after it: `outline` gets OUTLINE_*. Everything else is named by `--inherit` or
+given by `--env`. Standard input is passed on unless it is a terminal: a tool in machine mode has nobody to ask.
+"""
+
+from __future__ import annotations
+
+import os
+
+from operable.kernel.errors import EX_CANTCREAT, Fail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from operable.run import CallOptions
+    from operable.tool import Relay
+
+# Twice the limit that tools set for themselves: the tool's own timeout, with its structured error, comes first.
+TIMEOUT = 600.0
+# SIGINT, SIGTERM and SIGKILL get two seconds each, draining the pipes one, and a loaded machine one more.
+GRACE = 8.0
+_MACHINE_FLAGS = ("--output", "--format")
+_WORDS = ("--output", "jsonl")
+# Where things are kept. None of these holds a secret by convention.
+_PLACES = ("OPERABLE_HOME", "XDG_*")
+
+
+def machine_words(words: Sequence[str], *, exact: bool = False) -> list[str]:
+    """The command line of a tool in machine mode. What follows a `--` of its own is data, and not looked at."""
+    own = list(words)
+    end = own.index("--") if "--" in own else len(own)
+    if exact or any(word.partition("=")[0] in _MACHINE_FLAGS for word in own[:end]):
+        return own
+    return [*own[:end], *_WORDS, *own[end:]]
+
+
+def call_options(
+    relay: Relay,
+    tools: Sequence[str],
+    *,
+    validate: bool | None,
+    accept_partial: bool,
+    unbounded: bool,
+    inherit: Sequence[str] | None,
+    env: Sequence[str] | None,
+) -> CallOptions:
+    """What the options of the command mean for the call."""
+    options: CallOptions = {
+        "stdin": standard_input(),
+        "inherit": (*_PLACES, *map(own_variables, tools), *(inherit or ())),
+        "env": variables(env or ()),
+        "timeout": relay.timeout,
+        "validate": "auto" if validate is None else validate,
+        "accept_partial": accept_partial,
+        "unbounded": True if unbounded else None,
+    }
+    if not relay.machine:
+        from operable.cli.diagnostics import Diagnostics
+
+        options["on_stderr"] = Diagnostics().feed
+    return options
+
+
+def own_variables(tool: str) -> str:
+    """The variables that are called after a tool: `/usr/bin/my-tool` has MY_TOOL_*."""
+    name = os.path.basename(tool).partition(".")[0]
+    return "".join(letter if letter.isalnum() else "_" for letter in name).upper() + "_*"
+
+
+def variables(given: Sequence[str]) -> dict[str, str]:
+    """`NAME=VALUE` words. A word that is none is not repeated: it may be a secret."""
+    found = {}
+    for word in given:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise Fail(
+                "usage",
+                "INVALID_VALUE",
+                "--env takes NAME=VALUE",
+                target="--env",
+                hint="--inherit NAME passes a variable on as it is",
+            )
+        found[name] = value
+    return found
+
+
+def standard_input() -> int | None:
+    """What the tool reads: our own input, unless nobody could write to it but a person."""
+    from operable.tool.descriptors import input_descriptor
+
+    try:
+        descriptor = input_descriptor()
+        return None if os.isatty(descriptor) else descriptor
+    except OSError:
+        return None  # closed
+
+
+def check_target(path: str, *, force: bool) -> None:
+    """Refuse a file that cannot be written, or is there already, before the tool has run and done what it does."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path):
+        raise _unwritable(path, "it is a directory")
+    if not os.path.isdir(folder):
+        raise _unwritable(path, f"there is no directory {folder}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _unwritable(path, f"the directory {folder} cannot be written to")
+    if os.path.lexists(path) and not force:
+        raise Fail(
+            "conflict",
+            "FILE_EXISTS",
+            f"{path} exists already",
+            target=path,
+            hint="--force writes it anew",
+            exit_code=EX_CANTCREAT,
+        )
+
+
+def _unwritable(path: str, why: str) -> Fail:
+    return Fail("io", "CANNOT_WRITE", f"cannot write {path}: {why}", target=path, exit_code=EX_CANTCREAT)

@@ -1,0 +1,90 @@
+"""`operable pipe`: tools in a row, each reading the output of the one before, and one verdict for each.
+
+The stages are separated by the word `:::`, which no shell treats specially; `--separator` chooses another. The results
+are those of the last stage, passed on as `operable run` does; after them comes one `verdict` event per stage. Pipefail:
+the exit status is that of the last stage that is not ok. A stage whose reader had enough, and that ended because of it,
+is excused. A tool that reads has to be told so, as in a shell: `outline import --input-jsonl -`.
+"""
+
+from __future__ import annotations
+
+from operable.cli.calling import GRACE, TIMEOUT
+from operable.cli.events import Verdict
+from operable.tool import Fail, Relay, command
+
+SEPARATOR = ":::"
+
+
+@command(
+    runs_tools=True,
+    limit=None,
+    timeout=TIMEOUT,
+    grace=GRACE,
+    examples=[
+        "pipe -- outline export ::: outline import --input-jsonl -",
+        "pipe --output jsonl --separator then -- outline search agent then ./summarize --input-jsonl -",
+    ],
+)
+def pipe(
+    *words: str,
+    separator: str = SEPARATOR,
+    validate: bool | None = None,
+    accept_partial: bool = False,
+    unbounded: bool = False,
+    exact: bool = False,
+    inherit: list[str] | None = None,
+    env: list[str] | None = None,
+    relay: Relay,
+) -> list[Verdict]:
+    """Run tools in a row, with one verdict for each. Write -- before the first.
+
+    words: the command lines of the tools, with ::: between them; --output jsonl is added to each that chooses no output
+    separator: the word between two command lines
+    validate: check every event against the schema of its tool, and refuse to start without one; --no-validate never does.
+        By default it is done where that is possible
+    accept_partial: partial results are good enough
+    unbounded: the streams have no end of their own: they need no summary
+    exact: call the tools with exactly these words
+    inherit: pass this variable of our environment on to the tools; NAME or PREFIX_*
+    env: give the tools this variable, as NAME=VALUE
+    """
+    from operable.cli.calling import call_options, machine_words
+    from operable.cli.relaying import pass_on
+    from operable.run import pipe as piped
+
+    stages = split(words, separator)
+    tools = [stage[0] for stage in stages]
+    options = call_options(
+        relay,
+        tools,
+        validate=validate,
+        accept_partial=accept_partial,
+        unbounded=unbounded,
+        inherit=inherit,
+        env=env,
+    )
+    pass_on(piped([machine_words(stage, exact=exact) for stage in stages], **options), relay, tools)
+    return []  # the verdicts have been told, in their place
+
+
+def split(words: tuple[str, ...], separator: str) -> list[list[str]]:
+    """The command lines between the separators; at least two, and none of them empty."""
+    stages: list[list[str]] = [[]]
+    for word in words:
+        if word == separator:
+            stages.append([])
+        else:
+            stages[-1].append(word)
+    if len(stages) < 2 or not all(stages):
+        problem = "there is one command line" if words and len(stages) < 2 else "a command line is empty"
+        raise Fail(
+            "usage",
+            "INVALID_PIPELINE",
+            f"A pipeline is tools with {separator} between them: {problem}",
+            hint=f"operable pipe -- TOOL A {separator} TOOL B",
+            target="WORDS",
+        )
+    return stages
+
+
+COMMAND = pipe

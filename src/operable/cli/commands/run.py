@@ -1,0 +1,66 @@
+"""`operable run`: call a tool, watch it, judge it.
+
+For people it is a live view: tables, progress, the tool's diagnostics, and the verdict at the end. In machine mode it
+is a relay: our own `aoi:meta` first, with the tool's own meta in its field `upstream`; then the tool's events, byte for
+byte, but for its meta and summary; then our own `aoi:summary`, with the verdict in its field `verdict` and the tool's
+summary in that. The exit status follows the verdict: 0, the tool's own status when it failed, 65 for a stream that is
+none, 124 after `--timeout`, 130 when interrupted. Ctrl-C, SIGTERM and the deadline end the tool's whole process group.
+"""
+
+from __future__ import annotations
+
+from operable.cli.calling import GRACE, TIMEOUT
+from operable.tool import Relay, command
+
+
+@command(
+    runs_tools=True,
+    limit=None,
+    timeout=TIMEOUT,
+    grace=GRACE,
+    examples=[
+        "run -- outline search 'agent operable'",
+        "run --output jsonl --timeout 30 -- outline search 'agent operable' --limit 2",
+        "run --inherit 'AWS_*' --no-validate -- ./my-tool list",
+    ],
+)
+def run(
+    tool: str,
+    *arguments: str,
+    validate: bool | None = None,
+    accept_partial: bool = False,
+    unbounded: bool = False,
+    exact: bool = False,
+    inherit: list[str] | None = None,
+    env: list[str] | None = None,
+    relay: Relay,
+) -> None:
+    """Run a tool and judge its stream. Write -- before the tool, so that its options are its own.
+
+    tool: the program to call
+    arguments: its arguments; --output jsonl is added when they choose no output
+    validate: check every event against the tool's own schema, and refuse to start without one; --no-validate never does.
+        By default it is done where that is possible
+    accept_partial: partial results are good enough
+    unbounded: the stream has no end of its own: it needs no summary
+    exact: call it with exactly these words
+    inherit: pass this variable of our environment on to the tool; NAME or PREFIX_*
+    env: give the tool this variable, as NAME=VALUE
+    """
+    from operable.cli.calling import call_options, machine_words
+    from operable.cli.relaying import pass_on
+    from operable.run import call
+
+    options = call_options(
+        relay,
+        [tool],
+        validate=validate,
+        accept_partial=accept_partial,
+        unbounded=unbounded,
+        inherit=inherit,
+        env=env,
+    )
+    pass_on(call(machine_words([tool, *arguments], exact=exact), **options), relay, [tool])
+
+
+COMMAND = run
