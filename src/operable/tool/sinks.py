@@ -101,18 +101,25 @@ def masked(event: dict[str, Any], secrets: tuple[str, ...]) -> dict[str, Any]:
 
 def shown_error(fail: Fail, secrets: tuple[str, ...]) -> dict[str, Any]:
     """The error event as anybody may see it. What consumers branch on is the author's, never a secret."""
-    from operable.kernel.redact import redact_value
-
     event = fail.event()
-    shown: dict[str, Any] = redact_value(masked(event, secrets))
-    shown |= {name: event[name] for name in ("category", "code")}
-    return {name: _sayable(value) for name, value in shown.items()}
-
-
-def _sayable(value: Any) -> Any:
-    """An error must come through even when its author has put into it what JSON cannot say."""
     try:
-        json_text(value)
+        shown = _redacted(event, secrets)
+    except (TypeError, ValueError, RecursionError):
+        # An error must come through even when its author has put into it what JSON cannot say.
+        shown = {name: _sayable(name, value, secrets) for name, value in event.items()}
+    return shown | {name: event[name] for name in ("category", "code")}
+
+
+def _sayable(name: str, value: Any, secrets: tuple[str, ...]) -> Any:
+    try:
+        return _redacted({name: value}, secrets)[name]
     except (TypeError, ValueError, RecursionError):
         return f"({type(value).__name__})"
-    return value
+
+
+def _redacted(event: dict[str, Any], secrets: tuple[str, ...]) -> dict[str, Any]:
+    from operable.kernel.redact import redact_value
+
+    shown: dict[str, Any] = redact_value(masked(event, secrets))
+    json_text(shown)
+    return shown
