@@ -1,3 +1,4 @@
+import errno
 import os
 
 import pytest
@@ -52,6 +53,40 @@ def test_a_file_that_cannot_be_started_is_explained_and_leaks_nothing(tmp_path, 
         launch(command, pipe_stdin=True)
     assert (caught.value.category, caught.value.code) == (category, code)
     assert descriptors() == before
+
+
+def test_a_system_without_room_for_a_process_is_a_temporary_failure(monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    command = prepare(["true"])
+    before = descriptors()
+    monkeypatch.setattr("operable.proc.spawn.subprocess.Popen", refuse)
+    with pytest.raises(Fail) as caught:
+        launch(command)
+    assert (caught.value.category, caught.value.code, caught.value.retryable) == (
+        "temporary",
+        "SPAWN_FAILED",
+        True,
+    )
+    assert descriptors() == before
+
+
+def test_what_the_warden_cannot_watch_does_not_run(monkeypatch):
+    started = []
+
+    def refuse(pid):
+        started.append(pid)
+        raise Fail("temporary", "SPAWN_FAILED", "no warden")
+
+    monkeypatch.setattr("operable.proc.spawn.WARDEN.watch", refuse)
+    command = prepare(["sleep", "100"])
+    before = descriptors()
+    with pytest.raises(Fail):
+        launch(command)
+    assert descriptors() == before
+    with pytest.raises(ProcessLookupError):
+        os.kill(started[0], 0)
 
 
 def test_arguments_beyond_the_limit_of_the_system_are_a_usage_error():

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 import threading
+import warnings
 
 import msgspec
 import pytest
@@ -392,6 +393,22 @@ def test_a_call_that_is_dropped_while_running_is_reported_and_leaves_no_process(
     wait_for(lambda: not group_alive(pid))
 
 
+def test_an_asynchronous_call_that_is_dropped_is_reported_and_leaves_no_process(tmp_path):
+    path = tool(tmp_path, "meta()\nwhile True: signal.pause()")
+
+    async def main():
+        running = acall([path], timeout=30)
+        await running.__anext__()
+        (pid,) = running.pids
+        dropped = [running]
+        del running
+        with pytest.warns(ResourceWarning, match="left running"):
+            dropped.clear()
+        await asyncio.to_thread(wait_for, lambda: not group_alive(pid))
+
+    asyncio.run(main())
+
+
 def test_an_interrupt_of_the_waiting_caller_ends_the_tool(tmp_path):
     body = "meta(); sys.stdin.read(1); os.kill(int(sys.argv[1]), signal.SIGINT)\nwhile True: signal.pause()"
     argv = [tool(tmp_path, body), str(os.getpid())]
@@ -447,7 +464,10 @@ def test_a_fork_of_the_caller_does_not_end_its_calls(tmp_path):
     reading, writing = os.pipe()
     with call([path], stdin=reading, timeout=30) as running:
         next(iter(running))
-        child = os.fork()
+        with warnings.catch_warnings():
+            # From 3.12 on forking beside a thread is warned about. It is done all the same, by multiprocessing first of all.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
         if child == 0:
             running.__del__()
             os._exit(0)

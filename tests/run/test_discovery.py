@@ -124,6 +124,11 @@ def test_a_tool_that_does_not_answer_is_a_note_and_is_not_kept(kind, tmp_path, b
     assert cached(source) is None
 
 
+def test_a_flood_instead_of_an_answer_is_a_note(kind, tmp_path):
+    source = Source((tool(tmp_path, "while True: os.write(1, b'x' * 65536)"),))
+    assert "more than" in ask(kind, source).notes[0]
+
+
 def test_a_home_that_cannot_be_written_is_no_error(kind, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "file"))
@@ -278,3 +283,36 @@ def test_stages_of_a_pipeline_are_validated_too(tmp_path):
     with pipe([[path, "search"], [sink, "sink"]], validate=True, timeout=30) as running:
         list(running)
     assert [stage.verdict.code for stage in running.stages] == ["SCHEMA_VIOLATION", "OK"]
+
+
+def test_a_schema_that_is_none_is_noted_or_refused_as_the_caller_chose(kind, tmp_path):
+    from operable.kernel.errors import Fail
+
+    body = "print(json.dumps({'$defs': {}, 'properties': 3})) if sys.argv[1] == 'schema' else (meta(), summary())"
+    argv = [tool(tmp_path, body), "list"]
+    done = run(kind, argv, validate="auto")
+    assert done.ok
+    assert "NOT_VALIDATED" in {note.code for note in done.verdict.notes}
+    with pytest.raises(Fail) as caught:
+        run(kind, argv, validate=True)
+    assert caught.value.code == "SCHEMA_INVALID"
+
+
+def test_a_tool_that_removes_itself_can_no_longer_be_asked(kind, tmp_path):
+    argv = [tool(tmp_path, "os.unlink(sys.argv[0]); meta(command='list'); emit('hit'); summary()"), "list"]
+    done = run(kind, argv, validate="auto")
+    assert done.ok
+    assert "NOT_VALIDATED" in {note.code for note in done.verdict.notes}
+
+
+def test_a_new_release_that_no_longer_describes_itself_is_refused_when_validation_is_demanded(kind, tmp_path):
+    from operable.kernel.errors import Fail
+
+    path = tool(
+        tmp_path, SPEAKING + "\nif os.path.exists(os.path.join(here, 'VERSION')): os.unlink(sys.argv[0])"
+    )
+    assert run(kind, [path, "search"], validate=True).ok
+    (tmp_path / "VERSION").write_text("2.0.0")
+    with pytest.raises(Fail) as caught:
+        run(kind, [path, "search"], validate=True)
+    assert caught.value.code in ("TOOL_NOT_FOUND", "SCHEMA_UNAVAILABLE")
