@@ -111,7 +111,9 @@ def suspects(argv: list[str], call: Call, *, refused: bool) -> tuple[str, ...]:
         if not (param.name in command.secrets or (named and param.secret)):
             continue
         value = call.values.get(param.name)
-        found += map(str, value if isinstance(value, list) else [] if value is None else [value])
+        # A default stands in the source and a switch has two values: neither is a secret, and "none" or "True" are words.
+        if value != param.default and not isinstance(value, bool):
+            found += map(str, value if isinstance(value, list) else [] if value is None else [value])
         if refused and param.operand:
             found += [word for word in argv if not word.startswith("-") and word != command.name]
     return tuple(word for word in found if word)
