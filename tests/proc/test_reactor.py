@@ -57,6 +57,21 @@ def test_another_thread_can_wake_it(reactor):
     thread.join(20)
 
 
+def test_a_signal_handler_can_wake_it_in_the_middle_of_being_woken(reactor, monkeypatch):
+    seen = []
+    write = os.write
+
+    def interrupted(fd, data):
+        monkeypatch.setattr(os, "write", write)
+        reactor.call_soon_threadsafe(lambda: seen.append("handler"))
+        return write(fd, data)
+
+    monkeypatch.setattr(os, "write", interrupted)
+    reactor.call_soon_threadsafe(lambda: seen.append("main"))
+    reactor.run(lambda: len(seen) == 2)
+    assert sorted(seen) == ["handler", "main"]
+
+
 def test_waking_a_closed_one_does_nothing():
     reactor = SelectorReactor()
     reactor.close()

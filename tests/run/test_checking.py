@@ -2,6 +2,7 @@ import pytest
 
 from operable.run import check
 from operable.wire.framework import Event
+from tests.requirement import requirement
 
 META = b'{"type":"aoi:meta","tool":"x"}\n'
 HIT = b'{"type":"hit","rank":1}\n'
@@ -45,3 +46,14 @@ def test_framework_events_are_checked_as_they_were_sent():
     schema = {"$defs": {"aoi:meta": {"required": ["custom"], "properties": {"custom": {"const": 1}}}}}
     assert check([b'{"type":"aoi:meta","custom":1}\n', SUMMARY], schema=schema).code == "OK"
     assert check([META, SUMMARY], schema=schema).code == "SCHEMA_VIOLATION"
+
+
+@requirement("aoi:9.1:branch-on-category")
+@pytest.mark.parametrize("code", ["RATE_LIMITED", "NEVER_HEARD_OF_IT"])
+def test_the_category_decides_and_an_unknown_code_changes_nothing(code):
+    error = (
+        b'{"type":"aoi:error","category":"rate_limited","code":"%s","message":"m","retryable":true}\n'
+        % code.encode()
+    )
+    verdict = check([META, error, b'{"type":"aoi:summary","ok":false}\n'])
+    assert (verdict.outcome, verdict.exit_code, verdict.notes) == ("failed", 75, check([META, SUMMARY]).notes)

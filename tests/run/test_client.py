@@ -128,6 +128,21 @@ while True: signal.pause()
     assert done.verdict.summary is not None
 
 
+@requirement("aoi:1.3:hint-not-executed")
+def test_a_hint_is_passed_on_and_never_run(kind, tmp_path):
+    body = """
+meta()
+emit("aoi:error", category="authn", code="INTERACTIVE_REQUIRED", message="log in", retryable=False, hint="touch run")
+summary(False)
+sys.exit(77)
+"""
+    _, done = run(kind, [tool(tmp_path, body)], cwd=tmp_path)
+    assert done.verdict.last_error is not None
+    assert done.verdict.last_error.hint == "touch run"
+    assert done.exit_code == 77
+    assert not (tmp_path / "run").exists()
+
+
 @requirement("aoi:6:timeout-124")
 def test_the_deadline_ends_the_group_and_the_verdict_says_so(kind, tmp_path):
     body = "signal.signal(signal.SIGINT, signal.SIG_IGN); meta(); emit('hit')\nwhile True: signal.pause()"

@@ -60,7 +60,8 @@ class SelectorReactor:
         self._timers: list[_Scheduled] = []
         self._count = 0
         self._soon: deque[Callback] = deque()
-        self._closing = threading.Lock()
+        # Re-entrant: a signal handler may cancel a call while the same thread is in the middle of waking the reactor.
+        self._closing = threading.RLock()
         self._closed = False
 
     def time(self) -> float:
