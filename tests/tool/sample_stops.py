@@ -71,6 +71,18 @@ def _handler() -> None:
     time.sleep(600)
 
 
+class _Slow:
+    def __del__(self) -> None:
+        print("collected", file=sys.stderr, flush=True)
+        time.sleep(600)
+
+
+def _destructor() -> None:
+    slow = _Slow()
+    del slow
+    time.sleep(600)
+
+
 _WAYS = {
     "sleep": lambda: time.sleep(600),
     "busy": _busy,
@@ -79,6 +91,7 @@ _WAYS = {
     "convert": _convert,
     "read": _read,
     "handler": _handler,
+    "destructor": _destructor,
 }
 
 

@@ -130,6 +130,18 @@ def test_an_ignored_signal_stays_ignored():
         assert tool.finish().exit_code == 143
 
 
+def test_a_signal_in_a_destructor_gets_through_without_a_word():
+    """Python throws away what is raised there, and says so on stderr."""
+    with running("hang", "destructor", tool=STOPS, env={"STOPS_GRACE": "600"}) as tool:
+        in_the_middle(tool)
+        assert tool.process.stderr is not None
+        assert tool.process.stderr.readline() == b"collected\n"
+        tool.signal(SIGINT)
+        outcome = tool.finish()
+    assert (outcome.exit_code, outcome.summary["reason"]) == (130, "interrupted")
+    assert outcome.stderr == "cleaned up\n"
+
+
 def test_a_signal_that_the_author_has_taken_over_is_the_authors():
     with running("hang", "handler", tool=STOPS, env={"STOPS_GRACE": "0.1"}) as tool:
         in_the_middle(tool)

@@ -17,6 +17,7 @@ Signals come through `_signal`, the C module behind `signal`, because the latter
 from __future__ import annotations
 
 import os
+import sys
 from _thread import get_ident
 
 TYPE_CHECKING = False
@@ -67,6 +68,8 @@ class Interrupts:
         self._receivers: dict[int, Callable[[int, FrameType | None], None]] = {}
         self._arrivals = -1
         self._unheard: Stop | None = None
+        self._unraisable = sys.unraisablehook
+        self._lost = False
 
     def install(self) -> None:
         """Take SIGINT and SIGTERM; ignored ones stay ignored (nohup, background jobs)."""
@@ -79,6 +82,7 @@ class Interrupts:
         os.set_blocking(self._arrivals, False)
         os.set_blocking(wake_up, False)
         _signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
+        self._unraisable, sys.unraisablehook = sys.unraisablehook, self._raise_elsewhere
         if hasattr(os, "register_at_fork"):
             # The descriptor is shared with a forked child: what is sent to the child must not be taken for ours.
             os.register_at_fork(after_in_child=lambda: _signal.set_wakeup_fd(-1))
@@ -141,6 +145,19 @@ class Interrupts:
             self.raise_if_stopped()
 
         return received
+
+    def _raise_elsewhere(self, lost: sys.UnraisableHookArgs) -> None:
+        """A stop that was raised where nothing can be raised (a destructor, a callback from C) is to be raised again."""
+        if isinstance(lost.exc_value, Interrupted):
+            self._lost = True
+        else:
+            self._unraisable(lost)
+
+    def repeat(self) -> None:
+        """Raise again what was lost, from the supervisor's thread: by then the main thread is somewhere else."""
+        if self._lost:
+            self._lost = self.raised = False
+            self.poke()
 
     def _on_poke(self, _number: int, _frame: FrameType | None) -> None:
         self.raise_if_stopped()

@@ -101,6 +101,7 @@ class Supervisor:
         stop = self._interrupts.stop or self._interrupts.unheard()
         if stop is None:
             return
+        self._interrupts.repeat()
         if self._last_chance is None:
             self._last_chance = now + (APPLY_GRACE if self._interrupts.applying else self._grace)
         elif now > self._last_chance:
