@@ -47,7 +47,7 @@ def wall(argv: Sequence[str], env: dict[str, str] | None = None) -> Callable[[],
 
     def run() -> float:
         before = time.perf_counter()
-        subprocess.run(argv, env=env, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         return time.perf_counter() - before
 
     return run

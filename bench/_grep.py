@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from operable.tool import Event, Record, Tool
+from typing import TYPE_CHECKING, Literal, TypedDict
 
-TYPE_CHECKING = False
+from operable.tool import Event, Tool
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 tool = Tool("grep", version="1.0.0", schema_name="org.operable.bench.events")
 
 
-class Submatch(Record):
-    """Where a match begins and ends in its line, in characters."""
+class Match(TypedDict):
+    """One line with the word in it; where in the line it stands, as pairs of start and end."""
 
-    start: int
-    end: int
-
-
-class Match(Event):
-    """One line with the word in it."""
-
+    type: Literal["match"]
     path: str
     line_number: int
     column: int
     text: str
-    submatches: list[Submatch]
+    submatches: list[list[int]]
 
 
 class Number(Event):
@@ -39,16 +34,23 @@ class Number(Event):
 def match(word: str, path: str) -> Iterator[Match]:
     """Find the lines of a file that contain a word."""
     size = len(word)
-    with open(path) as file:  # noqa: PTH123 - what costs least to start
+    with open(path) as file:
         for number, line in enumerate(file, start=1):
             start = line.find(word)
             if start >= 0:
-                where = [Submatch(start=start, end=start + size)]
+                found = [[start, start + size]]
                 following = line.find(word, start + size)
                 while following >= 0:
-                    where.append(Submatch(start=following, end=following + size))
+                    found.append([following, following + size])
                     following = line.find(word, following + size)
-                yield Match(path=path, line_number=number, column=start + 1, text=line, submatches=where)
+                yield {
+                    "type": "match",
+                    "path": path,
+                    "line_number": number,
+                    "column": start + 1,
+                    "text": line,
+                    "submatches": found,
+                }
 
 
 @tool.command()

@@ -1,7 +1,7 @@
 """How long a command takes from nothing: outline beside the bare interpreter and three usual ways to write a CLI.
 
-Wall time of whole processes, started in turns, against `python -I -c pass` of the same environment. The "hello" commands print
-one word with argparse, Click and Typer: they do less than outline does. `search` finds 10 notes in a full-text index.
+Wall time of whole processes, started in turns, against `python -I -c pass` of the same environment. The "hello" commands
+print one word with argparse, Click and Typer: they do less than outline does. `search` finds 10 notes in an index.
 """
 
 import os

@@ -55,12 +55,12 @@ def _memory(events: int) -> Row:
     ]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE)
     assert process.stdout is not None
-    early, read = 0, 0
+    early = late = read = 0
     while chunk := os.read(process.stdout.fileno(), 1 << 20):
         read += len(chunk)
         if not early and read > events * 5:  # an event has about 50 bytes
             early = _resident(process.pid)
-        late = _resident(process.pid) or late if early else 0
+        late = _resident(process.pid) or late
     process.stdout.close()
     if process.wait(60):
         raise subprocess.CalledProcessError(process.returncode, argv)

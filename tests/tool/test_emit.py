@@ -110,9 +110,9 @@ def test_a_line_that_comes_while_the_other_thread_writes_is_not_forgotten(pipe_e
     """The race: the main thread sees company in the buffer, does not wake anybody, and the company leaves without it."""
     emitter, received = pipe_emitter
     emitter.wake = lambda: None
-    emitter._lines.append(b"first")
+    emitter.lines.append(b"first")
     emitter._take()
-    emitter._lines.append(b"second")  # as `line` does when it finds company
+    emitter.lines.append(b"second")  # as `line` does when it finds company
     Supervisor(emitter, emitter._interrupts, timeout=None, heartbeat=None).start()
     eventually(lambda: not emitter.waiting and not emitter.stuck, "writing the second line")
     assert received() == b"first\nsecond\n"
@@ -122,10 +122,10 @@ def test_the_helper_thread_never_waits_for_the_reader():
     reading, writing = os.pipe()
     try:
         emitter = Emitter(writing, Interrupts())
-        emitter._lines += [b"x" * 9999] * 20
+        emitter.lines += [b"x" * 9999] * 20
         emitter.offer()  # returns, although the pipe holds a third of it
         assert emitter.stuck
-        emitter._lines.append(b"y")
+        emitter.lines.append(b"y")
         received = b""
         while emitter.stuck or emitter.waiting:
             received += os.read(reading, 1 << 20)
@@ -141,12 +141,12 @@ def test_memory_is_bounded_while_the_reader_does_not_read():
     reading, writing = os.pipe()
     try:
         emitter = Emitter(writing, Interrupts())
-        emitter._lines += [b"x" * 99] * 5000
+        emitter.lines += [b"x" * 99] * 5000
         for _ in range(10):
             emitter.offer()
-            emitter._lines.append(b"x" * 99)
+            emitter.lines.append(b"x" * 99)
         assert len(emitter._rest) <= 500_000  # what did not fit is not joined by ever more
-        assert len(emitter._lines) == 10
+        assert len(emitter.lines) == 10
     finally:
         os.close(reading)
         os.close(writing)

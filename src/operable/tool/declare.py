@@ -9,6 +9,7 @@ It does not parse, run or print: see `arguments`, `runner`, `discovery`.
 
 from __future__ import annotations
 
+import os
 import sys
 
 from operable.tool.kinds import Kind, evaluate, generic, kind_of
@@ -293,6 +294,23 @@ class Tool:
             return list(self._commands)
         return [*self._commands, *(name for name in self._catalogue_names() if name not in self._commands)]
 
+    def _has_file(self, name: str) -> bool:
+        """Whether the catalogue has a file of this name: what `kernel.catalogue` would find, without loading it."""
+        module = name.replace("-", "_")
+        if not module.isidentifier() or module[0] == "_" or "_" in name:
+            return False
+        __import__(self.catalogue)
+        return any(os.path.exists(f"{path}/{module}.py") for path in sys.modules[self.catalogue].__path__)
+
+    def _load(self, name: str) -> Command:
+        if self._has_file(name):
+            module = f"{self.catalogue}.{name.replace('-', '_')}"
+            __import__(module)
+            return sys.modules[module].COMMAND  # type: ignore[no-any-return]
+        from operable.kernel.catalogue import load
+
+        return load(self.catalogue, name, "COMMAND")  # type: ignore[no-any-return]
+
     def _catalogue_names(self) -> list[str]:
         from operable.kernel.catalogue import names
 
@@ -303,10 +321,8 @@ class Tool:
         """One command by name: the author's own first, then the built-in discovery commands."""
         if name in self._commands:
             return self._commands[name]
-        if self.catalogue and name in self._catalogue_names():
-            from operable.kernel.catalogue import load
-
-            command: Command = load(self.catalogue, name, "COMMAND")
+        if self.catalogue and (self._has_file(name) or name in self._catalogue_names()):
+            command = self._load(name)
             self._commands[name] = command
             return command
         standard = name.removeprefix(ALIAS)
@@ -320,7 +336,7 @@ class Tool:
         """Whether this is the name of a command, or of a group of them, without loading it."""
         if name in self._commands or name.removeprefix(ALIAS) in BUILT_IN or (groups and self.is_group(name)):
             return True
-        return bool(self.catalogue) and name in self._catalogue_names()
+        return bool(self.catalogue) and (self._has_file(name) or name in self._catalogue_names())
 
     def is_group(self, name: str) -> bool:
         """Whether there are commands of two words that begin with this one (`agent list`)."""

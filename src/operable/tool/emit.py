@@ -44,10 +44,11 @@ class Emitter:
         self.descriptor = descriptor
         self.failure: OSError | None = None
         self.wake: Callable[[], object] | None = None  # asks the supervisor to write soon
+        self.hurried = False  # lines come so fast that the supervisor looks after them without being woken
         self.written = monotonic()
         self._interrupts = interrupts
         self._lock = allocate_lock()
-        self._lines: list[bytes] = []
+        self.lines: list[bytes] = []  # not yet taken to be written; only ever added to at its end
         self._size = 0
         self._rest = memoryview(b"")  # taken from the lines, and not yet taken by the reader
         self._total = 0  # lines taken
@@ -59,16 +60,20 @@ class Emitter:
             os.register_at_fork(after_in_child=self._forget)
 
     def line(self, data: bytes) -> None:
-        """Add one line (without its newline)."""
-        lines = self._lines
+        """Add one line (without its newline). `Run` has this written out in its hot loop."""
+        lines = self.lines
         lines.append(data)
-        if len(lines) > 1:
+        if len(lines) == 1:
+            self._size = len(data)
+            self.begun()
+        else:
             self._size += len(data)
             if self._size >= BLOCK:
                 self.flush()
-            return
-        self._size = len(data)
-        if self._size >= BLOCK or self.wake is None or monotonic() - self.written > LATEST:
+
+    def begun(self) -> None:
+        """The first line of a block is there: write it at once after a quiet moment, else let it wait for company."""
+        if self.wake is None or len(self.lines[0]) >= BLOCK or monotonic() - self.written > LATEST:
             self.flush()
         else:
             self.wake()
@@ -114,7 +119,7 @@ class Emitter:
         """The last line. Nothing is written after it, from no thread."""
         with self._interrupts, self._lock:
             if text is not None:
-                self._lines.append(utf8(text))
+                self.lines.append(utf8(text))
             self._take()
             self._ended = True
             self._write_all()
@@ -130,12 +135,12 @@ class Emitter:
 
     @property
     def waiting(self) -> bool:
-        return bool(self._lines)
+        return bool(self.lines)
 
     @property
     def stuck(self) -> bool:
-        """Whether the reader did not take all that it was offered."""
-        return bool(self._rest)
+        """Whether the reader did not take all that it was offered, and nobody is waiting for it to do so."""
+        return bool(self._rest) and not self._lock.locked()
 
     def offer(self) -> None:
         """Write as much as the reader takes at once. When the main thread is writing, that is as good."""
@@ -155,7 +160,7 @@ class Emitter:
         try:
             if not self._ended and not self._rest:
                 self._asides += 1
-                self._lines.append(utf8(text))
+                self.lines.append(utf8(text))
                 self._take()
                 self._write_some()
         finally:
@@ -166,8 +171,8 @@ class Emitter:
         if not self._lock.acquire(timeout=LATEST) or self._ended:
             return
         self._ended = True
-        self._lines += map(utf8, last_words(self._results()))
-        while self._rest or self._lines:
+        self.lines += map(utf8, last_words(self._results()))
+        while self._rest or self.lines:
             if not self._rest:
                 self._take()
             before = len(self._rest)
@@ -178,13 +183,13 @@ class Emitter:
     # -- under the lock --------------------------------------------------------------------------------------------------
 
     def _results(self) -> int:
-        return self._total + len(self._lines) - self._asides
+        return self._total + len(self.lines) - self._asides
 
     def _take(self) -> None:
         """Turn the lines that are there into bytes. Only up to what was seen: the other thread may add one meanwhile."""
-        seen = len(self._lines)
-        lines = self._lines[:seen]
-        del self._lines[:seen]
+        seen = len(self.lines)
+        lines = self.lines[:seen]
+        del self.lines[:seen]
         self._size = 0
         self._total += seen
         if lines:
@@ -238,7 +243,7 @@ class Emitter:
         reader must see the end of the stream when the parent ends.
         """
         self._lock = allocate_lock()
-        self._lines, self._size, self._rest, self._ended = [], 0, memoryview(b""), True
+        self.lines, self._size, self._rest, self._ended = [], 0, memoryview(b""), True
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self.descriptor, inheritable=False)
         os.close(nowhere)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+# A text of this length takes as long to escape in Python as the C escaper takes to load.
+_LONG = 400
 # Two frames of Python a level: what nests deeper is left to the C encoder, which goes as deep as the interpreter allows.
 _DEEPEST = 200
 
@@ -25,6 +27,8 @@ def quote(text: str) -> str:
     """A JSON string."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
+    if len(text) > _LONG:
+        return fast_encoder()[0](text)
     return '"' + "".join([_SHORT.get(c) or (c if c >= " " else f"\\u{ord(c):04x}") for c in text]) + '"'
 
 

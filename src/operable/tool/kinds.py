@@ -106,7 +106,7 @@ class _StandIn:
         return _StandIn("Union", (other, self))
 
 
-_FORMS = "Literal Union Optional Annotated Sequence"
+_FORMS = "Literal Union Optional Annotated Required NotRequired ReadOnly Sequence"
 _RESULTS = "Iterator Iterable Generator AsyncIterator AsyncIterable AsyncGenerator"
 _NAMES: dict[str, Any] = {name: _StandIn(name) for name in f"{_FORMS} {_RESULTS}".split()} | {"Any": object}
 
@@ -167,7 +167,7 @@ def _from_object(annotation: Any, namespace: Mapping[str, Any]) -> Kind:
         return OBJECT
     if name == "Literal":
         return _choice(args)
-    if name == "Annotated":
+    if name in ("Annotated", "Required", "NotRequired", "ReadOnly"):
         return _from_object(args[0], namespace)
     if name == "Optional":
         return _from_object(args[0], namespace).or_none()

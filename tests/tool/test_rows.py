@@ -1,0 +1,126 @@
+"""Events as plain dictionaries, typed with TypedDict."""
+
+import json
+from typing import Literal, NotRequired, TypedDict
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operable.tool import Tool
+from operable.tool.describe import event_schema
+from operable.tool.json_text import harmless, json_text, utf8
+from operable.tool.rows import BULK, Bulk, bulk, event_of
+from tests.tool.drive import run
+
+
+class Found(TypedDict):
+    """One row."""
+
+    type: Literal["found"]
+    path: str
+    line_number: int
+    ok: bool
+    where: list[list[int]]
+    note: NotRequired[str | None]
+
+
+class Scored(TypedDict):
+    """A row with a fraction in it."""
+
+    score: float
+
+
+def test_a_typed_dict_is_described_like_an_event_class():
+    schema = event_schema(
+        Tool("t", version="1", schema_name="e"), "1.0.0", [event_of(Found), event_of(Scored)]
+    )
+    assert schema["$defs"]["found"]["required"] == ["type", "path", "line_number", "ok", "where"]
+    assert schema["$defs"]["found"]["properties"]["where"] == {
+        "type": "array",
+        "items": {"type": "array", "items": {"type": "integer"}},
+    }
+    assert schema["$defs"]["found"]["description"] == "One row."
+    assert schema["$defs"]["scored"]["properties"]["score"] == {"type": "number"}
+
+
+def test_only_types_that_msgspec_writes_as_we_do_go_through_it():
+    found = bulk([event_of(Found), event_of(Scored)])
+    assert found is not None
+    assert found.exact == {"found"}
+    assert bulk([event_of(Scored)]) is None
+
+
+ROWS = st.fixed_dictionaries(
+    {
+        "type": st.just("found"),
+        "path": st.text(st.characters(), max_size=20),
+        "line_number": st.integers(),
+        "ok": st.booleans(),
+        "where": st.lists(st.lists(st.integers(0, 99), max_size=2), max_size=2),
+    },
+    optional={"note": st.none() | st.text(max_size=9)},
+)
+
+
+@given(ROWS)
+def test_both_encoders_write_the_same_value(row):
+    found = bulk([event_of(Found)])
+    assert found is not None
+    strict = harmless(utf8(json_text(row)))
+    try:
+        fast = found.encode(row)
+    except Bulk.doubts:
+        return
+    assert json.loads(harmless(fast)) == json.loads(strict)
+
+
+def test_a_long_stream_is_the_same_stream_before_and_after_the_encoder_changes(tmp_path):
+    """Whatever is in it: rows that are declared, that are not, that do not fit, and what is no row at all."""
+    tool = tmp_path / "bulk.py"
+    tool.write_text(
+        "from __future__ import annotations\n"
+        "from typing import Iterator, Literal, TypedDict\n"
+        "from operable.tool import Event, Tool, Warn\n"
+        "tool = Tool('bulk', version='1', schema_name='e')\n"
+        "class Row(TypedDict):\n    type: Literal['row']\n    n: int\n    text: str\n"
+        "class Thing(Event):\n    n: int\n"
+        "@tool.command()\n"
+        "def go(times: int) -> Iterator[Row | Thing]:\n"
+        "    for n in range(times):\n"
+        "        if n % 1000 == 7: yield Warn('ODD', 'odd')\n"
+        "        elif n % 1000 == 8: yield Thing(n=n)\n"
+        "        elif n % 1000 == 9: yield {'type': 'other', 'n': n, 'x': 1.5}\n"
+        "        elif n % 1000 == 10: yield {'type': 'row', 'n': 2 ** 70, 'text': '\\udcff\\x9b'}\n"
+        "        else: yield {'type': 'row', 'n': n, 'text': 'é' * 20}\n"
+        "tool.main()\n"
+    )
+    times = 4 * BULK
+    outcome = run("go", str(times), "--limit", str(times), tool=tool)
+    assert outcome.exit_code == 0
+    assert outcome.summary["count"] == times - outcome.summary["warning_count"]
+    assert [event["n"] for event in outcome.results if event["n"] != 2**70] == [
+        n for n in range(times) if n % 1000 not in (7, 10)
+    ]
+    assert {event["text"] for event in outcome.results if event["n"] == 2**70} == {"\ufffd\x9b"}
+    cut = run("go", str(times), "--limit", str(times - 100), tool=tool)
+    assert (cut.summary["count"], cut.summary["truncated"]) == (times - 100, True)
+
+
+def test_a_row_without_a_type_is_refused_however_long_the_stream(tmp_path):
+    tool = tmp_path / "untyped.py"
+    tool.write_text(
+        "from __future__ import annotations\n"
+        "from typing import Iterator, TypedDict\n"
+        "from operable.tool import Tool\n"
+        "tool = Tool('bulk', version='1', schema_name='e')\n"
+        "class Row(TypedDict):\n    n: int\n"
+        "@tool.command()\n"
+        "def go(times: int) -> Iterator[Row]:\n"
+        "    for n in range(times): yield {'type': 'row', 'n': n}\n"
+        "    yield {'n': 1}\n"
+        "tool.main()\n"
+    )
+    for times in (0, 100, 3 * BULK):
+        outcome = run("go", str(times), "--limit", "99999", tool=tool)
+        assert outcome.exit_code == 70
+        assert outcome.summary["count"] == times
