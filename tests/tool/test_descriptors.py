@@ -104,8 +104,10 @@ def test_an_operand_dash_leaves_stdin_to_the_author(tmp_path):
         "from operable.tool import Tool\n"
         "tool = Tool('text', version='1', schema_name='e')\n"
         "@tool.command()\n"
-        "def put(body: str): return {'type': 'said', 'text': sys.stdin.read() if body == '-' else body}\n"
+        "def put(body: str): return {'type': 'said', 'text': open(0).read() if body in ('-', '/dev/stdin') else body}\n"
         "tool.main()\n"
     )
-    assert run("put", "-", tool=tool, input=b"from stdin").results == [{"type": "said", "text": "from stdin"}]
+    for name in ("-", "/dev/stdin"):
+        outcome = run("put", name, tool=tool, input=b"from stdin")
+        assert outcome.results == [{"type": "said", "text": "from stdin"}]
     assert run("put", "word", tool=tool, input=b"from stdin").results == [{"type": "said", "text": "word"}]

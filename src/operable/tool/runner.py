@@ -546,13 +546,16 @@ def open_stream(call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]
     """Machine mode: stdout becomes private, nobody can prompt. Raises OSError when stdout is closed."""
     interrupts = Interrupts()
     interrupts.install()
-    from operable.tool.descriptors import let_go_of_terminal, take_stdin, take_stdout
+    from operable.tool.descriptors import STDIN_NAMES, let_go_of_terminal, take_stdin, take_stdout
     from operable.tool.emit import Emitter
     from operable.tool.sinks import MachineSink
 
     sink = MachineSink(Emitter(take_stdout(), interrupts), secrets)
-    if not any(value == "-" or (isinstance(value, list) and "-" in value) for value in call.values.values()):
-        take_stdin()  # an operand `-` means that the author's code reads stdin itself
+    words = [
+        word for value in call.values.values() for word in (value if isinstance(value, list) else [value])
+    ]
+    if not any(name in words for name in STDIN_NAMES):  # else the author's code reads stdin itself
+        take_stdin()
     let_go_of_terminal()
     return sink, interrupts
 
