@@ -704,6 +704,22 @@ def test_a_parameter_takes_the_place_of_the_standard_option_of_its_name():
     assert "limit" not in standard_options(own, tail)
 
 
+def test_an_option_may_have_a_letter_that_stands_for_all_of_it():
+    tool = Tool("short", version="1", schema_name="x")
+
+    @tool.command(short={"o": "to", "q": "quiet"})
+    def keep(name: str, *, to: str = "", quiet: bool = False) -> Iterator[Hit]:
+        """Keep it."""
+        yield Hit(rank=1)
+
+    assert read("keep", "-o", "file", "x", "-q", of=tool).values == {"name": "x", "to": "file", "quiet": True}
+    assert read("-o", "file", "keep", "x", of=tool).values["to"] == "file"
+    assert refusal("keep", "x", "-o", of=tool).code == "MISSING_VALUE"
+    assert refusal("keep", "x", "-o", "a", "--to", "b", of=tool).code == "DUPLICATE_OPTION"
+    assert refusal("keep", "x", "-oq", of=tool).code == "UNKNOWN_OPTION"
+    assert refusal("keep", "x", "-o=a", of=tool).code == "UNKNOWN_OPTION"
+
+
 @requirement("aoi:16.1:help")
 @pytest.mark.parametrize(
     "words",

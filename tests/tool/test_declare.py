@@ -378,6 +378,8 @@ def test_mistakes_in_signatures_are_found_when_the_tool_is_described():
     assert "after the *operands" in mistaken(page_first)
     assert "the secret 'pni' is not among its parameters" in mistaken(secret, secrets=("pni",))
     assert "one stream" in mistaken(streams)
+    for short in ({"h": "pin"}, {"p": "pni"}, {"pi": "pin"}, {"1": "pin"}):
+        assert "a letter other than h" in mistaken(secret, short=short)
 
 
 def test_mistakes_in_effects_and_bounds_are_found_when_the_tool_is_described():

@@ -142,6 +142,15 @@ def test_what_a_reading_command_emits_is_valid_too():
             VALIDATOR.validate(event)
 
 
+@requirement("aoi:9.1:retry-hint")
+def test_an_error_may_say_when_to_try_again():
+    event = Fail("rate_limited", "SLOW_DOWN", "Too many requests", retry_after=1.5).event()
+
+    VALIDATOR.validate(event)
+    assert (event["retryable"], event["retry_after"]) == (True, 1.5)
+    assert not VALIDATOR.is_valid(event | {"retry_after": "soon"})
+
+
 @requirement("aoi:8.2:framework-names-reserved")
 @pytest.mark.parametrize("name", [*sorted(RESERVED), "aoi:meta", "aoi:mine"])
 def test_a_domain_event_with_a_framework_name_is_refused(name):

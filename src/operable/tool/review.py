@@ -44,6 +44,9 @@ def _mistakes(tool: Tool, command: Command) -> Iterator[str]:
     for flag in (*tool.machine_flags, "help"):
         if flag in own:
             yield f"--{flag} is an option of every command; call the parameter otherwise, or change the tool's machine_flags"
+    for letter, flag in command.short.items():
+        if len(letter) != 1 or not letter.isalpha() or letter == "h" or flag not in own:
+            yield f"-{letter} must be a letter other than h, for one of its options"
     for name in command.secrets:
         if name not in [param.name for param in command.params]:
             yield f"the secret {name!r} is not among its parameters"
