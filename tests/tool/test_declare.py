@@ -415,6 +415,16 @@ def test_an_apply_phase_without_a_declared_mutation_is_a_mistake():
         review(tool)
 
 
+def test_mistakes_of_a_tool_as_a_whole_are_found_too():
+    for name in ("", "two words", "-x", "a\tb"):
+        with pytest.raises(TypeError, match="one word"):
+            review(Tool(name, version="1", schema_name="x"))
+    tool = Tool("t", version="1", schema_name="x", schema_version="1.0.0")
+    tool.older_schema("1.0.0", events=[], convert=lambda event: event)
+    with pytest.raises(TypeError, match="cannot be an older one too"):
+        review(tool)
+
+
 def test_a_tool_without_a_machine_flag_is_a_mistake():
     with pytest.raises(TypeError, match="machine_flags"):
         review(Tool("t", version="1", schema_name="x", machine_flags=()))

@@ -217,6 +217,17 @@ def test_a_record_and_an_event_of_one_name_cannot_both_be_definitions():
         a_tool(Clash, Family)
 
 
+def test_a_default_of_none_allows_null_whatever_the_annotation_says():
+    class Note(Event):
+        title: str
+        snippet: str = None  # type: ignore[assignment]
+
+    validator = jsonschema_rs.validator_for(a_tool(Note))
+
+    assert validator.is_valid(Note(title="t").to_dict())
+    assert not validator.is_valid({"type": "note", "title": None})
+
+
 KINDS: list[tuple[Any, list[Any], list[Any]]] = [
     ("str", ["", "a"], [1, None, []]),
     ("int", [1, 2**70, 1.0], ["1", 1.5, True, None]),

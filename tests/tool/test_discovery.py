@@ -89,6 +89,8 @@ def test_a_schema_is_had_by_version_and_by_name():
         (["completion", "csh"], "INVALID_VALUE", 64),
         (["search", "x"], "INVALID_VALUE", 64),
         (["capabilities", "--limit", "3"], "UNKNOWN_OPTION", 64),
+        (["capabilities", "--schema-version", "9"], "UNSUPPORTED_SCHEMA_VERSION", 64),
+        (["completion", "bash", "--accept-schema", "x@1"], "UNSUPPORTED_SCHEMA_VERSION", 64),
     ],
 )
 def test_what_cannot_be_answered_is_one_structured_error_as_the_document(words, code, exit_code):
@@ -107,6 +109,28 @@ def test_an_unknown_schema_or_command_is_answered_with_the_known_ones():
     assert error["supported"] == ["com.example.notebook.events"]
     error = json.loads(run("input-schema", "--command", "serch", output="json", tool=NOTEBOOK).stdout)
     assert error["hint"] == "did you mean notebook search?"
+
+
+def test_flags_mean_our_commands_also_where_the_author_has_commands_of_those_names():
+    tool = Tool("t", version="1.5", schema_name="x")
+
+    @tool.command()
+    def version(of: str) -> Iterator[Hit]:
+        """Show the version of something."""
+        yield Hit(rank=1)
+
+    @tool.command("help")
+    def help_(topic: str) -> Iterator[Hit]:
+        """Help with something."""
+        yield Hit(rank=1)
+
+    assert understand(tool, ["version", "x"])[0].command is version
+    assert understand(tool, ["help", "x"])[0].command is help_
+    for words in (["--version"], ["--help"], ["-h"], ["help", "-h"], ["version", "--help"]):
+        call, refused = understand(tool, words)
+        assert refused is None
+        assert call.command not in (version, help_)
+        assert call.command.document
 
 
 # -- from nothing ----------------------------------------------------------------------------------------------------------

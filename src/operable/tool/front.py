@@ -82,18 +82,25 @@ def requested_output(tool: Tool, argv: list[str]) -> str:
 def understand(tool: Tool, argv: list[str]) -> tuple[Call, Fail | None]:
     """The call, or a call that only refuses, with the reason."""
     name, words = locate(tool, argv)
-    if not name:
+    command = tool.find(name)
+    if not name:  # a flag means our own command, also where the author has one of that name
         name, words = _flag_command(tool, words)
-    command = tool.find(name) or _built_in(tool, name)
+        command = _built_in(tool, name) or tool.find(name)
+    elif command is None:
+        command = _built_in(tool, name)
     if command is None:
         from operable.tool.misuse import unknown_command
 
         return Call(Command(_nothing, name="", options={})), unknown_command(tool, name)
-    if name != "help" and _asks_for_help(words):
+    if _asks_for_help(words) and (name != "help" or tool.knows(name)):
         return Call(_help(tool, command)), None
     try:
         call = parse(tool, command, words)
         _check_output(tool, call)
+        if command.document and call.options.keys() & {"schema-version", "accept-schema"}:
+            from operable.tool.versions import negotiate
+
+            negotiate(tool, call.options)  # a document is the same in every version, but a wrong one is told
     except Fail as refusal:
         return Call(command), refusal
     return call, None

@@ -209,7 +209,9 @@ def field_kinds(cls: type[Record]) -> dict[str, Kind]:
         namespace = getattr(sys.modules.get(owner.__module__), "__dict__", {})
         for field, annotation in annotations.items():
             if field in cls.__fields__ and not _is_class_variable(annotation):
-                found[field] = kind_of(annotation, namespace)
+                kind = kind_of(annotation, namespace)
+                # `title: str = None` promises a null as clearly as `str | None` does.
+                found[field] = kind if cls.__fields__[field] is not None else kind.or_none()
     _kinds[cls] = found
     return found
 

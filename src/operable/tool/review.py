@@ -22,6 +22,12 @@ _WORDS = 2
 
 def review(tool: Tool) -> None:
     """Raise TypeError for the first mistake."""
+    if not tool.name or any(letter.isspace() for letter in tool.name) or tool.name[0] == "-":
+        msg = f"the name of a tool is one word, not {tool.name!r}"
+        raise TypeError(msg)
+    if tool.schema_version in tool.older:
+        msg = f"{tool.name} speaks schema version {tool.schema_version} now; it cannot be an older one too"
+        raise TypeError(msg)
     if not tool.machine_flags:
         msg = f"{tool.name} has no option for its machine mode: machine_flags needs a name"
         raise TypeError(msg)
