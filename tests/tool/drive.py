@@ -138,13 +138,16 @@ class Running:
         stdout, stderr = self.process.communicate(timeout=LIMIT)
         return Outcome(self.process.returncode, self.received + (stdout or b""), stderr or b"")
 
-    def leave(self) -> Outcome:
-        """Close our end of the pipe and wait for the end."""
+    def hang_up(self) -> None:
+        """Close our end of the pipe."""
         assert self.process.stdout is not None
         self.process.stdout.close()
         self.process.stdout = None
-        _, stderr = self.process.communicate(timeout=LIMIT)
-        return Outcome(self.process.returncode, self.received, stderr or b"")
+
+    def leave(self) -> Outcome:
+        """Close our end of the pipe and wait for the end."""
+        self.hang_up()
+        return self.finish()
 
     def wait(self) -> int:
         """Wait for the end without reading anything."""

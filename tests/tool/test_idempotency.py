@@ -258,7 +258,7 @@ def test_a_stop_during_the_record_does_not_lose_it(store, gate, monkeypatch):
 def test_a_reader_who_leaves_does_not_lose_the_record(store, gate, monkeypatch):
     with running("create", "a", "b", *KEY) as tool:
         eventually(lambda: store() == ["a"], "the first effect")
-        tool.process.stdout.close()
+        tool.hang_up()
         gate.open(2)
         assert tool.wait() == 141
     monkeypatch.delenv("GATE")

@@ -225,12 +225,10 @@ def age(pid: int) -> float:
 def test_a_reader_who_leaves_does_not_stop_a_mutation(store, gate):
     with running("create", "a", "b", "c") as tool:
         eventually(lambda: store() == ["a"], "the first effect")
-        assert tool.process.stdout is not None
-        tool.process.stdout.close()
+        tool.hang_up()
         gate.open(3)
-        tool.process.stdout = None
-        _, stderr = tool.process.communicate(timeout=drive.LIMIT)
-    assert (tool.process.returncode, stderr) == (141, b"")
+        outcome = tool.finish()
+    assert (outcome.exit_code, outcome.stderr) == (141, "")
     assert store() == ["a", "b", "c"]
 
 

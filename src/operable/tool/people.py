@@ -36,6 +36,7 @@ class PeopleSink:
         self._rows: list[dict[str, Any]] = []
         self._columns: list[str] | None = None
         self._kind = ""  # the type of the rows
+        self._results = 0
         if sys.__stdout__ is None:
             raise OSError("stdout is closed")
         for stream in (sys.stdout, sys.stderr):
@@ -56,7 +57,11 @@ class PeopleSink:
     def meta(self, fields: dict[str, Any]) -> None:
         """A person knows what they called."""
 
+    def results(self) -> int:
+        return self._results
+
     def _event(self, event: dict[str, Any]) -> None:
+        self._results += 1
         if event["type"] == "discovery_document":
             self._document(event["content"])
             return

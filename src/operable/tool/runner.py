@@ -493,9 +493,8 @@ class Run:
 
     def _close(self, exit_code: int) -> None:
         """Say the last word."""
-        if self.sink.emitter is not None:
-            # A stop may have come between writing a result and counting it here.
-            self.count = max(self.count, self.sink.emitter.results())
+        # A stop may have come between showing a result and counting it here.
+        self.count = max(self.count, self.sink.results())
         self.sink.summary(self._summary(exit_code))
         self.interrupts.exit_code = exit_code
 
