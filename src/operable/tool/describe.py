@@ -199,7 +199,7 @@ class _Records:
         if kind.base == "any":
             return {}
         schema = self._not_null(kind)
-        if not kind.nullable:
+        if not kind.nullable or kind.base == "null":
             return schema
         if "enum" in schema:
             return {"enum": [*schema["enum"], None]}
