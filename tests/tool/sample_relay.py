@@ -68,9 +68,9 @@ def verbatim(*, fail: bool = False, wait: bool = False, relay: Relay) -> None:
 
 
 @tool.command()
-def judged(context: Context) -> Iterator[Note]:
+def judged(context: Context, *, token: str = "") -> Iterator[Note]:
     """End with a verdict."""
-    context.conclude(exit_code=65, message="found wanting", verdict={"code": "BAD"})
+    context.conclude(exit_code=65, message="found wanting", verdict={"code": "BAD", "why": token})
     yield Note(text="bad")
 
 

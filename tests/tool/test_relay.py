@@ -118,7 +118,7 @@ def test_a_reader_that_leaves_ends_a_relay_quietly():
 def test_a_verdict_goes_into_the_summary():
     outcome = relay("judged")
     assert (outcome.exit_code, outcome.summary["ok"]) == (65, False)
-    assert outcome.summary["verdict"] == {"code": "BAD"}
+    assert outcome.summary["verdict"] == {"code": "BAD", "why": ""}
     assert "found wanting" in relay("judged", output=None).stderr
 
 
@@ -135,3 +135,9 @@ def test_a_short_option_is_in_the_help_and_needs_its_value():
     assert "-e, --end TEXT" in relay("passing", "--help", output=None).stdout.decode()
     outcome = relay("passing", "-e")
     assert (outcome.exit_code, outcome.error["code"]) == (64, "MISSING_VALUE")
+
+
+@requirement("aoi:11:sensitive-flags")
+def test_a_conclusion_tells_no_secret():
+    outcome = relay("judged", "--token", "s3cr3t-value")
+    assert outcome.summary["verdict"] == {"code": "BAD", "why": "[redacted]"}

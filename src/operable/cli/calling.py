@@ -44,7 +44,7 @@ def call_options(
     relay: Relay,
     tools: Sequence[str],
     *,
-    validate: bool | None,
+    validate: bool,
     accept_partial: bool,
     unbounded: bool,
     inherit: Sequence[str] | None,
@@ -56,7 +56,7 @@ def call_options(
         "inherit": (*_PLACES, *map(own_variables, tools), *(inherit or ())),
         "env": variables(env or ()),
         "timeout": relay.timeout,
-        "validate": "auto" if validate is None else validate,
+        "validate": validate,
         "accept_partial": accept_partial,
         "unbounded": True if unbounded else None,
     }

@@ -19,7 +19,7 @@ from operable.cli.verdicts import as_event, as_fields, closing_word, failure, pl
 from operable.kernel.errors import EX_OK
 from operable.run.session import decisive
 from operable.wire.frames import LINE_LIMIT
-from operable.wire.framework import Check, Error, Meta, Summary, Warning  # noqa: A004 - the wire's name for it
+from operable.wire.framework import Check, Error, Meta, Plan, Summary, Warning  # noqa: A004 - the wire's name for it
 from operable.wire.reserved import PREFIX
 
 if TYPE_CHECKING:
@@ -32,18 +32,25 @@ if TYPE_CHECKING:
 
 _type_of: Callable[[Any], str] = itemgetter("type")
 _ONLY_DICTS = {dict}
+# What our own summary counts or concludes; everything else that the tool's summary says (`plan_digest`) is said again.
+_OURS = frozenset(
+    {"ok", "count", "warning_count", "error_count", "partial", "truncated", "next_cursor", "elapsed_ms"}
+    | {"exit_code", "verdict", "message", "cassette"}
+)
 
 
 def pass_on(call: Call, relay: Relay, names: list[str]) -> None:
     """Run the call to its end, pass its events on, and conclude with its verdict. `names` are those of its stages."""
     passing = _Passing(call, relay)
-    try:
-        with call:
+    with call:
+        try:
             for chunk, events in call.passages():
                 passing.take(chunk, events)
-    except KeyboardInterrupt:  # a stop; leaving the block has ended the tool
-        _conclude(call, relay, names, passing)
-        raise
+        except KeyboardInterrupt:  # a stop of ours
+            call.cancel()
+            call.wait()  # for its last words: they decide the verdict, though nobody is shown them
+            _conclude(call, relay, names, passing)
+            raise
     _conclude(call, relay, names, passing)
     if len(names) > 1:
         _tell_stages(call, relay, names)
@@ -66,6 +73,7 @@ class _Passing:
         self._bytes_left = relay.max_bytes
         self._bounded = self._left is not None or self._bytes_left is not None
         self._endless = False
+        self._dry_run = False
 
     def take(self, chunk: bytes, events: list[Event]) -> None:
         data = self._lines.take(chunk, len(events))
@@ -94,7 +102,7 @@ class _Passing:
                 warnings += 1
             elif isinstance(event, Error):
                 errors += 1
-            elif _is_result(event):
+            elif self._is_result(event):
                 if not self._room(len(line) + 1):
                     continue
                 results += 1
@@ -108,12 +116,19 @@ class _Passing:
         for line, event in zip(data.split(b"\n"), events, strict=False):
             if isinstance(event, Meta):
                 self._introduce(event)
-            elif not isinstance(event, Summary) and (not _is_result(event) or self._room(len(line) + 1)):
+            elif not isinstance(event, Summary) and (not self._is_result(event) or self._room(len(line) + 1)):
                 self._relay.event({"type": _wire_type(event), **plain(event)})
         self._relay.settle()
 
+    def _is_result(self, event: Event) -> bool:
+        """What `count` counts in tools that are made with the SDK: domain events, checks, and the plans of a dry run."""
+        if isinstance(event, Plan):
+            return self._dry_run
+        return isinstance(event, Check) or not _wire_type(event).startswith(PREFIX)
+
     def _introduce(self, meta: Meta) -> None:
         fields: dict[str, Any] = {"upstream": plain(meta)}
+        self._dry_run = fields["upstream"].get("dry_run") is True
         if meta.unbounded is True:
             self._endless = True
             fields["unbounded"] = True
@@ -177,11 +192,6 @@ def _plain_results(events: list[Event]) -> bool:
     return not any(kind.startswith(PREFIX) for kind in set(map(_type_of, events)))
 
 
-def _is_result(event: Event) -> bool:
-    """A domain event, or a check: what `count` counts in tools that are made with the SDK."""
-    return isinstance(event, Check) or not _wire_type(event).startswith(PREFIX)
-
-
 def _wire_type(event: Event) -> str:
     return str(event["type"] if isinstance(event, dict) else event.__struct_config__.tag)
 
@@ -202,6 +212,7 @@ def _conclude(call: Call, relay: Relay, names: list[str], passing: _Passing) -> 
         truncated=passing.truncated or bool(summary and summary.truncated),
         next_cursor=cursor or None,
         verdict=fields,
+        **{name: value for name, value in plain(summary).items() if name not in _OURS},
     )
     if stage.ok or passing.cut_short:
         relay.conclude(message=closing_word(stage.verdict, name))

@@ -50,7 +50,7 @@ _BY_OUTCOME = {
 _ACCEPT = "--accept-partial takes partial results for good"
 _HINTS = {
     "PARTIAL": _ACCEPT,
-    "SCHEMA_VIOLATION": "--no-validate passes events on whatever the tool's schema says",
+    "SCHEMA_VIOLATION": "without --validate, events pass whatever the tool's schema says",
     "DEADLINE_EXCEEDED": "raise --timeout",
     "EXIT0_WITHOUT_SUMMARY": "a stream without an end of its own is judged with --unbounded",
     "LINE_TOO_LONG": "what is larger than a line belongs in a file",

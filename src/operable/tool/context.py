@@ -52,6 +52,10 @@ class Context:
             run.truncated = truncated
         if next_cursor is not None:
             run.next_cursor = next_cursor
+        if run.sink.secrets:
+            from operable.tool.sinks import masked
+
+            fields = masked(fields, run.sink.secrets)
         run.remarks.update(fields)
 
     @property

@@ -59,6 +59,7 @@ class Relay(Context):
             self._run.errors += 1
             self._run.sink.error(foreign_error(_inert(event)))
         elif kind in _SHOWN:
+            self._run.count += kind == "aoi:plan"
             self._run.notice(_SHOWN[kind] | _inert(event))
         elif not kind.startswith("aoi:"):
             self._run.count += 1

@@ -28,7 +28,7 @@ SEPARATOR = ":::"
 def pipe(
     *words: str,
     separator: str = SEPARATOR,
-    validate: bool | None = None,
+    validate: bool = False,
     accept_partial: bool = False,
     unbounded: bool = False,
     exact: bool = False,
@@ -40,8 +40,7 @@ def pipe(
 
     words: the command lines of the tools, with ::: between them; --output jsonl is added to each that chooses no output
     separator: the word between two command lines
-    validate: check every event against the schema of its tool, and refuse to start without one; --no-validate never does.
-        By default it is done where that is possible
+    validate: ask each tool for its schema first, and check every event against it; refuse to start without one
     accept_partial: partial results are good enough
     unbounded: the streams have no end of their own: they need no summary
     exact: call the tools with exactly these words

@@ -28,7 +28,7 @@ def record(
     to: str,
     force: bool = False,
     redact: bool = True,
-    validate: bool | None = None,
+    validate: bool = False,
     accept_partial: bool = False,
     unbounded: bool = False,
     exact: bool = False,
@@ -43,8 +43,7 @@ def record(
     to: the file to write
     force: write it though there is one already
     redact: keep the output as it is; arguments and diagnostics are redacted always
-    validate: check every event against the tool's own schema, and refuse to start without one; --no-validate never does.
-        By default it is done where that is possible
+    validate: ask the tool for its schema first, and check every event against it; refuse to start without one
     accept_partial: partial results are good enough
     unbounded: the stream has no end of its own: it needs no summary
     exact: call it with exactly these words

@@ -21,13 +21,13 @@ from operable.tool import Relay, command
     examples=[
         "run -- outline search 'agent operable'",
         "run --output jsonl --timeout 30 -- outline search 'agent operable' --limit 2",
-        "run --inherit 'AWS_*' --no-validate -- ./my-tool list",
+        "run --inherit 'AWS_*' --validate -- ./my-tool list",
     ],
 )
 def run(
     tool: str,
     *arguments: str,
-    validate: bool | None = None,
+    validate: bool = False,
     accept_partial: bool = False,
     unbounded: bool = False,
     exact: bool = False,
@@ -39,8 +39,7 @@ def run(
 
     tool: the program to call
     arguments: its arguments; --output jsonl is added when they choose no output
-    validate: check every event against the tool's own schema, and refuse to start without one; --no-validate never does.
-        By default it is done where that is possible
+    validate: ask the tool for its schema first, and check every event against it; refuse to start without one
     accept_partial: partial results are good enough
     unbounded: the stream has no end of its own: it needs no summary
     exact: call it with exactly these words
