@@ -20,7 +20,9 @@ FRAMEWORK_EVENTS: dict[str, dict[str, object]] = '''
 
 def render() -> str:
     definitions = schema("aoi-events")["$defs"]
-    events = {name: _inlined(part, definitions) for name, part in definitions.items() if name.startswith("aoi:")}
+    events = {
+        name: _inlined(part, definitions) for name, part in definitions.items() if name.startswith("aoi:")
+    }
     return HEAD + pprint.pformat(events, width=110, sort_dicts=False) + "\n"
 
 

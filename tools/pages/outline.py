@@ -1,0 +1,18 @@
+"""docs/reference/outline.md: the example tool, command by command."""
+
+from outline.cli import tool
+from tools.commands import page
+
+PATH = "docs/reference/outline.md"
+
+
+def render() -> str:
+    return page(
+        tool,
+        [
+            "Generated from its declarations by `./dev fix`. `outline` is a note store, the example that the documentation,",
+            "the tests and the demo use. Its source: [examples/outline](../../examples/outline).",
+            "",
+            "Notes are kept in `$OUTLINE_HOME`, else in `outline` below `$XDG_DATA_HOME` or `~/.local/share`.",
+        ],
+    )
