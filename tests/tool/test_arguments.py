@@ -555,6 +555,37 @@ def test_values_arrive_in_their_declared_types_and_defaults_as_declared():
     assert values("search", "q", "--code", "abc")["code"] == "abc"
 
 
+def test_a_word_of_several_kinds_becomes_the_first_that_it_fits_and_text_last():
+    tool = Tool("kinds", version="1", schema_name="x")
+
+    @tool.command()
+    def take(
+        *,
+        a: str | int | None = None,
+        b: int | float = 0,  # noqa: PYI041 - whole numbers stay whole
+        c: Any = None,
+        d: Literal["x"] | bool = "x",
+    ) -> Iterator[Hit]:
+        """Take."""
+        yield Hit(rank=1)
+
+    assert read("take", "--a=5", "--b=1.5", "--c=5", "--d=true", of=tool).values == {
+        "a": 5,
+        "b": 1.5,
+        "c": "5",
+        "d": True,
+    }
+    assert read("take", "--a=five", "--b=2", "--d", "x", of=tool).values == {
+        "a": "five",
+        "b": 2,
+        "c": None,
+        "d": "x",
+    }
+    assert refusal("take", "--b", "x", of=tool).message == "--b must be a whole number or a number, not 'x'"
+    assert refusal("take", "--d", "y", of=tool).message == "--d must be one of x or true or false, not 'y'"
+    assert refusal("take", "--c", "\udcff", of=tool).code == "INVALID_VALUE"
+
+
 def test_operand_lists_take_all_words_and_their_default_when_there_are_none():
     assert values("delete")["ids"] == []
     assert values("delete", "a", "", "b")["ids"] == ["a", "", "b"]
@@ -738,6 +769,10 @@ def test_help_wins_over_whatever_else_is_there(words):
 
     assert refused is None
     assert call.command.name == "help"
+
+
+def test_a_request_for_help_is_understood_however_incomplete_the_rest_is():
+    assert parse(tool, add, ["-h"]).options == parse(tool, add, ["--help"]).options == {"help": True}
 
 
 def test_after_two_dashes_help_is_a_word_like_any_other():

@@ -352,6 +352,22 @@ def mistaken(function: Callable[..., Any], name: str | None = None, **options: A
     return str(caught.value)
 
 
+def mistaken_mutation(**options: Any) -> str:
+    tool = Tool("t", version="1", schema_name="x")
+
+    @tool.command(mutates=True, **options)
+    def remove() -> Iterator[Change]:
+        yield Change("x")
+
+    @remove.apply
+    def _(changes: list[Change]) -> Iterator[Done]:
+        yield Done(id="x")
+
+    with pytest.raises(TypeError) as caught:
+        review(tool)
+    return str(caught.value)
+
+
 def test_mistakes_in_signatures_are_found_when_the_tool_is_described():
     def any_options(**options: str) -> None: ...
     def slash(words: str, /) -> None: ...
@@ -393,6 +409,7 @@ def test_mistakes_in_effects_and_bounds_are_found_when_the_tool_is_described():
     assert "the cursor field 'rnak' is not a field of Hit" in mistaken(command, cursor="rnak")
     assert "page: Page" in mistaken(pageless, cursor="rank")
     assert "bulk belongs to destructive" in mistaken(command, bulk=True)
+    assert "cannot be unbounded" in mistaken_mutation(unbounded=True)
     assert "limit must be positive" in mistaken(command, limit=0)
     assert "heartbeat must be positive" in mistaken(command, unbounded=True, heartbeat=-1)
     for name in ("", "-x", "a b c", "a  b", "_hidden"):

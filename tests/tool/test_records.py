@@ -122,6 +122,18 @@ def test_general_and_generated_code_write_the_same_text(values):
     assert json.loads(wire_bytes(Twin(**values).to_json()))["whole"] == values["whole"]
 
 
+@pytest.mark.parametrize(
+    "authors",
+    [None, "", "ab", {}, {"a": 1}, 5, (), (Author(name="a"),), [1], [Author(name="a"), {"name": "b"}, None]],
+)
+def test_what_is_no_list_of_records_is_written_as_what_it_is(authors):
+    texts = {cls(text="", whole=1, number=1.0, flag=True, authors=authors).to_json() for cls in BOTH}
+
+    assert len(texts) == 1
+    (text,) = texts
+    assert json.loads(text)["authors"] == _plain(list(authors) if isinstance(authors, tuple) else authors)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Record):
         return {name: _plain(inner) for name, inner in value.to_dict().items()}

@@ -35,13 +35,14 @@ def convert(text: str, kind: Kind) -> Any:
 
 def _any_of(text: str, kind: Kind) -> Any:
     """Of several kinds, the first that the word fits, text last: `5` is a number wherever a number may stand."""
+    wanted = []
     for option in sorted(kind.options, key=lambda option: option.base == "string"):
         try:
             return convert(text, option)
-        except ValueError:
-            continue
-    if kind.options or not is_text(text):
-        raise ValueError("has none of the allowed types")
+        except ValueError as problem:
+            wanted.append(str(problem).removeprefix("must be "))
+    if wanted or not is_text(text):
+        raise ValueError(f"must be {' or '.join(wanted) or 'UTF-8'}")
     return text
 
 

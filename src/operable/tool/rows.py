@@ -35,7 +35,8 @@ def event_of(row: Any) -> type[Event]:
     """An Event class with the fields of a TypedDict, for everything that describes events."""
     if row not in _made:
         annotations = {name: kind for name, kind in row.__annotations__.items() if name != "type"}
-        body: dict[str, Any] = {name: None for name in annotations if name not in row.__required_keys__}
+        # Any default but None, which would promise nulls; no instance is ever made.
+        body: dict[str, Any] = {name: ... for name in annotations if name not in row.__required_keys__}
         body |= {"__annotations__": annotations, "__module__": row.__module__, "__doc__": row.__doc__}
         record_type: Any = type(Event)
         _made[row] = record_type(row.__name__, (Event,), body, type=_wire_type(row))
