@@ -469,36 +469,6 @@ def test_a_single_problem_is_not_told_twice():
     assert "problems" not in refusal("add", "x", "--unit", "m").details
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (["search", "q", "--lmit", "3"], "did you mean --limit?"),
-        (["search", "q", "--api_token", "x"], "did you mean --api-token?"),
-        (["search", "q", "--dry-run"], "--dry-run does not apply to search"),
-        (["search", "q", "--zzzzzz"], "see notes search --help"),
-        (["search", "q", "--times", "x"], "see notes search --help"),
-        (["search", "q", "--tag"], "--tag VALUE, or --tag=VALUE for one that begins with --"),
-    ],
-)
-def test_the_hint_helps(words, hint):
-    assert refusal(*words).hint == hint
-
-
-def test_the_value_of_a_secret_is_not_repeated():
-    assert refusal("enable", "f", "true", "s3cret").message == "TOKEN must be one of a, b"
-
-
-def test_long_words_are_repeated_in_short():
-    for words in (
-        ["search", "q", "--times", "x" * 100_000],
-        ["search", "q", f"--{'y' * 100_000}"],
-        ["x" * 100_000],
-    ):
-        _, refused = understand(tool, words)
-        assert refused is not None
-        assert len(json_text(refused.event())) < 1000
-
-
 # -- what values become ----------------------------------------------------------------------------------------------------
 
 
