@@ -1,0 +1,125 @@
+"""What `operable` is to those who meet it first: discovery from nothing, help, and a start that loads little."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from operable.cli import tool
+from operable.kernel.catalogue import names
+from tests.cli.drive import PROGRAM, operable
+from tests.requirement import requirement
+from tests.test_import_budget import HEAVY
+
+COMMANDS = names(str(Path(__file__).parents[2] / "src/operable/cli/commands"))
+RELAYS = {"run", "record", "pipe"}
+
+
+def loaded_by(statement):
+    """The modules that a fresh interpreter has loaded after a statement."""
+    program = f"{statement}\nimport sys\nprint(*sys.modules)"
+    listed = subprocess.run(
+        [sys.executable, "-I", "-c", program], capture_output=True, text=True, timeout=20, check=True
+    )
+    return set(listed.stdout.split())
+
+
+def test_the_commands_are_those_of_the_catalogue():
+    assert COMMANDS == ["check", "diff", "pipe", "record", "replay", "run"]
+
+
+@pytest.mark.parametrize("module", ["operable.cli", *(f"operable.cli.commands.{name}" for name in COMMANDS)])
+def test_neither_the_command_nor_a_verb_loads_anything_heavy(module):
+    loaded = loaded_by(f"import {module}")
+    assert loaded & HEAVY == set()
+    assert not [
+        name for name in loaded if name.startswith(("operable.run", "operable.proc", "operable.wire"))
+    ]
+
+
+@requirement("aoi:3:offline-discovery", "aoi:3.2:schema-needs-nothing", "aoi:17:single-object")
+@pytest.mark.parametrize("topic", ["schema", "capabilities"])
+def test_discovery_works_with_nothing_at_all(topic, tmp_path):
+    done = subprocess.run(
+        [PROGRAM, topic, "--output", "json"],
+        env={},
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=20,
+        check=True,
+    )
+    assert isinstance(json.loads(done.stdout), dict)
+    assert done.stderr == b""
+
+
+@requirement("aoi:17:commands")
+def test_the_manifest_is_honest_about_what_passes_through_and_what_may_change():
+    manifest = json.loads(operable("capabilities", output="json").stdout)
+    entries = {entry["name"]: entry for entry in manifest["commands"]}
+    assert set(COMMANDS) <= set(entries)
+    for name in COMMANDS:
+        assert entries[name].get("relays", False) is (name in RELAYS | {"replay"}), name
+        assert entries[name]["read_only"] is (name not in RELAYS), name
+        assert entries[name]["examples"], name
+    assert "verdict" in entries["check"]["event_types"]
+    assert "verdict" in entries["pipe"]["event_types"]
+    assert {"difference", "comparison"} <= set(entries["diff"]["event_types"])
+
+
+@requirement("aoi:1.1:schema-governed", "aoi:10.3:output-permissive")
+def test_what_is_said_fits_the_published_schema_and_so_does_what_is_passed_on(tmp_path):
+    from jsonschema_rs import Draft202012Validator
+
+    validator = Draft202012Validator(json.loads(operable("schema", output="json").stdout))
+    stream = operable("run", "--", "outline", "list", env={"OUTLINE_HOME": str(tmp_path)}).stdout
+    (tmp_path / "old.json").write_text(json.dumps({"$defs": {"a": {}}}))
+    (tmp_path / "new.json").write_text(json.dumps({"$defs": {"b": {}}}))
+    for outcome in (
+        operable("check", input=stream),
+        operable("check", input=stream[:-9]),
+        operable("diff", "old.json", "new.json", cwd=tmp_path),
+        operable("run", "--", "outline", "nonsense"),
+        operable(
+            "pipe", "--", "outline", "list", ":::", "outline", "list", env={"OUTLINE_HOME": str(tmp_path)}
+        ),
+        operable("doctor"),
+    ):
+        for event in outcome.events:
+            assert [error.message for error in validator.iter_errors(event)] == [], event
+
+
+@requirement("aoi:16.1:help")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples(name):
+    shown = operable(name, "--help", output=None)
+    text = shown.stdout.decode()
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert text.startswith(f"Usage: operable {name}")
+    assert f"Examples:\n  operable {name} " in text
+    command = tool.find(name)
+    assert command is not None
+    for param in command.params:
+        assert param.flag in text or param.flag.upper() in text
+
+
+@requirement("aoi:1:output-jsonl", "aoi:1:format-alias", "aoi:6:sysexits")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_answers_a_wrong_call_in_the_language_of_the_caller(name):
+    for flag in ("--output", "--format"):
+        done = subprocess.run(
+            [PROGRAM, name, flag, "jsonl", "--no-such-option"], capture_output=True, timeout=20, check=False
+        )
+        kinds = [json.loads(line)["type"] for line in done.stdout.splitlines()]
+        assert (done.returncode, kinds) == (64, ["aoi:meta", "aoi:error", "aoi:summary"])
+    spoken = operable(name, "--no-such-option", output=None)
+    assert (spoken.exit_code, spoken.stdout) == (64, b"")
+    assert "--no-such-option" in spoken.stderr
+
+
+def test_discovery_is_kept_beside_the_bytecode():
+    operable("schema", output="json")
+    kept = Path(sys.modules["operable.cli"].__file__ or "").parent / "__pycache__"
+    assert any(name.startswith("operable.schema.") for name in os.listdir(kept))
