@@ -131,5 +131,5 @@ def test_a_signal_runs_the_finally_blocks_of_an_async_command(number, exit_code)
 
 
 def test_a_deadline_runs_the_finally_blocks_of_an_async_command():
-    outcome = run("waits", "--timeout", "0.5", tool=STOPS, env={"STOPS_GRACE": "600"})
+    outcome = run("waits", "--timeout", "2", tool=STOPS, env={"STOPS_GRACE": "600"})
     assert (outcome.exit_code, outcome.summary["reason"], outcome.stderr) == (124, "timeout", "cleaned up\n")

@@ -8,7 +8,7 @@ import pytest
 
 from operable.tool.interrupt import INTERRUPTED, TIMEOUT, Interrupted, Interrupts, Stop
 from tests.requirement import requirement
-from tests.tool.drive import LIMIT, SIGINT, SIGTERM, Running, command_line, eventually, running
+from tests.tool.drive import LIMIT, SIGINT, SIGTERM, Running, command_line, eventually, run, running
 
 STOPS = Path(__file__).with_name("sample_stops.py")
 SIGNALS = pytest.mark.parametrize("number, exit_code", [(SIGINT, 130), (SIGTERM, 143)])
@@ -154,12 +154,12 @@ def test_a_signal_that_the_author_has_taken_over_is_the_authors():
 
 
 def test_what_is_sent_to_a_forked_child_does_not_stop_the_parent(tmp_path):
-    tool_file = tmp_path / "pool.py"
+    tool_file = tmp_path / "forks.py"
     tool_file.write_text(
         "import os, signal, time\n"
         "from operable.tool import Tool, interrupt\n"
         "interrupt.GRACE = 0.1\n"
-        "tool = Tool('pool', version='1', schema_name='e')\n"
+        "tool = Tool('forks', version='1', schema_name='e')\n"
         "@tool.command()\n"
         "def go():\n"
         "    reading, writing = os.pipe()\n"
@@ -169,13 +169,30 @@ def test_what_is_sent_to_a_forked_child_does_not_stop_the_parent(tmp_path):
         "        time.sleep(600)\n"
         "    os.read(reading, 1)\n"
         "    os.kill(child, signal.SIGTERM)\n"
-        "    os.waitpid(child, 0)\n"
+        "    _, status = os.waitpid(child, 0)\n"
         "    time.sleep(1)  # more than the grace and a glance\n"
-        "    return {'type': 'said'}\n"
+        "    return {'type': 'said', 'status': os.waitstatus_to_exitcode(status)}\n"
         "tool.main()\n"
     )
-    done = subprocess.run(command_line("go", tool=tool_file), capture_output=True, timeout=LIMIT, check=False)
-    assert done.returncode == 0, done
+    outcome = run("go", tool=tool_file)
+    assert (outcome.exit_code, outcome.results) == (0, [{"type": "said", "status": -15}])
+
+
+def test_a_child_that_is_ended_while_it_starts_ends(tmp_path):
+    """A pool that is given up at once sends SIGTERM to workers that are not ready for it, and waits for their end."""
+    tool_file = tmp_path / "pools.py"
+    tool_file.write_text(
+        "import multiprocessing\n"
+        "from operable.tool import Tool\n"
+        "tool = Tool('pools', version='1', schema_name='e')\n"
+        "@tool.command()\n"
+        "def go():\n"
+        "    for number in range(30):\n"
+        "        with multiprocessing.get_context('fork').Pool(2): pass\n"
+        "        yield {'type': 'said', 'number': number}\n"
+        "tool.main()\n"
+    )
+    assert run("go", tool=tool_file).summary["count"] == 30
 
 
 @requirement("aoi:4:meta-first")

@@ -165,7 +165,7 @@ def test_closed_descriptors_do_not_change_the_outcome(redirections, exit_code):
 
 
 def test_an_unbounded_command_shows_each_result_at_once_and_says_why_it_ended():
-    with running("watch", output=None, tool=STOPS) as tool:
+    with running("watch", output=None, tool=STOPS, env={"STOPS_GRACE": "20"}) as tool:
         assert [tool.line(), tool.line()] == [b"NAME", b"begun"]
         tool.signal(2)
         outcome = tool.finish()

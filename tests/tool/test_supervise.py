@@ -15,7 +15,7 @@ STOPS = Path(__file__).with_name("sample_stops.py")
 @requirement("aoi:6:timeout-124", "aoi:15:timeout")
 @pytest.mark.parametrize("how", ["sleep", "busy", "read", "query", "swallow", "convert"])
 def test_a_deadline_holds_wherever_the_command_is(how):
-    outcome = run("hang", how, "--timeout", "0.5", tool=STOPS)
+    outcome = run("hang", how, "--timeout", "1", tool=STOPS)
     assert outcome.exit_code == 124
     error, summary = outcome.error, outcome.summary
     assert (error["category"], error["code"], error["retryable"]) == ("timeout", "TIMEOUT", True)

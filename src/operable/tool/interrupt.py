@@ -23,8 +23,9 @@ from _thread import get_ident
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import FrameType, TracebackType
+    from typing import Any
 else:
     try:
         import _signal
@@ -66,6 +67,8 @@ class Interrupts:
         self._shields = 0
         self._main = get_ident()
         self._receivers: dict[int, Callable[[int, FrameType | None], None]] = {}
+        self._before: dict[int, Any] = {}  # how signals were taken before us
+        self._mask: Iterable[int] = ()
         self._arrivals = -1
         self._unheard: Stop | None = None
         self._unraisable = sys.unraisablehook
@@ -74,18 +77,39 @@ class Interrupts:
     def install(self) -> None:
         """Take SIGINT and SIGTERM; ignored ones stay ignored (nohup, background jobs)."""
         for number in (SIGINT, SIGTERM):
-            if _signal.getsignal(number) != _signal.SIG_IGN:
+            before = _signal.getsignal(number)
+            if before != _signal.SIG_IGN:
                 self._receivers[number] = self._receiver(128 + number)
                 _signal.signal(number, self._receivers[number])
-        _signal.signal(_signal.SIGURG, self._on_poke)
+                self._before[number] = before
+        self._before[_signal.SIGURG] = _signal.signal(_signal.SIGURG, self._on_poke)
         self._arrivals, wake_up = os.pipe()
         os.set_blocking(self._arrivals, False)
         os.set_blocking(wake_up, False)
         _signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
         self._unraisable, sys.unraisablehook = sys.unraisablehook, self._raise_elsewhere
         if hasattr(os, "register_at_fork"):
-            # The descriptor is shared with a forked child: what is sent to the child must not be taken for ours.
-            os.register_at_fork(after_in_child=lambda: _signal.set_wakeup_fd(-1))
+            os.register_at_fork(
+                before=self._before_fork, after_in_parent=self._after_fork, after_in_child=self._let_go
+            )
+
+    # A forked child (multiprocessing) is not ours to stop: it gets its signals back as they were. They are blocked while
+    # it is made, because Python forgets what arrives before the child has come round to its handlers, and who sends
+    # SIGTERM to a child and waits for its end (multiprocessing does) would wait for ever.
+
+    def _before_fork(self) -> None:
+        self._mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, self._before)
+
+    def _after_fork(self) -> None:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, self._mask)
+
+    def _let_go(self) -> None:
+        _signal.set_wakeup_fd(-1)
+        sys.unraisablehook = self._unraisable
+        for number, before in self._before.items():
+            if number not in self._receivers or _signal.getsignal(number) is self._receivers[number]:
+                _signal.signal(number, _signal.SIG_DFL if before is None else before)
+        self._after_fork()
 
     def begin(self) -> None:
         """From here on a stop is raised."""
