@@ -113,9 +113,9 @@ def _parameters(found: Declared, words: Mapping[str, str]) -> list[str]:
 
 def _members(found: Declared, words: Mapping[str, str]) -> list[str]:
     rows = [
-        (code(item.name), code(item.type), sentences(item.text or words.get(item.name, "")))
+        (code(item.name), code(item.type), sentences(words.get(item.name, item.text)))
         for item in _shown_members(found)
-        if item.text or words.get(item.name)
+        if words.get(item.name, item.text)
     ]
     return [*table(("field", "type", "meaning"), rows), ""] if rows else []
 
