@@ -31,7 +31,7 @@ class FakeRelay:
         assert not self.data
         self.meta = fields
 
-    def event(self, event):
+    def event(self, event, *, result):
         self.shown.append(event)
 
     def settle(self):

@@ -41,8 +41,15 @@ def passing(*, end: str = "well", silent: bool = False, relay: Relay) -> list[No
     else:
         relay.event({"type": "hit", "rank": 1, "title": "\x1b[31mred"})
         relay.event({"type": "aoi:warning", "code": "SLOW", "message": "slow\x07"})
-        relay.event({"type": "aoi:progress"})
-        relay.event({"type": "aoi:check"})
+        for odd in (
+            {},
+            {"done": "x"},
+            {"done": 1, "total": "x", "message": 5},
+            {"name": 1, "action": [], "content": {}},
+        ):
+            for kind in ("progress", "check", "plan", "warning", "heartbeat"):
+                relay.event({"type": f"aoi:{kind}", **odd}, result=False)
+        relay.event({"type": "discovery_document"})
         relay.event({"type": "aoi:unheard-of"})
         relay.event({"type": "aoi:error", "category": "odd", "message": "lost\x1b[2J", "hint": "look"})
         relay.settle()

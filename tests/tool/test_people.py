@@ -112,6 +112,23 @@ def test_a_redirected_stdout_holds_only_results():
     assert "warning: something" in outcome.stderr
 
 
+def test_results_go_where_stdout_goes_while_a_terminal_shows_the_progress(tmp_path):
+    tool = tmp_path / "slow.py"
+    tool.write_text(
+        "from operable.tool import Progress, Tool\n"
+        "tool = Tool('slow', version='1', schema_name='e')\n"
+        "@tool.command()\n"
+        "def go():\n"
+        "    yield Progress(done=1, total=2)\n"
+        "    yield {'type': 'a', 'x': 'result'}\n"
+        "tool.main()\n"
+    )
+    with terminal("go", tool=tool, output="human") as shown:
+        outcome = shown.finish()
+    assert (outcome.exit_code, outcome.stdout) == (0, b"X\nresult\n")
+    assert "50%" in outcome.stderr
+
+
 def test_without_rich_everything_still_works(tmp_path):
     (tmp_path / "rich.py").write_text("raise ImportError('not installed')\n")
     env = {"PYTHONPATH": str(tmp_path)}

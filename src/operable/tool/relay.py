@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from operable.tool.records import Event
     from operable.tool.runner import Run
 
-# What a relayed notice needs before it can be shown, when its tool has left it out.
-_SHOWN: dict[str, dict[str, Any]] = {
-    "aoi:warning": {"message": ""},
-    "aoi:progress": {"done": 0},
-    "aoi:plan": {"action": "change"},
-    "aoi:check": {"name": "check", "ok": False, "severity": "error"},
-}
-
 
 class Relay(Context):
     """A context that can also speak for others. For plain functions: what passes here, a generator does not yield."""
@@ -52,18 +44,18 @@ class Relay(Context):
         self._run.errors += errors
         emitter.block(data, results)
 
-    def event(self, event: dict[str, Any]) -> None:
-        """Show one event to people, whatever its type. Nothing in it can act on their terminal."""
+    def event(self, event: dict[str, Any], *, result: bool = True) -> None:
+        """Show one event to people, whatever its type and whatever is in it; `result` tells whether it is to be counted."""
         kind = event["type"]
         if kind == "aoi:error":
             self._run.errors += 1
-            self._run.sink.error(foreign_error(_inert(event)))
-        elif kind in _SHOWN:
-            self._run.count += kind == "aoi:plan"
-            self._run.notice(_SHOWN[kind] | _inert(event))
+            self._run.sink.error(foreign_error(event))
         elif not kind.startswith("aoi:"):
             self._run.count += 1
-            self._run.repeat(_inert(event))
+            self._run.repeat({"content": None, **event} if kind == "discovery_document" else event)
+        elif (notice := _notice(kind, event)) is not None:
+            self._run.count += result and kind == "aoi:plan"
+            self._run.notice(notice)
 
     def result(self, event: Event) -> None:
         """An event of our own, in its place among the others."""
@@ -84,34 +76,40 @@ class Relay(Context):
 
 
 def foreign_error(event: dict[str, Any]) -> Fail:
-    """The error of another tool as one of ours: for people, and for whoever has to raise it."""
-    details = {
-        name: value
-        for name, value in event.items()
-        if name not in ("type", "retryable", "exit_code", *_TEXTS)
-    }
-    category, code, message, hint, target = (_text(event, name) for name in _TEXTS)
+    """The error of another tool as one of ours, as far as people need it."""
+    category, code, hint, target = (_text(event, name) for name in ("category", "code", "hint", "target"))
     return Fail(
         category if category in CATEGORIES else "internal",
         code or "UNKNOWN",
-        message or code or "an error without a message",
+        _text(event, "message") or code or "an error without a message",
         hint=hint or None,
         target=target or None,
         retryable=event.get("retryable") is True,
-        **details,
     )
 
 
-_TEXTS = ("category", "code", "message", "hint", "target")
+def _notice(kind: str, event: dict[str, Any]) -> dict[str, Any] | None:
+    """A framework event with what showing it takes, in the types that takes; None for one that cannot be shown."""
+    if kind == "aoi:warning":
+        return {**event, "message": _text(event, "message") or _text(event, "code")}
+    if kind == "aoi:plan":
+        return {**event, "action": _text(event, "action") or "change", "target": _text(event, "target")}
+    if kind == "aoi:check":
+        texts = {"name": _text(event, "name") or "check", "detail": _text(event, "detail")}
+        return {
+            **event,
+            **texts,
+            "ok": event.get("ok") is True,
+            "severity": _text(event, "severity") or "error",
+        }
+    if kind == "aoi:progress" and _is_number(event.get("done")):
+        total = event.get("total")
+        return {**event, "message": _text(event, "message"), "total": total if _is_number(total) else None}
+    return None
 
 
-def _inert(value: Any) -> Any:
-    """Without control characters in its texts, but for line ends. What is nested deeper is shown as JSON, which has none."""
-    if isinstance(value, str):
-        return "".join(letter if letter.isprintable() or letter == "\n" else "·" for letter in value)
-    if isinstance(value, dict):
-        return {name: _inert(inner) if isinstance(inner, str) else inner for name, inner in value.items()}
-    return value
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _text(event: dict[str, Any], name: str) -> str:

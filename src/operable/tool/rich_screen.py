@@ -65,7 +65,8 @@ class RichScreen:
         if self._bar is None:
             from rich.progress import Progress
 
-            self._bar = Progress(console=self._err, transient=True)
+            # Results that go to a file must get there; rich would print them above the bar, and only there.
+            self._bar = Progress(console=self._err, transient=True, redirect_stdout=self._out.is_terminal)
             self._task = self._bar.add_task(message, total=fields.get("total"))
             self._bar.start()
         if self._task is not None:
