@@ -118,6 +118,17 @@ def test_a_line_that_comes_while_the_other_thread_writes_is_not_forgotten(pipe_e
     assert received() == b"first\nsecond\n"
 
 
+def test_a_line_that_the_other_thread_has_taken_already_is_not_missed(pipe_emitter):
+    emitter, received = pipe_emitter
+    emitter.wake = lambda: None
+    emitter.line(b"taken")
+    emitter.offer()
+    emitter.begun()  # what the main thread does next, having seen its line as the first
+    emitter.line(b"next")
+    emitter.end()
+    assert received() == b"taken\nnext\n"
+
+
 def test_the_helper_thread_never_waits_for_the_reader():
     reading, writing = os.pipe()
     try:

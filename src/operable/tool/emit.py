@@ -63,17 +63,15 @@ class Emitter:
         """Add one line (without its newline). `Run` has this written out in its hot loop."""
         lines = self.lines
         lines.append(data)
-        if len(lines) == 1:
-            self._size = len(data)
+        self._size = len(data) if len(lines) == 1 else self._size + len(data)
+        if self._size >= BLOCK:
+            self.flush()
+        elif len(lines) == 1:
             self.begun()
-        else:
-            self._size += len(data)
-            if self._size >= BLOCK:
-                self.flush()
 
     def begun(self) -> None:
         """The first line of a block is there: write it at once after a quiet moment, else let it wait for company."""
-        if self.wake is None or len(self.lines[0]) >= BLOCK or monotonic() - self.written > LATEST:
+        if self.wake is None or monotonic() - self.written > LATEST:  # the line itself may be gone by now
             self.flush()
         else:
             self.wake()
@@ -86,7 +84,7 @@ class Emitter:
 
     def head(self, text: str) -> None:
         """The line that goes before all others, whenever the first of them goes. Until then it may still be replaced."""
-        with self._lock:
+        with self._interrupts, self._lock:
             self._head = utf8(text)
 
     def block(self, data: bytes, results: int) -> None:
@@ -101,7 +99,7 @@ class Emitter:
 
     def surrender(self) -> None:
         """Somebody else writes the output: nothing that is still here, or will be given to us, is written any more."""
-        with self._lock:
+        with self._interrupts, self._lock:
             self._surrendered = True
 
     def flush(self) -> None:
