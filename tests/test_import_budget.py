@@ -46,11 +46,12 @@ ALWAYS = {
 ERRORS = {"operable.kernel", "operable.kernel.errors"}
 BUILDING = {
     *("_json", "operable.spec", "operable.spec.framework_events", "operable.tool.describe"),
-    *("operable.tool.discovery", "operable.tool.prebuilt"),
+    *("operable.tool.discovery", "operable.tool.prebuilt", "operable.tool.signature"),
 }
 CALL = {
     *("operable.tool.arguments", "operable.tool.convert", "operable.tool.emit", "operable.tool.front"),
-    *("operable.tool.interrupt", "operable.tool.runner", "operable.tool.sinks", "operable.tool.supervise"),
+    *("operable.tool.interrupt", "operable.tool.outflow", "operable.tool.runner", "operable.tool.signature"),
+    *("operable.tool.sinks", "operable.tool.supervise"),
 }
 NAMES = {"operable.kernel.redact_names"}
 SHA256 = "_sha256" if sys.version_info < (3, 12) else "_sha2"

@@ -18,8 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from operable.tool.declare import Command, Param, Tool
+    from operable.tool.declare import Command, Tool
     from operable.tool.kinds import Kind
+    from operable.tool.signature import Param
 
 FLAG, WORD, POSITIVE, COUNT, SECONDS, DIGEST = "flag", "word", "positive", "count", "seconds", "digest"
 

@@ -1,8 +1,8 @@
 """What an author declares: a `Tool`, its commands, their effects and bounds.
 
-Theory of operation: a decorator stores the function and its options and reads nothing else. Parameters are taken from
-the code object only when the command is invoked or described, so that declaring fifty commands costs fifty small
-objects. `inspect` and `typing` are never imported (they would double the start of the process).
+Theory of operation: a decorator stores the function and its options and reads nothing else, so that declaring fifty
+commands costs fifty small objects. What the functions take and promise is read by `signature`, when one is invoked or
+described.
 
 It does not parse, run or print: see `arguments`, `runner`, `discovery`.
 """
@@ -12,15 +12,13 @@ from __future__ import annotations
 import os
 import sys
 
-from operable.tool.kinds import Kind, evaluate, generic, kind_of
-from operable.tool.records import Record
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, NoReturn
 
-    from operable.tool.records import Event
+    from operable.tool.records import Event, Record
+    from operable.tool.signature import Param
 
 AOI_VERSION = "0.2"
 # A finite command that has not ended after five minutes has most likely hung on something; --timeout changes it.
@@ -29,52 +27,6 @@ DEFAULT_TIMEOUT = 300.0
 DEFAULT_LIMIT = 100
 # A plan is held in memory to be counted and confirmed; beyond this a command should be split (about 100 MB of changes).
 MAX_PLAN = 100_000
-
-_ANY_NUMBER_OF_OPERANDS = 0x04  # CO_VARARGS
-INJECTED = ("Page", "Context", "Relay")
-# Options that decide whether a mutation happens. An author's parameter of such a name would silently take them out of force.
-GUARDS = ("dry_run", "confirm", "confirm_count", "idempotency_key")
-
-
-class Param:
-    """One argument of a command: an operand, an option or a flag."""
-
-    __slots__ = ("_secret", "default", "kind", "many", "name", "operand", "required", "spread")
-
-    def __init__(
-        self,
-        name: str,
-        kind: Kind,
-        *,
-        operand: bool = False,
-        default: Any = None,
-        required: bool = False,
-        many: bool = False,
-        spread: bool = False,
-        secret: bool = False,
-    ) -> None:
-        self.name = name
-        self.kind = kind
-        self.operand = operand
-        self.default = default
-        self.required = required
-        self.many = many  # an operand that takes all the remaining words
-        self.spread = spread  # declared as *name: passed as separate arguments
-        self._secret = secret
-
-    @property
-    def secret(self) -> bool:
-        """Declared to be one, or called like one. Asked for rarely, so the judge of names is loaded only then."""
-        if self._secret:
-            return True
-        from operable.kernel.redact_names import is_secret_name
-
-        return is_secret_name(self.name)
-
-    @property
-    def flag(self) -> str:
-        """The name on the command line: a trailing underscore (`from_`) only avoids a word of Python's."""
-        return (self.name.rstrip("_") or self.name).replace("_", "-")
 
 
 class Command:
@@ -127,7 +79,9 @@ class Command:
     @property
     def params(self) -> tuple[Param, ...]:
         if self._params is None:
-            self._params = tuple(self._read_signature())
+            from operable.tool.signature import read_signature
+
+            self._params = read_signature(self)
         return self._params
 
     @property
@@ -146,75 +100,9 @@ class Command:
 
     def event_classes(self) -> list[type[Event]]:
         """The domain events that the annotations of the function, or of its apply phase, promise."""
-        function = declared(self.apply_function or self.function)
-        return list(
-            dict.fromkeys(_event_classes(function.__annotations__.get("return"), function.__globals__))
-        )
+        from operable.tool.signature import promised_events
 
-    def _read_signature(self) -> Iterable[Param]:
-        function = declared(self.function)
-        code = function.__code__
-        count, keyword_count = code.co_argcount, code.co_kwonlyargcount
-        names = code.co_varnames
-        defaults = dict(zip(reversed(names[:count]), reversed(function.__defaults__ or ()), strict=False))
-        defaults.update(function.__kwdefaults__ or {})
-        operands = list(names[:count])
-        if code.co_flags & _ANY_NUMBER_OF_OPERANDS:
-            operands.append(names[count + keyword_count])
-        for name in (*operands, *names[count : count + keyword_count]):
-            if self.mutates and name.rstrip("_") in GUARDS:
-                msg = f"{self.name} mutates: --{name.replace('_', '-')} guards it, and cannot be a parameter of its own"
-                raise TypeError(msg)
-            annotation = function.__annotations__.get(name, "str")
-            if self._is_injected(name, annotation):
-                continue
-            kind = kind_of(annotation, function.__globals__)
-            spread = name in operands and name not in names[: count + keyword_count]
-            repeatable = name in operands and kind.base == "array"
-            yield Param(
-                name,
-                kind.item if repeatable and kind.item else kind,
-                operand=name in operands,
-                default=defaults.get(name),
-                required=name not in defaults
-                and not spread
-                and not (kind.base == "boolean" and name not in operands),
-                many=spread or repeatable,
-                spread=spread,
-                secret=name in self.secrets,
-            )
-
-    def _is_injected(self, name: str, annotation: Any) -> bool:
-        label = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-        label = label.partition("[")[0].rpartition(".")[2]  # also tool.Page
-        if label in INJECTED:
-            self.injected[name] = label
-            return True
-        if label == "Stream" or isinstance(annotation, StreamOf):
-            self.injected[name] = evaluate(annotation, declared(self.function).__globals__)
-            return True
-        return False
-
-
-def declared(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that the author wrote, below the decorators (functools.wraps) that stand between it and its command."""
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    return function
-
-
-def _event_classes(annotation: Any, namespace: dict[str, Any]) -> Iterable[type[Event]]:
-    annotation = evaluate(annotation, namespace)
-    if isinstance(annotation, type):
-        if getattr(annotation, "_typed", False):
-            yield annotation
-        elif hasattr(annotation, "__required_keys__"):  # a TypedDict
-            from operable.tool.rows import event_of
-
-            yield event_of(annotation)
-        return
-    for argument in generic(annotation)[1]:
-        yield from _event_classes(argument, namespace)
+        return promised_events(self.apply_function or self.function)
 
 
 class Tool:

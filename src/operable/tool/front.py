@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import NoReturn
 
+    from operable.tool.interrupt import Interrupts
+    from operable.tool.sinks import Sink
+
 JSONL, JSON, HUMAN = "jsonl", "json", "human"
 # Flags that mean a built-in command when no command is given.
 _FLAGS = {
@@ -56,12 +59,12 @@ def run_command_line(tool: Tool, argv: list[str]) -> NoReturn:
         from operable.tool.document import answer
 
         leave(answer(call, refusal, secrets))
-    from operable.tool.runner import Run, open_stream, open_terminal
-
     try:
-        stream = open_terminal(tool, call, secrets) if output == HUMAN else open_stream(call, secrets)
+        stream = _open_terminal(tool, call, secrets) if output == HUMAN else _open_stream(call, secrets)
     except OSError:
         os._exit(EX_IOERR)  # stdout is closed: there is nobody to answer and nowhere to say so
+    from operable.tool.runner import Run  # after the signals are taken: loading it takes a while
+
     leave(Run(tool, call, *stream, refusal=refusal).execute())
 
 
@@ -184,3 +187,34 @@ def _check_output(tool: Tool, call: Call) -> None:
 
 def _nothing() -> None:
     """The function of a command that does not exist."""
+
+
+def _open_stream(call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
+    """Machine mode: stdout becomes private, nobody can prompt. Raises OSError when stdout is closed."""
+    from operable.tool.interrupt import Interrupts
+
+    interrupts = Interrupts()
+    interrupts.install()
+    from operable.tool.descriptors import STDIN_NAMES, let_go_of_terminal, take_stdin, take_stdout
+    from operable.tool.emit import Emitter
+    from operable.tool.sinks import MachineSink
+
+    sink = MachineSink(Emitter(take_stdout(), interrupts), secrets)
+    words = [
+        word for value in call.values.values() for word in (value if isinstance(value, list) else [value])
+    ]
+    if not any(name in words for name in STDIN_NAMES):  # else the author's code reads stdin itself
+        take_stdin()
+    let_go_of_terminal()
+    return sink, interrupts
+
+
+def _open_terminal(tool: Tool, call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
+    """Human mode."""
+    from operable.tool.interrupt import Interrupts
+
+    interrupts = Interrupts()
+    interrupts.install()
+    from operable.tool.people import PeopleSink
+
+    return PeopleSink(tool, call, secrets), interrupts

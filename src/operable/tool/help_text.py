@@ -11,7 +11,8 @@ from operable.tool.convert import spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from operable.tool.declare import Command, Param, Tool
+    from operable.tool.declare import Command, Tool
+    from operable.tool.signature import Param
 
 _STANDARD_HELP = {
     "schema-version": ("VERSION", "speak this schema version (2 or 2.1.0)"),

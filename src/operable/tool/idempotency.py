@@ -148,7 +148,7 @@ class Journal:
             elif event["type"].startswith("aoi:"):
                 run.sink.notice(event)
             else:
-                run.repeat(event)
+                run.outflow.repeat(event)
         run.count, run.warnings, run.errors, run.partial = (
             before[name] for name in ("count", "warning_count", "error_count", "partial")
         )

@@ -11,7 +11,8 @@ from operable.tool.arguments import COUNT, POSITIVE, SECONDS, STANDARD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from operable.tool.declare import Command, Param, Tool
+    from operable.tool.declare import Command, Tool
+    from operable.tool.signature import Param
 
 # As much of a wrong word as a person needs to recognise it.
 _SHOWN = 80

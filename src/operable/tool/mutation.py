@@ -160,7 +160,7 @@ def _apply(run: Run, changes: list[Change], journal: Journal | None) -> None:
         try:
             wants_context = apply_function.__code__.co_argcount > 1
             produced = apply_function(changes, run.context()) if wants_context else apply_function(changes)
-            run.stream(effects.events(produced))
+            run.outflow.stream(effects.events(produced))
         except Fail as fail:
             if journal is not None:
                 journal.failed(run, fail)

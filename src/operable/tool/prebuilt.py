@@ -23,7 +23,7 @@ KEPT = ("schema", "capabilities")
 # The parts of the SDK that decide what a document says.
 _SDK = (
     *("arguments.py", "declare.py", "describe.py", "discovery.py", "help_text.py", "kinds.py", "records.py"),
-    *("versions.py", "../kernel/errors.py", "../spec/framework_events.py"),
+    *("rows.py", "signature.py", "versions.py", "../kernel/errors.py", "../spec/framework_events.py"),
 )
 
 

@@ -44,15 +44,15 @@ class Relay(Context):
         self._run.errors += errors
         emitter.block(data, results)
 
-    def event(self, event: dict[str, Any], *, result: bool = True) -> None:
-        """Show one event to people, whatever its type and whatever is in it; `result` tells whether it is to be counted."""
+    def event(self, event: dict[str, Any], *, source: str, result: bool = True) -> None:
+        """Show people one event of `source`, whatever its type and whatever is in it; `result`: is it to be counted?"""
         kind = event["type"]
         if kind == "aoi:error":
             self._run.errors += 1
-            self._run.sink.error(foreign_error(event))
+            self._run.sink.error(foreign_error(event, source))
         elif not kind.startswith("aoi:"):
             self._run.count += 1
-            self._run.repeat({"content": None, **event} if kind == "discovery_document" else event)
+            self._run.outflow.repeat({"content": None, **event} if kind == "discovery_document" else event)
         elif (notice := _notice(kind, event)) is not None:
             self._run.count += result and kind == "aoi:plan"
             self._run.notice(notice)
@@ -75,13 +75,13 @@ class Relay(Context):
         return emitter.descriptor
 
 
-def foreign_error(event: dict[str, Any]) -> Fail:
+def foreign_error(event: dict[str, Any], source: str) -> Fail:
     """The error of another tool as one of ours, as far as people need it."""
     category, code, hint, target = (_text(event, name) for name in ("category", "code", "hint", "target"))
     return Fail(
         category if category in CATEGORIES else "internal",
         code or "UNKNOWN",
-        _text(event, "message") or code or "an error without a message",
+        f"{source}: {_text(event, 'message') or code or 'an error without a message'}",
         hint=hint or None,
         target=target or None,
         retryable=event.get("retryable") is True,

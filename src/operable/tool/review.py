@@ -6,14 +6,16 @@ capabilities (its author's tests, a linter, the first agent) gets a TypeError th
 
 from __future__ import annotations
 
-from operable.tool.declare import StreamOf, declared
+from operable.tool.declare import StreamOf
+from operable.tool.signature import declared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from operable.tool.declare import Command, Param, Tool
+    from operable.tool.declare import Command, Tool
     from operable.tool.kinds import Kind
+    from operable.tool.signature import Param
 
 _ANY_OPTIONS = 0x08  # CO_VARKEYWORDS
 # More words than this make a command that nobody finds: a group and a verb.

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from operable.tool.declare import Command
     from operable.tool.kinds import Kind
-    from operable.tool.runner import Run
+    from operable.tool.outflow import Outflow
 
     Encoder = Callable[[Any], bytes]
 
@@ -43,9 +44,9 @@ def event_of(row: Any) -> type[Event]:
     return _made[row]
 
 
-def faster(run: Run) -> Encoder:
-    """The encoder for dictionaries once there are some; when there are many, it gives the run something better."""
-    from operable.tool.runner import check_type
+def faster(outflow: Outflow, command: Command) -> Encoder:
+    """The encoder for dictionaries once there are some; when there are many, it gives the stream something better."""
+    from operable.tool.outflow import check_type
 
     text = fast_encoder()[1]
     count = 0
@@ -54,7 +55,7 @@ def faster(run: Run) -> Encoder:
         nonlocal count
         count += 1
         if count == BULK:
-            run.bulk = bulk(run.command.event_classes())
+            outflow.bulk = bulk(command.event_classes())
         check_type(event)
         return utf8(text(event))
 

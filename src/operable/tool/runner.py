@@ -13,10 +13,10 @@ from time import monotonic
 
 from operable.kernel.errors import EX_DATAERR, EX_OK, EX_SIGINT, Fail
 from operable.tool.declare import AOI_VERSION
-from operable.tool.emit import BLOCK, OutputLost
+from operable.tool.emit import OutputLost
 from operable.tool.interrupt import GRACE, INTERRUPTED, OUTPUT_LOST, TIMEOUT, Interrupted, Interrupts
 from operable.tool.json_text import json_text
-from operable.tool.records import MANY
+from operable.tool.outflow import Outflow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from operable.tool.arguments import Call
     from operable.tool.context import Context
     from operable.tool.declare import Tool
-    from operable.tool.emit import Emitter
     from operable.tool.interrupt import Stop
-    from operable.tool.rows import Bulk
     from operable.tool.sinks import Sink
 
 
@@ -65,9 +63,7 @@ class Run:
         self.remarks: dict[str, Any] = {}  # further fields of the summary
         self._meta: dict[str, Any] = {}
         self.convert: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None
-        self._rows = 0
-        self.bulk: Bulk | None = None
-        self._encoders: dict[type, Callable[[Any], Any]] = {}
+        self.outflow = Outflow(self)
 
     # -- from meta to summary ------------------------------------------------------------------------------------------
 
@@ -178,7 +174,7 @@ class Run:
 
             mutate(self, arguments, keywords)
         else:
-            self.stream(self.iterate(self.command.function(*arguments, **keywords)))
+            self.outflow.stream(self.iterate(self.command.function(*arguments, **keywords)))
         for value in keywords.values():
             finish = getattr(value, "finish", None)
             if finish is not None:
@@ -248,187 +244,7 @@ class Run:
             return (produced,)
         return produced  # type: ignore[no-any-return]
 
-    # -- the events ----------------------------------------------------------------------------------------------------
-
-    def stream(self, items: Iterable[Any]) -> None:
-        """Pass the author's values on until they end or a bound is reached."""
-        emitter = self.sink.emitter
-        simple = "max-bytes" not in self.call.options and not self.command.unbounded
-        try:
-            last = self._pour(items, emitter) if emitter and simple else self._measure(items)
-        finally:
-            close = getattr(items, "close", None)
-            if close is not None:
-                close()
-        if self.truncated and self.command.cursor:
-            self._write_cursor(last)
-
-    def _pour(self, items: Iterable[Any], emitter: Emitter) -> Any:
-        """The hot loop of a producing tool: `emitter.line` is written out in it, because calls are what costs here."""
-        encoders, limit, count, lines, size, last = (
-            self._encoders,
-            self.limit(),
-            self.count,
-            emitter.lines,
-            0,
-            None,
-        )
-        items = iter(items)
-        try:
-            for item in items:
-                encode = encoders.get(item.__class__) or self._encoder(item)
-                if encode is None:
-                    continue
-                line = encode(item)
-                if line is None:  # an older schema does not know it: it was not left out
-                    continue
-                if count == limit:
-                    self.truncated = True
-                    break
-                lines.append(line)
-                count += 1
-                last = item
-                size += len(line)
-                if size >= BLOCK:
-                    emitter.flush()
-                    size = 0
-                    if self.bulk is not None:
-                        break
-                elif len(lines) == 1:
-                    size = len(line)
-                    emitter.begun()
-        finally:
-            self.count = count
-        return (
-            last if self.bulk is None or self.truncated else self._pour_rows(items, emitter, self.bulk, last)
-        )
-
-    def _pour_rows(self, items: Iterable[Any], emitter: Emitter, bulk: Bulk, last: Any) -> Any:
-        """The same for the rest of a long stream of dictionaries of declared types (see `rows`)."""
-        encode, exact, limit, count, lines, size = (
-            bulk.encode,
-            bulk.exact,
-            self.limit(),
-            self.count,
-            emitter.lines,
-            0,
-        )
-        emitter.hurried = True
-        try:
-            for item in items:
-                try:
-                    line = encode(item) if item["type"] in exact and count != limit else None
-                except bulk.doubts:
-                    line = None
-                if line is None:
-                    cautious = self._encoders.get(item.__class__) or self._encoder(item)
-                    if cautious is None:
-                        continue
-                    line = cautious(item)
-                    if line is None:
-                        continue
-                    if count == limit:
-                        self.truncated = True
-                        break
-                lines.append(line)
-                count += 1
-                last = item
-                size += len(line)
-                if size >= BLOCK:
-                    emitter.flush()
-                    size = 0
-        finally:
-            self.count = count
-        return last
-
-    def _measure(self, items: Iterable[Any]) -> Any:
-        """The same with every bound, for any sink."""
-        limit, max_bytes = self.limit(), self.call.options.get("max-bytes")
-        size, last = 0, None
-        for item in items:
-            encode = self._encoders.get(item.__class__) or self._encoder(item)
-            encoded = None if encode is None else encode(item)
-            if encoded is None:
-                continue
-            if max_bytes is not None:
-                size += self.sink.size(encoded)
-            if self.count == limit or (max_bytes is not None and size > max_bytes):
-                self.truncated = True
-                if last is None and self.count != limit:
-                    self._too_large(size)
-                break
-            self.sink.put(encoded)
-            self.count += 1
-            last = item
-            if self.command.unbounded and self.count == limit:  # waiting for one more might take for ever
-                self.truncated = True
-                break
-        return last
-
-    def _too_large(self, size: int) -> None:
-        """Nothing at all fits: whoever follows the cursor would turn in circles."""
-        message = f"The first result alone has {size} bytes"
-        self.notice(
-            {
-                "type": "aoi:warning",
-                "code": "RESULT_TOO_LARGE",
-                "message": message,
-                "hint": "raise --max-bytes",
-            }
-        )
-
-    def _encoder(self, item: Any) -> Callable[[Any], Any] | None:
-        """How values of this class go out; None when this one is no domain event and has been dealt with."""
-        kind = item.__class__
-        convert = self.convert
-        if getattr(kind, "_typed", False):
-            encode = (
-                self.sink.encoder(kind) if convert is None else lambda event: self._converted(event.to_dict())
-            )
-        elif kind is dict:
-            encode = self._row
-        else:
-            self._aside(item)
-            return None
-        # A record class gets a better encoder when it has many instances; until then, ask again.
-        if kind is dict or kind._made > MANY:  # noqa: SLF001 - see `records`
-            self._encoders[kind] = encode
-        return encode
-
-    def _aside(self, item: Any) -> None:
-        """What an author may yield besides results."""
-        from operable.tool.framework import ItemError, Notice
-
-        if isinstance(item, Notice):
-            self.notice(item.fields)
-        elif isinstance(item, ItemError):
-            self.item_error(item.fail)
-        else:
-            what = type(item).__name__
-            msg = f"{self.command.name} yielded {what}; yield an Event, a dict, a Warn, a Progress or an ItemError"
-            raise TypeError(msg)
-
-    def _row(self, event: dict[str, Any]) -> Any:
-        """A plain dictionary. When there turn out to be many, a faster encoder takes over for good."""
-        self._rows += 1
-        if self._rows == MANY and self.machine and self.convert is None and not self.sink.secrets:
-            from operable.tool.rows import faster
-
-            self._encoders[dict] = faster(self)
-        return self._converted(event)
-
-    def _converted(self, event: dict[str, Any]) -> Any:
-        converted = event if self.convert is None else self.convert(event)
-        if converted is None:
-            return None
-        check_type(converted)
-        return self.sink.encode(converted)
-
-    def repeat(self, event: dict[str, Any]) -> None:
-        """A domain event that an earlier run has recorded."""
-        encoded = self._converted(event)
-        if encoded is not None:
-            self.sink.put(encoded)
+    # -- what comes besides results -------------------------------------------------------------------------------------
 
     def notice(self, fields: dict[str, Any]) -> None:
         """A framework event of the author's."""
@@ -445,18 +261,6 @@ class Run:
         self.errors += 1
         self.partial = True
         self.sink.error(fail)
-
-    def _write_cursor(self, last: Any) -> None:
-        from operable.tool.cursor import write_cursor
-
-        if last is None:  # nothing was shown: the next page starts where this one did
-            self.next_cursor = self.call.options.get("cursor")
-            return
-        fields = [
-            last[name] if isinstance(last, dict) else getattr(last, name) for name in self.command.cursor
-        ]
-        position = fields[0] if len(fields) == 1 else fields
-        self.next_cursor = write_cursor(position, self.command, self.call.values)
 
     # -- how it ended --------------------------------------------------------------------------------------------------
 
@@ -531,38 +335,3 @@ class Run:
         }
         summary.update(self.remarks)
         return summary
-
-
-def check_type(event: dict[str, Any]) -> None:
-    """Refuse a dictionary that is no domain event."""
-    kind = event.get("type")
-    if not isinstance(kind, str) or not kind or kind.startswith("aoi:"):
-        msg = f"a domain event needs a `type` that is a name without the aoi: prefix, not {kind!r}"
-        raise TypeError(msg)
-
-
-def open_stream(call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
-    """Machine mode: stdout becomes private, nobody can prompt. Raises OSError when stdout is closed."""
-    interrupts = Interrupts()
-    interrupts.install()
-    from operable.tool.descriptors import STDIN_NAMES, let_go_of_terminal, take_stdin, take_stdout
-    from operable.tool.emit import Emitter
-    from operable.tool.sinks import MachineSink
-
-    sink = MachineSink(Emitter(take_stdout(), interrupts), secrets)
-    words = [
-        word for value in call.values.values() for word in (value if isinstance(value, list) else [value])
-    ]
-    if not any(name in words for name in STDIN_NAMES):  # else the author's code reads stdin itself
-        take_stdin()
-    let_go_of_terminal()
-    return sink, interrupts
-
-
-def open_terminal(tool: Tool, call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
-    """Human mode."""
-    interrupts = Interrupts()
-    interrupts.install()
-    from operable.tool.people import PeopleSink
-
-    return PeopleSink(tool, call, secrets), interrupts
