@@ -15,8 +15,13 @@ from pathlib import Path
 
 # program -> Debian package. Add a line when a test needs another program.
 PACKAGES = {
+    "bwrap": "bubblewrap",
+    "cargo": "cargo",
     "fish": "fish",
+    "flock": "util-linux",
+    "go": "golang-go",
     "jq": "jq",
+    "node": "nodejs",
     "rg": "ripgrep",
     "zsh": "zsh",
 }

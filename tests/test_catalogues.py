@@ -14,6 +14,9 @@ SOURCE = Path(__file__).parents[1] / "src" / "operable"
 # folder -> the descriptor that ends each of its files
 CATALOGUES = {
     "cli/commands": "COMMAND",
+    "lint/checks": "CHECK",
+    "lint/reports": "REPORT",
+    "proc/sandboxes": "SANDBOX",
 }
 ENTRIES = [
     pytest.param(path, descriptor, id=f"{folder}/{path.stem}")

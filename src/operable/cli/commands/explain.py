@@ -1,0 +1,27 @@
+"""`operable explain`: what a check of the linter looks for, why, and how to mend what it finds; as `aoi-lint explain`."""
+
+from __future__ import annotations
+
+from operable.cli.lint_events import Explanation
+from operable.tool import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@command(
+    columns=("check", "name", "title", "level", "section", "rationale", "passing", "failing", "fix"),
+    examples=["explain 3", "explain 3 --output jsonl"],
+)
+def explain(*checks: str) -> Iterator[Explanation]:
+    """Explain checks of the linter: what each looks for, why, and how to mend what it finds.
+
+    checks: numbers of section 18.2 or names; all of them by default
+    """
+    from operable.cli.linting import explained
+
+    return explained(checks)
+
+
+COMMAND = explain

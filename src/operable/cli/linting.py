@@ -1,0 +1,186 @@
+"""What `aoi-lint` and `operable lint` do: lint tools one after the other, tell findings as they come, then the verdicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from operable.cli.lint_events import Evidence, Explanation, Verdict
+from operable.cli.lint_events import Finding as FindingEvent
+from operable.kernel.errors import EX_DATAERR, EX_USAGE, Fail
+from operable.lint import engine
+from operable.lint.check import Finding, Level
+from operable.lint.matrix import PairVerdict, fails, fingerprint, verdicts
+from operable.lint.reporting import parse_targets, write
+from operable.tool import Context, Relay
+
+
+def linted(
+    context: Context,
+    tools: Sequence[str],
+    options: engine.Options,
+    *,
+    fail_on: Literal["must", "should"],
+    baseline: str | None,
+    save_baseline: str | None,
+    report: Sequence[str],
+) -> Iterator[FindingEvent | Verdict]:
+    """Everything that is to be said of these tools; the exit status is concluded before the verdicts."""
+    if not tools:
+        raise Fail("usage", "MISSING_OPERAND", "Which tool?", target="TOOLS", hint="aoi-lint TOOL")
+    targets = parse_targets(report)
+    known = _known(baseline)
+    level: Level = "SHOULD" if fail_on == "should" else "MUST"
+    reports: list[engine.Report] = []
+    failed = 0
+    for tool in tools:
+        job = _job(tool, options)
+        for finding in job.run():
+            is_known = fingerprint(finding) in known
+            failed += fails(finding, level) and not is_known
+            if context.machine or finding.result in ("fail", "untested"):
+                yield from _findings(job.report.tool, finding, known=is_known)
+        reports.append(job.report)
+        pairs = verdicts(job.report.findings, level, known)
+        context.conclude(
+            exit_code=EX_DATAERR if failed else 0, message=_closing(reports, failed), timing=_timing(reports)
+        )
+        if failed:
+            context.conclude(reason="nonconforming")
+        if context.machine:
+            for pair in pairs:
+                yield _verdict(job.report.tool, pair)
+    if save_baseline is not None:
+        _save(save_baseline, reports)
+    for kind, path in targets:
+        write(kind, path, reports, level, known)
+
+
+def passed_on(relay: Relay, events: Iterator[FindingEvent | Verdict]) -> None:
+    """Tell the events under the schema of `aoi-lint`, through a command of another tool."""
+    for event in events:
+        fields = {name: value for name, value in event.to_dict().items() if value is not None}
+        if relay.machine:
+            relay.lines(
+                json.dumps(fields, default=_plain, separators=(",", ":"), ensure_ascii=False).encode()
+                + b"\n",
+                results=1,
+            )
+        else:
+            relay.event(json.loads(json.dumps(fields, default=_plain)), source="aoi-lint")
+
+
+def _plain(value: Any) -> Any:
+    """A nested record as JSON."""
+    return {name: inner for name, inner in value.to_dict().items() if inner is not None}
+
+
+def explained(labels: Sequence[str]) -> Iterator[Explanation]:
+    """The checks that are named, or all of them."""
+    for check in engine.checks(only=labels):
+        yield Explanation(**check.describe())
+
+
+def _job(tool: str, options: engine.Options) -> engine.Job:
+    try:
+        return engine.Job(tool, options)
+    except Fail as problem:
+        if problem.code.startswith("TOOL_"):
+            # Naming a program that is not there is a mistake of whoever calls us.
+            problem.exit_code = EX_USAGE
+        raise
+
+
+def _findings(tool: str, finding: Finding, *, known: bool) -> Iterator[FindingEvent]:
+    evidence = None
+    if finding.reproduce is not None:
+        evidence = Evidence(
+            command_line=finding.reproduce,
+            exit_status=finding.status,
+            excerpt=finding.excerpt,
+            line=finding.line,
+        )
+    for characteristic in finding.characteristics:
+        yield FindingEvent(
+            tool=tool,
+            check=finding.number if finding.number is not None else finding.check,
+            name=finding.check,
+            characteristic=characteristic,
+            command=finding.command,
+            level=finding.level,
+            result=finding.result,
+            message=finding.message,
+            evidence=evidence,
+            section=finding.section,
+            fix=finding.hint,
+            known=known,
+        )
+
+
+def _verdict(tool: str, pair: PairVerdict) -> Verdict:
+    return Verdict(
+        tool=tool,
+        characteristic=pair.characteristic,
+        command=pair.command,
+        result=pair.result,
+        checks=list(pair.checks),
+    )
+
+
+def _closing(reports: Sequence[engine.Report], failed: int) -> str:
+    results = [finding.result for report in reports for finding in report.findings]
+    seconds = sum(report.elapsed for report in reports)
+    advice = sum(
+        finding.result == "fail" and finding.level == "SHOULD"
+        for report in reports
+        for finding in report.findings
+    )
+    return (
+        f"{results.count('pass')} passed, {failed} failed, {advice} SHOULD, {results.count('untested')} untested, "
+        f"{results.count('not_applicable')} not applicable; {sum(report.runs for report in reports)} runs in {seconds:.1f} s"
+    )
+
+
+def _timing(reports: Sequence[engine.Report]) -> list[dict[str, Any]]:
+    return [
+        {
+            "tool": report.tool,
+            "elapsed": round(report.elapsed, 3),
+            "runs": report.runs,
+            "busy": round(report.busy, 3),
+            "sandbox": report.sandbox,
+            "checks": {label: round(seconds, 3) for label, seconds in sorted(report.seconds.items())},
+        }
+        for report in reports
+    ]
+
+
+def _known(path: str | None) -> frozenset[str]:
+    if path is None:
+        return frozenset()
+    try:
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+        return frozenset(str(entry) for entry in document["known"])
+    except FileNotFoundError:
+        raise Fail("usage", "BASELINE_NOT_FOUND", f"There is no baseline {path}", target=path) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise Fail("usage", "BASELINE_INVALID", f"{path} is no baseline: {error}", target=path) from error
+
+
+def _save(path: str, reports: Sequence[engine.Report]) -> None:
+    entries = sorted(
+        {
+            fingerprint(finding)
+            for report in reports
+            for finding in report.findings
+            if finding.result == "fail"
+        }
+    )
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"known": entries}, file, indent=1, ensure_ascii=False)
+            file.write("\n")
+    except OSError as error:
+        raise Fail("io", "CANNOT_WRITE", f"cannot write {path}: {error.strerror}", target=path) from error

@@ -1,0 +1,111 @@
+"""Bytes on stdout that are no events.
+
+What it does
+    Reads every byte of stdout of the sample call, of refused calls and of dry runs. Each line must be one JSON object in
+    UTF-8 with a `type`; no banner, prose, blank line, byte order mark, escape sequence or stack trace may stand between.
+    Names of framework events without their prefix may be neither emitted nor defined by the schema.
+
+Why is this bad?
+    A consumer parses stdout line by line. One log line ends the stream for every strict reader, and a lenient one that
+    skips it can no longer tell a lost event from noise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from operable.kernel.errors import Fail
+from operable.lint.check import Case, Check, Finding
+from operable.lint.evidence import Line, Observation, excerpt
+from operable.lint.variants import some_stream
+from operable.wire.framework import FRAMEWORK
+from operable.wire.reserved import PREFIX, RESERVED, check_schema
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_ESCAPE = re.compile("\x1b[\\[\\]]")
+
+
+def _tool(case: Case) -> Iterator[Finding]:
+    case.seen += case.plan.discovery.values()
+    if case.plan.schema is not None:
+        try:
+            check_schema(case.plan.schema)
+        except Fail as problem:
+            yield case.fail(
+                f"the schema defines reserved names as domain events: {problem.message}",
+                case.plan.discovery["schema"],
+                section="8.2",
+            )
+
+
+def _command(case: Case) -> Iterator[Finding]:
+    told: set[str] = set()
+    for name in case.target.event_types:
+        if name in RESERVED:
+            yield case.fail(f"capabilities announce the reserved event type `{name}`", section="8.2")
+    for what, observation in some_stream(case):
+        for kind, finding in _flaws(case, what, observation):
+            if kind not in told:
+                told.add(kind)
+                yield finding
+
+
+def _flaws(case: Case, what: str, observation: Observation) -> Iterator[tuple[str, Finding]]:
+    for line in observation.lines:
+        control = _CONTROL.search(line.raw)
+        if control is not None:
+            yield (
+                "control",
+                case.fail(
+                    f"{what}: line {line.number} has the control byte 0x{control.group()[0]:02x}",
+                    observation,
+                    excerpt=excerpt(line.raw),
+                    line=line.number,
+                ),
+            )
+        elif line.flaw is not None:
+            text = f"{what}: line {line.number} is no event: {line.flaw}"
+            yield (
+                "line",
+                case.fail(text, observation, excerpt=excerpt(line.raw), line=line.number),
+            )
+        else:
+            yield from _named(case, what, observation, line)
+    if observation.stdout and not observation.stdout.endswith(b"\n") and observation.ended == "itself":
+        yield (
+            "unterminated",
+            case.fail(f"{what}: the last line has no line end", observation, line=len(observation.lines)),
+        )
+
+
+def _named(case: Case, what: str, observation: Observation, line: Line) -> Iterator[tuple[str, Finding]]:
+    event = line.event or {}
+    name = event["type"]
+    if name in RESERVED:
+        text = f"{what}: the event type `{name}` is reserved; the framework's event is `{PREFIX}{name}`"
+    elif name.startswith(PREFIX) and name not in FRAMEWORK:
+        text = f"{what}: `{name}` is no event of the framework, whose prefix it has"
+    elif name in FRAMEWORK and any(
+        isinstance(value, str) and _ESCAPE.search(value) for value in event.values()
+    ):
+        text = f"{what}: `{name}` carries a terminal escape sequence"
+    else:
+        return
+    yield name, case.fail(text, observation, section="8.2", excerpt=excerpt(line.raw), line=line.number)
+
+
+CHECK = Check(
+    name="stray-bytes-on-stdout",
+    number=2,
+    title="stdout holds events only",
+    characteristics=("Typed",),
+    level="MUST",
+    section="2",
+    passing='$ notes list\n{"type":"aoi:meta","tool":"notes"}\n{"type":"entry","id":"n1"}\n{"type":"aoi:summary","ok":true}',
+    failing='$ notes list --output jsonl\nLoading notes...\n{"type":"entry","id":"n1"}',
+    hint="write diagnostics to stderr, or as aoi:warning events; write to stdout only through the event emitter",
+    tool=_tool,
+    command=_command,
+    page=__doc__,
+)

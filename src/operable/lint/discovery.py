@@ -1,0 +1,116 @@
+"""Asking a tool about itself: one answer per question, each in a bare room, and a `Plan` made of the answers.
+
+A tool that has no discovery, or a broken one, still gets a plan: the commands that its profile names, or none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from operable.lint.check import Lab
+from operable.lint.evidence import Invocation, Observation
+from operable.lint.plan import MACHINE, CommandPlan, Plan
+from operable.lint.profile import Profile
+from operable.lint.samples import example_item
+
+JSON = ("--output", "json")
+# The ways to ask, in the order in which the standard names them (sections 3, 16.2 and 16.4).
+QUESTIONS = {
+    "schema": (("schema", *JSON), ("aoi-schema", *JSON), ("schema", "--format", "json"), ("--schema",)),
+    "capabilities": (
+        ("capabilities", *JSON),
+        ("aoi-capabilities", *JSON),
+        ("capabilities", "--format", "json"),
+        ("--capabilities",),
+    ),
+}
+
+
+def plan(lab: Lab, program: str, profile: Profile, wanted: tuple[str, ...] = ()) -> Plan:
+    """Discover the tool; `wanted` names the only commands that matter, none: all."""
+    answers: dict[str, Observation] = {}
+    documents: dict[str, dict[str, Any] | None] = {}
+    for what in ("capabilities", "schema"):
+        answers[what], documents[what] = _ask(lab, what)
+    made = Plan(program, profile, documents["schema"], documents["capabilities"], discovery=answers)
+    for claims in _entries(made.capabilities, profile):
+        name = claims["name"]
+        if not wanted or name in wanted:
+            made.commands.append(_command(lab, made, name, claims))
+    made.state = _state(made)
+    return made
+
+
+def document(observation: Observation) -> dict[str, Any] | None:
+    """The one JSON object that was printed, if it was one and the call succeeded."""
+    if observation.status != 0:
+        return None
+    try:
+        value = msgspec.json.decode(observation.stdout)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _ask(lab: Lab, what: str) -> tuple[Observation, dict[str, Any] | None]:
+    first: Observation | None = None
+    for words in QUESTIONS[what]:
+        seen = lab.observe(Invocation(words, bare=True))
+        found = document(seen)
+        # An event in answer to the question is a failure that says so, not the document.
+        if found is not None and found.get("type") != "aoi:error":
+            return seen, found
+        first = first or seen
+        if seen.ended != "itself":
+            break
+    assert first is not None  # noqa: S101 - there is always a first question
+    return first, None
+
+
+def _entries(manifest: dict[str, Any] | None, profile: Profile) -> list[dict[str, Any]]:
+    """What the manifest says of each command; those that only the profile knows come last."""
+    commands = (manifest or {}).get("commands")
+    found = [
+        entry
+        for entry in (commands if isinstance(commands, list) else ())
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str) and entry["name"]
+    ]
+    known = {entry["name"] for entry in found}
+    return [*found, *({"name": name} for name in profile.commands if name not in known)]
+
+
+def _command(lab: Lab, made: Plan, name: str, claims: dict[str, Any]) -> CommandPlan:
+    machine = made.machine if made.capabilities or made.profile.tool.machine is not None else MACHINE
+    command = CommandPlan(name, made.name, claims, made.profile.command(name), machine)
+    if made.capabilities is None or command.profile.skip is not None:
+        return command
+    asked = (made.alias("input-schema"), "--command", name, *JSON)
+    command.inputs = _schema(lab.observe(Invocation(asked, bare=True)))
+    if command.reads_jsonl:
+        items = _schema(lab.observe(Invocation((*asked, "--items"), bare=True)))
+        if items is None and command.inputs is not None and "x-cli" not in str(command.inputs):
+            items = command.inputs  # of a command whose only schema is that of its items
+        if items is not None:
+            command.item = example_item(items)
+    return command
+
+
+def _schema(observation: Observation) -> dict[str, Any] | None:
+    found = document(observation)
+    return found if found is not None and isinstance(found.get("properties"), dict) else None
+
+
+def _state(made: Plan) -> Invocation | None:
+    """The call that tells the state: the profile's, else a `list` that needs nothing."""
+    told = made.profile.tool.state
+    if told is not None:
+        chosen = any(word.partition("=")[0] in ("--output", "--format") for word in told)
+        return Invocation(tuple(told) if chosen else (*told, *made.machine))
+    for name in ("list", "status"):
+        command = made.command(name)
+        if command is not None and command.read_only and not (command.inputs or {}).get("required"):
+            return replace(command.invocation([]), stdin=None)
+    return None

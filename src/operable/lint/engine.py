@@ -1,0 +1,214 @@
+"""The whole job: discover, plan, run every check on every command, and tell each finding as it comes.
+
+Theory of operation. One unit of work is one command with all its checks, or the tool with the checks on the whole; units
+run in a few threads (the work is done by processes, the threads wait). Experiments that several checks ask for are run
+once, by whoever asks first. A check that breaks is a bug of ours and ends the run; what the tool does never breaks one.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from operable.kernel import catalogue
+from operable.kernel.errors import Fail
+from operable.lint import profile as profiles
+from operable.lint.check import Case, Check, Finding, NotApplicable, Untested
+from operable.lint.discovery import plan
+from operable.lint.lab import PATIENCE, Laboratory
+from operable.lint.plan import CommandPlan, Plan
+from operable.lint.probe import Probe
+from operable.proc.confine import sandbox
+from operable.proc.environment import environment
+from operable.proc.executable import resolve
+
+_CHECKS = "operable.lint.checks"
+# Threads mostly wait for processes; more than this would only make the processes slow and their deadlines wrong.
+_WORKERS = 4
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to lint with."""
+
+    profile: str | None = None
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    jobs: int = 0
+    confine: bool = True
+    patience: float = PATIENCE
+
+
+@dataclass
+class Report:
+    """What is known at the end, and where the time went."""
+
+    tool: str
+    program: str
+    tool_version: str | None = None
+    findings: list[Finding] = field(default_factory=list)
+    elapsed: float = 0.0
+    runs: int = 0
+    busy: float = 0.0
+    seconds: dict[str, float] = field(default_factory=dict)  # label of a check -> seconds
+    sandbox: str = "none"
+    commands: list[str] = field(default_factory=list)
+
+
+def checks(only: Sequence[str] = (), skip: Sequence[str] = ()) -> list[Check]:
+    """The checks that are wanted: numbered ones first. Names and numbers select; Fail when one is unknown."""
+    package = __import__(_CHECKS, fromlist=["__path__"])
+    names = [name for folder in package.__path__ for name in catalogue.names(folder)]
+    loaded = [_load(name) for name in names]
+    loaded.sort(key=lambda check: (check.number is None, check.number or 0, check.name))
+    labels = {label: check.name for check in loaded for label in (check.label, check.name)}
+    for word in (*only, *skip):
+        if word not in labels:
+            raise catalogue.unknown("check", word, sorted(labels))
+    chosen = {labels[word] for word in only} if only else set(names)
+    chosen -= {labels[word] for word in skip}
+    return [check for check in loaded if check.name in chosen]
+
+
+def explain(label: str) -> Check:
+    """One check by number or name."""
+    return checks(only=[label])[0]
+
+
+def _load(name: str) -> Check:
+    check: Check = catalogue.load(_CHECKS, name, "CHECK", kind="check")
+    return check
+
+
+def lint(tool: str, options: Options, on_finding: Callable[[Finding], Any] | None = None) -> Report:
+    """Lint one program to the end."""
+    job = Job(tool, options)
+    for finding in job.run():
+        if on_finding is not None:
+            on_finding(finding)
+    return job.report
+
+
+class Job:
+    """One tool being linted. `run` yields findings as they come; afterwards `report` is complete."""
+
+    def __init__(self, tool: str, options: Options) -> None:
+        self.options = options
+        self.checks = checks(options.only, options.skip)
+        self.program = resolve(tool, env=environment())
+        path = options.profile or profiles.find(self.program)
+        self.profile = profiles.load(path)
+        box = sandbox("bubblewrap") if options.confine else None
+        if box is not None and box.missing() is not None:
+            box = None
+        self.probe = Probe(
+            program=self.program,
+            shown=tool,
+            sandbox=box,
+            env=dict(self.profile.tool.env),
+            network=self.profile.tool.network,
+            timeout=self.profile.tool.timeout,
+        )
+        self.report = Report(
+            os.path.basename(tool), self.program, sandbox="none" if box is None else box.name
+        )
+        self._found: queue.Queue[Finding | BaseException | None] = queue.Queue()
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+
+    def run(self) -> Iterator[Finding]:
+        started = time.monotonic()
+        with Laboratory(self.probe, self.profile, patience=self.options.patience) as lab:
+            made = plan(lab, self.probe.shown, self.profile, self.options.commands)
+            self._introduce(made)
+            lab.prepare(made.machine, made.state)
+            yield from self._work(lab, made)
+            self.report.runs, self.report.busy = lab.runs, lab.busy
+        self.report.elapsed = time.monotonic() - started
+
+    def _introduce(self, made: Plan) -> None:
+        self.report.tool = made.name
+        version = (made.capabilities or {}).get("tool_version")
+        self.report.tool_version = version if isinstance(version, str) else None
+        self.report.commands = [command.name for command in made.commands]
+        unknown = [name for name in self.options.commands if name not in self.report.commands]
+        if unknown:
+            raise catalogue.unknown("command", unknown[0], self.report.commands)
+
+    def _work(self, lab: Laboratory, made: Plan) -> Iterator[Finding]:
+        # Unbounded commands are waited for most: they go first.
+        commands = sorted(made.commands, key=lambda command: not command.unbounded)
+        units: queue.Queue[CommandPlan | None] = queue.Queue()
+        for unit in (None, *commands):
+            units.put(unit)
+        count = min(self.options.jobs or (os.cpu_count() or 1) + 2, _WORKERS, len(commands) + 1)
+        threads = [
+            threading.Thread(target=self._worker, args=(lab, made, units), daemon=True) for _ in range(count)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            running = count
+            while running:
+                item = self._found.get()
+                if item is None:
+                    running -= 1
+                elif isinstance(item, BaseException):
+                    raise item
+                else:
+                    self.report.findings.append(item)
+                    yield item
+        finally:
+            self._stop.set()
+            for thread in threads:
+                thread.join()
+
+    def _worker(self, lab: Laboratory, made: Plan, units: queue.Queue[CommandPlan | None]) -> None:
+        try:
+            while not self._stop.is_set():
+                try:
+                    command = units.get_nowait()
+                except queue.Empty:
+                    break
+                for check in self.checks:
+                    if self._stop.is_set():
+                        break
+                    judge = check.tool if command is None else check.command
+                    if judge is None:
+                        continue
+                    began = time.monotonic()
+                    for finding in outcome(Case(check, made, command, lab)):
+                        self._found.put(finding)
+                    with self._lock:
+                        spent = self.report.seconds
+                        spent[check.label] = spent.get(check.label, 0.0) + time.monotonic() - began
+        except BaseException as error:  # noqa: BLE001 - raised again by whoever reads the findings
+            self._found.put(error)
+        finally:
+            self._found.put(None)
+
+
+def outcome(case: Case) -> list[Finding]:
+    """Everything that one check says of one command: its problems, or one finding that says why there is none."""
+    judge = case.check.tool if case.command is None else case.check.command
+    assert judge is not None  # noqa: S101 - only such cases are made
+    found: list[Finding] = []
+    try:
+        found.extend(judge(case))
+    except Untested as reason:
+        found.append(case.finding("untested", str(reason)))
+    except NotApplicable as reason:
+        found.append(case.finding("not_applicable", str(reason)))
+    except Fail as problem:
+        found.append(case.finding("untested", f"it could not be run: {problem.message}"))
+    if any(finding.result in ("fail", "untested", "not_applicable") for finding in found):
+        return found
+    if not case.seen:
+        return [case.finding("untested", "nothing was observed")]
+    return [case.finding("pass", case.check.title, case.seen[-1])]

@@ -1,0 +1,166 @@
+"""What was run and what was seen: the values that checks ask for, look at, and cite.
+
+An `Invocation` says everything about one start of the tool, so that equal invocations in equal rooms are the same
+experiment and need to be made only once. An `Observation` is what came of it. Lines are taken apart one by one and
+leniently: a line that is no event is a fact for the check that looks for such lines, and must not blind the others.
+
+No I/O here; `probe` makes observations.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import msgspec
+
+# Of the offending bytes, as many as a person needs to recognise them.
+EXCERPT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One start of the tool."""
+
+    words: tuple[str, ...]  # after the program
+    stdin: bytes | None = None  # None: /dev/null
+    hold_stdin: bool = False  # leave it open after `stdin`, as a producer that is still busy does
+    env: tuple[tuple[str, str], ...] = ()
+    files: tuple[tuple[str, str], ...] = ()  # path below HOME -> content
+    bare: bool = False  # no environment but PATH, an empty read-only HOME, no network
+    terminal: bool = False  # stdin and the controlling terminal are a pty that nobody answers
+    reader: Literal["patient", "gone", "leaves"] = (
+        "patient"  # gone: before the first byte; leaves: after the first line
+    )
+    signal: Literal["", "SIGINT", "SIGTERM"] = ""  # sent when the stream has begun
+    settle: float = 0.0  # seconds of silence that must have passed since the last output before the signal
+    timeout: float | None = None  # None: the profile's
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of stdout; `event` is None when it is no JSON object, and `flaw` says why."""
+
+    number: int
+    raw: bytes
+    event: dict[str, Any] | None
+    flaw: str | None = None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one invocation did."""
+
+    invocation: Invocation
+    program: str
+    stdout: bytes
+    stderr: str
+    status: int | None  # as subprocess has it; a sandboxed tool that a signal ended has 128 + its number
+    elapsed: float
+    ended: Literal["itself", "deadline", "flood"] = "itself"
+    first_output: float | None = None  # seconds until the first byte of stdout
+    signalled: float | None = None  # seconds until our signal; None: it ended before, or none was to be sent
+    terminal_output: bytes = b""
+    orphans: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        pieces = self.stdout.split(b"\n")
+        if pieces and not pieces[-1]:
+            pieces.pop()
+        return tuple(_line(number, raw) for number, raw in enumerate(pieces, 1))
+
+    @cached_property
+    def events(self) -> tuple[dict[str, Any], ...]:
+        """Every event that can be read, whatever stands between them."""
+        return tuple(line.event for line in self.lines if line.event is not None and _typed(line.event))
+
+    @cached_property
+    def meta(self) -> dict[str, Any] | None:
+        return next(iter(self.of("aoi:meta")), None)
+
+    @cached_property
+    def summary(self) -> dict[str, Any] | None:
+        return next(iter(reversed(self.of("aoi:summary"))), None)
+
+    @cached_property
+    def domain(self) -> tuple[dict[str, Any], ...]:
+        return tuple(event for event in self.events if not event["type"].startswith("aoi:"))
+
+    def of(self, *types: str) -> tuple[dict[str, Any], ...]:
+        return tuple(event for event in self.events if event["type"] in types)
+
+    @property
+    def errors(self) -> tuple[dict[str, Any], ...]:
+        return self.of("aoi:error")
+
+    @property
+    def succeeded(self) -> bool:
+        """As its caller would have to see it: exit status 0 and, where there is a summary, an `ok` that is not false."""
+        return self.status == 0 and (self.summary is None or self.summary.get("ok") is not False)
+
+    @property
+    def refused(self) -> bool:
+        return not self.succeeded
+
+    @property
+    def excused(self) -> bool:
+        """Failed in due form: the sample did not fit, which says nothing about the tool."""
+        return bool(self.status) and self.ended == "itself" and bool(self.errors) and self.refused
+
+    @property
+    def command_line(self) -> str:
+        """What a person can paste to see it again."""
+        invocation = self.invocation
+        line = shlex.join((self.program, *invocation.words))
+        assignments = " ".join(f"{name}={shlex.quote(value)}" for name, value in invocation.env)
+        if invocation.bare:
+            line = f'env -i PATH="$PATH" {line}'
+        elif assignments:
+            line = f"{assignments} {line}"
+        if invocation.stdin is not None:
+            text = shlex.quote(invocation.stdin.decode("utf-8", "replace"))
+            line = f"printf %s {text} | {line}"
+        elif not invocation.terminal:
+            line = f"{line} < /dev/null"
+        if invocation.signal:
+            line = f"timeout --signal={invocation.signal.removeprefix('SIG')} 2 {line}"
+        if invocation.reader != "patient":
+            line = f"{line} | head -{0 if invocation.reader == 'gone' else 1}"
+        return line
+
+
+def excerpt(data: bytes | str) -> str:
+    """The beginning of what offended, printable."""
+    text = data.decode("utf-8", "backslashreplace") if isinstance(data, bytes) else data
+    shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text[:EXCERPT])
+    return shown + ("…" if len(text) > EXCERPT else "")
+
+
+def encode(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _typed(event: dict[str, Any]) -> bool:
+    return isinstance(event.get("type"), str) and bool(event["type"])
+
+
+def _line(number: int, raw: bytes) -> Line:
+    if not raw.strip():
+        return Line(number, raw, None, "the line is blank")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return Line(number, raw, None, f"it is not UTF-8: {error.reason} at byte {error.start}")
+    if text.startswith("\ufeff"):
+        return Line(number, raw, None, "it begins with a byte order mark")
+    try:
+        value = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return Line(number, raw, None, f"it is not JSON: {error}")
+    if not isinstance(value, dict):
+        return Line(number, raw, None, f"it is JSON, but no object: {type(value).__name__}")
+    return Line(number, raw, value, None if _typed(value) else "it has no `type` that is a string")

@@ -1,0 +1,66 @@
+"""From findings to verdicts: one per characteristic and command, as section 18.1 has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from operable.lint.check import CHARACTERISTICS, Finding, Level, Result
+
+WHOLE = "*"  # how the tool as a whole is called where a command would stand
+
+
+@dataclass(frozen=True, slots=True)
+class PairVerdict:
+    """What is to be said of one characteristic of one command."""
+
+    characteristic: str
+    command: str | None
+    result: Result
+    checks: tuple[str, ...]  # the labels of the checks that decided, or all that spoke
+    failed: int = 0
+
+
+def fails(finding: Finding, fail_on: Level = "MUST") -> bool:
+    """Whether this finding makes its pair fail."""
+    return finding.result == "fail" and (finding.level == "MUST" or fail_on == "SHOULD")
+
+
+def verdicts(
+    findings: Iterable[Finding], fail_on: Level = "MUST", known: frozenset[str] = frozenset()
+) -> list[PairVerdict]:
+    """One verdict per pair that a check spoke of; failures in `known` (a baseline) do not count."""
+    grouped: dict[tuple[str, str | None], list[Finding]] = {}
+    for finding in findings:
+        for characteristic in finding.characteristics:
+            grouped.setdefault((characteristic, finding.command), []).append(finding)
+    order = sorted(grouped, key=lambda pair: (CHARACTERISTICS.index(pair[0]), pair[1] is not None))
+    return [_verdict(*pair, grouped[pair], fail_on, known) for pair in order]
+
+
+def _verdict(
+    characteristic: str,
+    command: str | None,
+    findings: Sequence[Finding],
+    fail_on: Level,
+    known: frozenset[str],
+) -> PairVerdict:
+    failed = [
+        finding for finding in findings if fails(finding, fail_on) and fingerprint(finding) not in known
+    ]
+    if failed:
+        labels = dict.fromkeys(finding.label for finding in failed)
+        return PairVerdict(characteristic, command, "fail", tuple(labels), len(failed))
+    labels = dict.fromkeys(finding.label for finding in findings if finding.result != "not_applicable")
+    results = {finding.result for finding in findings}
+    # What passed may stand beside what could not be tried; but a pair that nothing was seen of is no pass.
+    result: Result = (
+        "pass" if results & {"pass", "fail"} else "untested" if "untested" in results else "not_applicable"
+    )
+    return PairVerdict(characteristic, command, result, tuple(labels))
+
+
+def fingerprint(finding: Finding) -> str:
+    """What a failure is recognised by in another run: not its numbers, times or temporary names."""
+    words = "".join(letter for letter in finding.message if not letter.isdigit())
+    return "|".join((finding.label, finding.command or WHOLE, finding.level, words[:80]))

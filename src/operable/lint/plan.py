@@ -1,0 +1,204 @@
+"""What a tool claims, taken from its own discovery: its commands, what each is said to do, and how to try it.
+
+A `Plan` is made once (`discovery` asks the tool, here the answers are read) and holds no opinion: a claim that is wrong is
+for the checks. Anything may be missing or of the wrong type; what cannot be understood counts as not claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from operable.lint.evidence import Invocation, Observation
+from operable.lint.profile import CommandProfile, Profile
+from operable.lint.samples import from_examples, from_schema
+
+# Their answer is one JSON document; only where the manifest says so do they have a stream too.
+DOCUMENTS = ("schema", "input-schema", "capabilities", "completion")
+MACHINE = ("--output", "jsonl")
+CONFIRM = ("--confirm",)
+# An unbounded stream is looked at until it has been silent for so long.
+SETTLE = 0.3
+
+
+@dataclass
+class CommandPlan:
+    """One command. The flags are the manifest's claims; an absent one means no."""
+
+    name: str
+    tool: str
+    claims: dict[str, Any]
+    profile: CommandProfile
+    machine: tuple[str, ...]
+    inputs: dict[str, Any] | None = None  # the schema of its arguments
+    item: dict[str, Any] | None = None  # an item of structured input, from its schema
+    _settled: tuple[Invocation | None, str] | None = field(default=None, repr=False)
+
+    def claims_flag(self, name: str) -> bool:
+        return self.claims.get(name) is True
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(self.name.split() if self.profile.words is None else self.profile.words)
+
+    @property
+    def read_only(self) -> bool:
+        return self.claims_flag("read_only")
+
+    @property
+    def mutates(self) -> bool:
+        """Said to change things itself. A relay runs other tools, whose own guards it leaves in force."""
+        return self.claims.get("read_only") is False and not self.relays
+
+    @property
+    def destructive(self) -> bool:
+        return self.claims_flag("destructive")
+
+    @property
+    def unbounded(self) -> bool:
+        return self.claims_flag("unbounded")
+
+    @property
+    def relays(self) -> bool:
+        return self.claims_flag("relays")
+
+    @property
+    def reads_jsonl(self) -> bool:
+        return "jsonl" in self._strings("input_modes") or "--input-jsonl" in (self.profile.args or ())
+
+    @property
+    def event_types(self) -> list[str]:
+        return self._strings("event_types")
+
+    @property
+    def has_stream(self) -> bool:
+        """Whether there is a machine stream to look at."""
+        outputs = self._strings("outputs")
+        if self.name.removeprefix("aoi-") in DOCUMENTS:
+            return "jsonl" in outputs
+        return not outputs or "jsonl" in outputs
+
+    @property
+    def confirm(self) -> tuple[str, ...]:
+        return CONFIRM if self.profile.confirm is None else tuple(self.profile.confirm)
+
+    def _strings(self, key: str) -> list[str]:
+        value = self.claims.get(key)
+        return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+    def invocation(self, arguments: Sequence[str], *extra: str) -> Invocation:
+        """A call in machine mode with these arguments, then further options; what follows a `--` stays last."""
+        words = list(arguments)
+        end = words.index("--") if "--" in words else len(words)
+        words = [*words[:end], *extra, *self.machine, *words[end:]]
+        call = Invocation((*self.words, *words), stdin=self.stdin(words))
+        if self.unbounded:
+            call = replace(call, signal="SIGINT", settle=SETTLE)
+        return call
+
+    def with_options(self, call: Invocation, *options: str) -> Invocation:
+        """The same call with further options, before the `--` if it has one."""
+        words = list(call.words)
+        end = words.index("--") if "--" in words else len(words)
+        return replace(call, words=(*words[:end], *options, *words[end:]))
+
+    def stdin(self, words: Sequence[str]) -> bytes | None:
+        if self.profile.stdin is not None:
+            return self.profile.stdin.encode()
+        if self.reads_jsonl and self.item is not None and "-" in words:
+            return _line(self.item)
+        return None
+
+    def candidates(self) -> Iterator[list[str]]:
+        """Arguments to try, best first."""
+        if self.profile.args is not None:
+            yield list(self.profile.args)
+            return
+        yield from from_examples(self.claims.get("examples"), self.tool, self.words)
+        generated = from_schema(self.inputs)
+        if generated is not None:
+            if self.reads_jsonl and "--input-jsonl" not in generated:
+                generated += ["--input-jsonl", "-"]
+            yield generated
+        else:
+            yield []
+
+    def settled(self, observe: Callable[[Invocation], Observation]) -> tuple[Invocation | None, str]:
+        """The first candidate that does not fail in due form, or None and why there is none. Asked once."""
+        if self._settled is None:
+            self._settled = self._settle(observe)
+        return self._settled
+
+    def _settle(self, observe: Callable[[Invocation], Observation]) -> tuple[Invocation | None, str]:
+        if self.profile.skip is not None:
+            return None, f"the profile says: {self.profile.skip}"
+        if not self.has_stream:
+            return None, "it prints a document and has no stream"
+        problem = "there are no arguments to try it with"
+        extra = self.confirm if self.destructive else ()
+        for arguments in self.candidates():
+            call = self.invocation(arguments, *extra)
+            observation = observe(call)
+            if not observation.excused:
+                return call, ""
+            error = observation.errors[-1]
+            said = f"{error.get('code')}: {error.get('message')}"
+            problem = f"`{observation.command_line}` failed ({said}); give it working `args` in the profile"
+        return None, problem
+
+
+@dataclass
+class Plan:
+    """A tool as it describes itself."""
+
+    program: str
+    profile: Profile
+    schema: dict[str, Any] | None = None
+    capabilities: dict[str, Any] | None = None
+    commands: list[CommandPlan] = field(default_factory=list)
+    discovery: dict[str, Observation] = field(default_factory=dict)  # what was asked -> the answer
+    state: Invocation | None = None  # the call that tells the state
+
+    @property
+    def name(self) -> str:
+        claimed = (self.capabilities or {}).get("tool")
+        return claimed if isinstance(claimed, str) and claimed else self.program.rpartition("/")[2]
+
+    @property
+    def machine(self) -> tuple[str, ...]:
+        if self.profile.tool.machine is not None:
+            return tuple(self.profile.tool.machine)
+        flags = (self.capabilities or {}).get("machine_flags")
+        first = flags[0] if isinstance(flags, list) and flags and isinstance(flags[0], str) else MACHINE[0]
+        return first, "jsonl"
+
+    def alias(self, name: str) -> str:
+        """The tool's own word for a standard flag or subcommand (section 16.4)."""
+        aliases = (self.capabilities or {}).get("aliases")
+        own = aliases.get(name) if isinstance(aliases, dict) else None
+        return own if isinstance(own, str) else name
+
+    def command(self, *names: str) -> CommandPlan | None:
+        return next((command for command in self.commands if command.name in names), None)
+
+    def versions(self) -> list[tuple[str, list[str], str]]:
+        """Name, versions and default of each schema that the manifest declares."""
+        found = []
+        schemas = (self.capabilities or {}).get("schemas")
+        for entry in schemas if isinstance(schemas, list) else ():
+            if isinstance(entry, dict):
+                versions = entry.get("versions")
+                known = (
+                    [version for version in versions if isinstance(version, str)]
+                    if isinstance(versions, list)
+                    else []
+                )
+                found.append((str(entry.get("name")), known, str(entry.get("default"))))
+        return found
+
+
+def _line(value: Any) -> bytes:
+    from operable.lint.evidence import encode
+
+    return encode(value).encode() + b"\n"

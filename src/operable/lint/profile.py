@@ -1,0 +1,130 @@
+"""`aoi-lint.toml`: what the author tells the linter that discovery cannot: where the state is, which arguments work.
+
+Everything in it is optional. It is validated whole before anything runs: an unknown key or a wrong type is a usage error
+that names the key, because a misspelt `stdin` would otherwise show up as a tool that fails.
+
+    [tool]
+    env = { NOTES_HOME = "data" }        # a value that names no absolute path stays as it is; the work dir is the cwd
+    setup = [["create", "--title", "a"]] # run in a fresh work dir before every experiment
+    state = ["list"]                     # read-only call whose events describe the state
+    machine = ["--output", "jsonl"]      # how machine mode is chosen
+    network = false                      # whether ordinary calls may use the network
+    timeout = 10.0                       # seconds for one call
+    files = { "notes.txt" = "…" }        # files in the work dir before setup
+    [commands.create]
+    args = ["--title", "new"]
+    other_args = ["--title", "other"]    # for "same key, other arguments"
+    stdin = "…"                          # standard input
+    words = ["create"]                   # how the command is called when that is not its name
+    confirm = ["--confirm"]              # how its confirmation is given
+    secret_flags = ["--api-token"]       # besides the ones found by name
+    skip = "reason"                      # do not run it: reported as untested with this reason
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import msgspec
+
+from operable.kernel.catalogue import nearest
+from operable.kernel.errors import Fail
+
+FILE = "aoi-lint.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProfile:
+    env: dict[str, str] = field(default_factory=dict)
+    setup: list[list[str]] = field(default_factory=list)
+    state: list[str] | None = None
+    machine: list[str] | None = None
+    network: bool = False
+    timeout: float = 10.0
+    files: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandProfile:
+    args: list[str] | None = None
+    other_args: list[str] | None = None
+    stdin: str | None = None
+    words: list[str] | None = None
+    confirm: list[str] | None = None
+    secret_flags: list[str] = field(default_factory=list)
+    skip: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    tool: ToolProfile = field(default_factory=ToolProfile)
+    commands: dict[str, CommandProfile] = field(default_factory=dict)
+    path: str | None = None
+
+    def command(self, name: str) -> CommandProfile:
+        return self.commands.get(name) or CommandProfile()
+
+
+_Section = TypeVar("_Section", ToolProfile, CommandProfile)
+
+
+def find(program: str) -> str | None:
+    """The profile beside the program, or beside the file that its link leads to."""
+    for place in (program, os.path.realpath(program)):
+        path = os.path.join(os.path.dirname(place), FILE)
+        if os.path.isfile(path):
+            return path
+    return None
+
+
+def load(path: str | None) -> Profile:
+    """Read and validate; Fail usage/PROFILE_INVALID."""
+    if path is None:
+        return Profile()
+    try:
+        with open(path, "rb") as file:
+            document = tomllib.load(file)
+    except FileNotFoundError:
+        raise Fail("usage", "PROFILE_NOT_FOUND", f"There is no profile {path}", target=path) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise _invalid(path, f"it is not TOML: {error}") from error
+    _only(path, document, ("tool", "commands"), "")
+    commands = document.get("commands", {})
+    if not isinstance(commands, dict):
+        raise _invalid(path, "`commands` must be a table of tables")
+    return Profile(
+        tool=_section(path, document.get("tool", {}), ToolProfile, "tool"),
+        commands={
+            name: _section(path, section, CommandProfile, f"commands.{name}")
+            for name, section in commands.items()
+        },
+        path=path,
+    )
+
+
+def _section(path: str, section: Any, kind: type[_Section], where: str) -> _Section:
+    if not isinstance(section, dict):
+        raise _invalid(path, f"`{where}` must be a table")
+    _only(path, section, tuple(kind.__dataclass_fields__), f"{where}.")
+    try:
+        return msgspec.convert(section, kind)
+    except msgspec.ValidationError as error:
+        raise _invalid(path, f"in `{where}`: {error}") from error
+
+
+def _only(path: str, section: dict[str, Any], known: tuple[str, ...], where: str) -> None:
+    for key in section:
+        if key not in known:
+            near = nearest(key, [*known])
+            raise _invalid(
+                path,
+                f"unknown key `{where}{key}`",
+                f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}",
+            )
+
+
+def _invalid(path: str, problem: str, hint: str | None = None) -> Fail:
+    return Fail("usage", "PROFILE_INVALID", f"{path}: {problem}", target=path, hint=hint)

@@ -1,0 +1,81 @@
+"""Validation of what a tool publishes and emits: JSON Schema documents, capability manifests, events.
+
+Needs the extra `operable[validate]`; without it every question here is answered with `Untested`, never with a pass.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from operable.kernel.errors import Fail
+from operable.lint.check import Untested
+from operable.run.validator import Validator, validator_available
+from operable.spec.published import schema as published
+
+_LIMIT = 200
+# The drafts that have a meta-schema which validators know.
+DRAFTS = (
+    "https://json-schema.org/draft/2020-12/schema",
+    "https://json-schema.org/draft/2019-09/schema",
+    "http://json-schema.org/draft-07/schema",
+    "http://json-schema.org/draft-06/schema",
+    "http://json-schema.org/draft-04/schema",
+)
+
+
+def document_flaw(document: dict[str, Any]) -> str | None:
+    """Why this is no JSON Schema of the draft that it declares."""
+    engine = _engine()
+    draft = document.get("$schema")
+    if draft is not None and (not isinstance(draft, str) or draft.rstrip("#") not in DRAFTS):
+        return f"`$schema` names no published draft: {draft!r}"
+    try:
+        engine.meta.validate(document)
+        engine.validator_for(document)
+    except ValueError as error:  # ValidationError and ReferencingError are ValueErrors
+        return str(error)[:_LIMIT]
+    return None
+
+
+def manifest_flaw(manifest: dict[str, Any]) -> str | None:
+    """Why this is no capability manifest."""
+    engine = _engine()
+    errors = list(engine.validator_for(published("aoi-capabilities")).iter_errors(manifest))
+    if not errors:
+        return None
+    path = "".join(f"/{step}" for step in errors[0].instance_path) or "/"
+    return f"{path}: {errors[0].message[:_LIMIT]}"
+
+
+@cache
+def framework() -> Validator:
+    """AOI's own rules for framework events."""
+    _engine()
+    return Validator(published("aoi-events"))
+
+
+def events(schema: dict[str, Any] | None) -> Validator | None:
+    """The tool's own rules; None when it has no schema, or one that cannot be used (which check 1 reports)."""
+    _engine()
+    if schema is None:
+        return None
+    try:
+        return Validator(schema)
+    except Fail:
+        return None
+
+
+def flaw(validator: Validator, event: dict[str, Any]) -> str | None:
+    try:
+        return validator.flaw(event)
+    except Fail as problem:
+        return problem.message
+
+
+def _engine() -> Any:
+    if not validator_available():
+        raise Untested("validating needs the package jsonschema-rs: pip install 'operable[validate]'")
+    import jsonschema_rs
+
+    return jsonschema_rs

@@ -1,0 +1,100 @@
+"""The calls that several checks look at: misuse, dry runs, calls that lack their confirmation. Asked for in one form, so
+that they are run once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from operable.lint.check import Case, Untested
+from operable.lint.evidence import Invocation, Observation
+from operable.lint.plan import CommandPlan
+from operable.lint.samples import flag_of, options_of
+
+UNKNOWN_OPTION = "--no-such-option"
+UNKNOWN_COMMAND = "no-such-command"
+
+
+def misuse(command: CommandPlan) -> Iterator[tuple[str, Invocation]]:
+    """Ways to call a command wrongly: what is wrong, and the call."""
+    base = list(command.profile.args or ())
+    if "--" in base:
+        base = base[base.index("--") :]  # its own words come before
+    yield "an unknown option", _plain(command, base, UNKNOWN_OPTION)
+    if lacks_operand(command):
+        yield "a missing operand", _plain(command, [])
+    flag = number_option(command)
+    if flag is not None:
+        yield f"a value of the wrong type for {flag}", _plain(command, base, flag, "not-a-number")
+
+
+def lacks_operand(command: CommandPlan) -> bool:
+    """Whether a call without arguments lacks something, as far as the input schema tells."""
+    required = (command.inputs or {}).get("required")
+    return isinstance(required, list) and bool(required) and not command.reads_jsonl
+
+
+def number_option(command: CommandPlan) -> str | None:
+    if command.claims_flag("supports_limit"):
+        return "--limit"
+    for flag, rule in options_of(command.inputs):
+        if rule.get("type") in ("integer", "number"):
+            return flag
+    return None
+
+
+def required_operand(command: CommandPlan) -> bool:
+    inputs = command.inputs or {}
+    required = inputs.get("required")
+    properties = inputs.get("properties")
+    if not isinstance(required, list) or not isinstance(properties, dict):
+        return False
+    return any(flag_of(name, properties.get(name)) is None for name in required)
+
+
+def dry_run(case: Case) -> Invocation:
+    """The sample call with --dry-run and without confirmation."""
+    return case.target.with_options(unconfirmed(case), "--dry-run")
+
+
+def unconfirmed(case: Case) -> Invocation:
+    """The sample call without its confirmation."""
+    call = case.sample_invocation()
+    if not case.target.destructive:
+        return call
+    words = list(call.words)
+    confirm = case.target.confirm
+    for start in range(len(words) - len(confirm) + 1):
+        if tuple(words[start : start + len(confirm)]) == confirm:
+            del words[start : start + len(confirm)]
+            break
+    return replace(call, words=tuple(words))
+
+
+def streams(case: Case) -> Iterator[tuple[str, Observation]]:
+    """Every stream of a command that is cheap to see: the sample, refusals, a dry run. Never raises for lack of one."""
+    command = case.target
+    if command.profile.skip is not None or not command.has_stream:
+        return
+    invocation, _ = command.settled(case.lab.observe)
+    if invocation is not None:
+        yield "the sample call", case.observe(invocation)
+        if command.claims_flag("supports_dry_run") and case.lab.observe(invocation).events:
+            yield "a dry run", case.observe(dry_run(case))
+        if command.destructive and case.lab.observe(invocation).events:
+            yield "a call without confirmation", case.observe(unconfirmed(case))
+    for what, call in misuse(command):
+        yield what, case.observe(call)
+
+
+def some_stream(case: Case) -> list[tuple[str, Observation]]:
+    """As `streams`; `Untested` when there is none, or when only misuse could be seen."""
+    found = list(streams(case))
+    if not found:
+        raise Untested(case.target.settled(case.lab.observe)[1])
+    return found
+
+
+def _plain(command: CommandPlan, arguments: list[str], *extra: str) -> Invocation:
+    return replace(command.invocation(arguments, *extra), settle=0.0)
