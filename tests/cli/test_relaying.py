@@ -31,7 +31,7 @@ class FakeRelay:
         assert not self.data
         self.meta = fields
 
-    def event(self, event, *, result):
+    def event(self, event, *, source, result):
         self.shown.append(event)
 
     def settle(self):
@@ -49,7 +49,7 @@ class FakeCall:
 def relayed(stream, cuts=(), **options):
     """Pass a stream on, cut at these places."""
     relay, call = FakeRelay(**options), FakeCall()
-    passing, reader = _Passing(cast("Any", call), cast("Any", relay)), Reader()
+    passing, reader = _Passing(cast("Any", call), cast("Any", relay), "t"), Reader()
     places = [0, *sorted(cut % (len(stream) + 1) for cut in cuts), len(stream)]
     for start, end in pairwise(places):
         chunk = stream[start:end]

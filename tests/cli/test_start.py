@@ -28,7 +28,7 @@ def loaded_by(statement):
 
 
 def test_the_commands_are_those_of_the_catalogue():
-    assert COMMANDS == ["check", "diff", "pipe", "record", "replay", "run"]
+    assert {"check", "diff", "pipe", "record", "replay", "run"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("module", ["operable.cli", *(f"operable.cli.commands.{name}" for name in COMMANDS)])
@@ -62,8 +62,9 @@ def test_the_manifest_is_honest_about_what_passes_through_and_what_may_change():
     assert set(COMMANDS) <= set(entries)
     for name in COMMANDS:
         assert entries[name].get("relays", False) is (name in RELAYS | {"replay"}), name
-        assert entries[name]["read_only"] is (name not in RELAYS), name
         assert entries[name]["examples"], name
+    assert not any(entries[name]["read_only"] for name in RELAYS)
+    assert all(entries[name]["read_only"] for name in ("check", "diff", "replay"))
     assert "verdict" in entries["check"]["event_types"]
     assert "verdict" in entries["pipe"]["event_types"]
     assert {"difference", "comparison"} <= set(entries["diff"]["event_types"])

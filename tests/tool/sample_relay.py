@@ -39,8 +39,8 @@ def passing(*, end: str = "well", silent: bool = False, relay: Relay) -> list[No
     if relay.machine:
         relay.lines(LINES, results=2, warnings=1, errors=1)
     else:
-        relay.event({"type": "hit", "rank": 1, "title": "\x1b[31mred"})
-        relay.event({"type": "aoi:warning", "code": "SLOW", "message": "slow\x07"})
+        relay.event({"type": "hit", "rank": 1, "title": "\x1b[31mred"}, source="other")
+        relay.event({"type": "aoi:warning", "code": "SLOW", "message": "slow\x07"}, source="other")
         for odd in (
             {},
             {"done": "x"},
@@ -48,10 +48,12 @@ def passing(*, end: str = "well", silent: bool = False, relay: Relay) -> list[No
             {"name": 1, "action": [], "content": {}},
         ):
             for kind in ("progress", "check", "plan", "warning", "heartbeat"):
-                relay.event({"type": f"aoi:{kind}", **odd}, result=False)
-        relay.event({"type": "discovery_document"})
-        relay.event({"type": "aoi:unheard-of"})
-        relay.event({"type": "aoi:error", "category": "odd", "message": "lost\x1b[2J", "hint": "look"})
+                relay.event({"type": f"aoi:{kind}", **odd}, source="other", result=False)
+        relay.event({"type": "discovery_document"}, source="other")
+        relay.event({"type": "aoi:unheard-of"}, source="other")
+        relay.event(
+            {"type": "aoi:error", "category": "odd", "message": "lost\x1b[2J", "hint": "look"}, source="other"
+        )
         relay.settle()
     relay.result(Note(text="own"))
     if end == "wait":

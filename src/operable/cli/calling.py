@@ -5,7 +5,8 @@ output, `--output jsonl` is added, because only a machine mode can be judged (AO
 
 A tool gets the allow-listed environment of `operable.proc`, the variables that say where things are kept (XDG_*,
 OPERABLE_HOME), and those that are called after it: `outline` gets OUTLINE_*. Everything else is named by `--inherit` or
-given by `--env`. Standard input is passed on unless it is a terminal: a tool in machine mode has nobody to ask.
+given by `--env` (docs/decisions/0011). Standard input is passed on unless it is a terminal: a tool in machine mode has
+nobody to ask.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ _OURS = frozenset(
 
 def pass_on(call: Call, relay: Relay, names: list[str]) -> None:
     """Run the call to its end, pass its events on, and conclude with its verdict. `names` are those of its stages."""
-    passing = _Passing(call, relay)
+    passing = _Passing(call, relay, names[-1])
     with call:
         try:
             for chunk, events in call.passages():
@@ -63,11 +63,12 @@ def pass_on(call: Call, relay: Relay, names: list[str]) -> None:
 class _Passing:
     """From the chunks and events of a call to our own output."""
 
-    def __init__(self, call: Call, relay: Relay) -> None:
+    def __init__(self, call: Call, relay: Relay, name: str) -> None:
         self.truncated = False
         self.cut_short = False  # the limit has ended a stream that would not have ended
         self._call = call
         self._relay = relay
+        self._name = name
         self._lines = _Lines()
         self._left = relay.limit
         self._bytes_left = relay.max_bytes
@@ -119,7 +120,9 @@ class _Passing:
             elif not isinstance(event, Summary):
                 result = self._is_result(event)
                 if not result or self._room(len(line) + 1):
-                    self._relay.event({"type": _wire_type(event), **plain(event)}, result=result)
+                    self._relay.event(
+                        {"type": _wire_type(event), **plain(event)}, result=result, source=self._name
+                    )
         self._relay.settle()
 
     def _is_result(self, event: Event) -> bool:
@@ -230,7 +233,8 @@ def _tell_stages(call: Call, relay: Relay, names: list[str]) -> None:
             relay.result(event)
         else:
             shown = ("type", "stage", "source", "outcome", "code", "reason")
-            relay.event({field: value for field, value in event.to_dict().items() if field in shown})
+            fields = {field: value for field, value in event.to_dict().items() if field in shown}
+            relay.event(fields, source=name)
 
 
 def _note(note: Note) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Relay(Context):
         emitter.block(data, results)
 
     def event(self, event: dict[str, Any], *, source: str, result: bool = True) -> None:
-        """Show people one event of `source`, whatever its type and whatever is in it; `result`: is it to be counted?"""
+        """Show people one event of `source`, whatever its type and whatever is in it. `result`: it counts."""
         kind = event["type"]
         if kind == "aoi:error":
             self._run.errors += 1

@@ -387,7 +387,7 @@ def test_people_get_a_table_the_diagnostics_and_the_verdict(notes, tmp_path):
 def test_people_see_an_error_of_the_tool_with_its_hint(notes):
     outcome = operable("run", "--", "outline", "get", "nothing", env=notes.env, output=None)
     assert outcome.exit_code == 65
-    assert "There is no note 'nothing'" in outcome.stderr
+    assert "outline: There is no note 'nothing'" in outcome.stderr
     assert "hint: outline list" in outcome.stderr
 
 
