@@ -51,7 +51,8 @@ def compact(value) -> str:
 @cache
 def contract(tool_name: str) -> dict[str, Any]:
     text = (REFERENCE / "python" / "contract.json").read_text("utf-8")
-    return json.loads(text.replace("{tool}", tool_name).replace("{version}", VERSION))
+    documents: dict[str, Any] = json.loads(text.replace("{tool}", tool_name).replace("{version}", VERSION))
+    return documents
 
 
 @cache
