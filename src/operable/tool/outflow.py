@@ -87,49 +87,41 @@ class Outflow:
 
     def _pour_rows(self, items: Iterable[Any], emitter: Emitter, bulk: Bulk, last: Any) -> Any:
         """The same for the rest of a long stream of dictionaries of declared types (see `rows`)."""
-        encode, exact, limit, count, lines, size = (
-            bulk.encode,
-            bulk.exact,
-            self._run.limit(),
-            self._run.count,
-            emitter.lines,
-            0,
-        )
+        encode, exact, limit, count = bulk.encode, bulk.exact, self._run.limit(), self._run.count
+        append, size = emitter.lines.append, 0
         emitter.hurried = True
         try:
             for item in items:
                 try:
-                    line = encode(item) if item["type"] in exact and count != limit else None
+                    line = encode(item) if item["type"] in exact else self._cautiously(item)
                 except bulk.doubts:
-                    line = None
-                if line is None:
-                    cautious = self._encoders.get(item.__class__) or self._encoder(item)
-                    if cautious is None:
-                        continue
-                    line = cautious(item)
-                    if line is None:
-                        continue
-                    if count == limit:
-                        self._run.truncated = True
-                        break
-                lines.append(line)
-                count += 1
-                last = item
-                size += len(line)
-                if size >= BLOCK:
-                    emitter.flush()
-                    size = 0
+                    line = self._cautiously(item)
+                if count == limit and line is not None:
+                    self._run.truncated = True
+                    break
+                if line is not None:
+                    append(line)
+                    count += 1
+                    last = item
+                    size += len(line)
+                    if size >= BLOCK:
+                        emitter.flush()
+                        size = 0
         finally:
             self._run.count = count
         return last
+
+    def _cautiously(self, item: Any) -> Any:
+        """The line for any value; None when it has none or has been dealt with."""
+        encode = self._encoders.get(item.__class__) or self._encoder(item)
+        return None if encode is None else encode(item)
 
     def _measure(self, items: Iterable[Any]) -> Any:
         """The same with every bound, for any sink."""
         limit, max_bytes = self._run.limit(), self._run.call.options.get("max-bytes")
         size, last = 0, None
         for item in items:
-            encode = self._encoders.get(item.__class__) or self._encoder(item)
-            encoded = None if encode is None else encode(item)
+            encoded = self._cautiously(item)
             if encoded is None:
                 continue
             if max_bytes is not None:
