@@ -61,6 +61,7 @@ def test_discovery_needs_nothing_and_flags_say_the_same(command):
     assert json.loads(one) == json.loads(other)
 
 
+@requirement("aoi:16.3:verbs")
 def test_the_capabilities_name_every_command_with_its_promises():
     found = json.loads(
         subprocess.check_output([PROGRAM, "capabilities", "--output", "json"], env={}, timeout=PATIENCE)

@@ -46,7 +46,8 @@ FRAMEWORK_EVENTS: dict[str, dict[str, object]] = {'aoi:meta': {'description': 'F
                                 'ok': {'type': 'boolean', 'description': 'Whether the operation succeeded.'},
                                 'count': {'type': 'integer',
                                           'minimum': 0,
-                                          'description': 'How many domain events were emitted.'},
+                                          'description': 'How many results there are: domain events, the '
+                                                         'checks of a doctor, the changes of a dry run.'},
                                 'warning_count': {'type': 'integer', 'minimum': 0},
                                 'error_count': {'type': 'integer', 'minimum': 0},
                                 'partial': {'type': 'boolean',

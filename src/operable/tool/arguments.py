@@ -263,7 +263,8 @@ def _read_operands(call: Call, operands: list[str], problems: list[Fail]) -> Non
     given = call.options.keys() & {"input-jsonl", "input-json"}
     if rest == ["-"] and not given and call.command.stream_model() is not None:
         call.options["input-jsonl"] = rest.pop()
-    if rest:
+    # A word after an unknown option is most likely its value: one complaint is enough.
+    if rest and not any(problem.code == "UNKNOWN_OPTION" for problem in problems):
         from operable.tool.misuse import unexpected_operands
 
         problems.append(unexpected_operands(call.command, rest[::-1]))

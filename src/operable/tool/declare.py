@@ -15,8 +15,9 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, NoReturn
+    from typing import Any, NoReturn, Unpack
 
+    from operable.tool.options import CommandOptions
     from operable.tool.records import Event, Record
     from operable.tool.signature import Param
 
@@ -141,7 +142,9 @@ class Tool:
         self.catalogue = commands
         self.module = str(sys._getframe(1).f_globals.get("__name__"))  # noqa: SLF001 - where this tool is declared
 
-    def command(self, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Command]:
+    def command(
+        self, name: str | None = None, **options: Unpack[CommandOptions]
+    ) -> Callable[[Callable[..., Any]], Command]:
         """Decorator: make a typed function a command. See docs/reference/tool.md for the options."""
         if callable(name):
             msg = f"write @tool.command() above {name!r}, with parentheses"
@@ -257,11 +260,15 @@ _DISCOVERY = (["schema", "--output", "json"], ["capabilities", "--output", "json
 BUILT_IN = ("schema", "input-schema", "capabilities", "doctor", "completion")
 
 
-def command(name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Command]:
+def command(
+    name: str | None = None, **options: Unpack[CommandOptions]
+) -> Callable[[Callable[..., Any]], Command]:
     """Decorator for a command in a catalogue folder: the file name is its name, and `COMMAND` is the descriptor."""
 
     def make(function: Callable[..., Any]) -> Command:
-        return Command(function, name or function.__module__.rpartition(".")[2].replace("_", "-"), options)
+        return Command(
+            function, name or function.__module__.rpartition(".")[2].replace("_", "-"), dict(options)
+        )
 
     return make
 
