@@ -1,0 +1,36 @@
+"""Secrets that are none: values that can be recognised in any output, also when something has encoded them.
+
+A canary has characters that URL encoding changes, so that its raw and its encoded form can be told apart. In base64 the
+same bytes look different depending on where they stand in what was encoded: all three alignments are looked for.
+"""
+
+from __future__ import annotations
+
+import base64
+from urllib.parse import quote, quote_plus
+
+
+def canary(label: str) -> str:
+    """A value that stands for a secret; the label tells which one leaked."""
+    return f"Zq7+{label}+9xCanaryV"
+
+
+def forms(value: str) -> dict[str, str]:
+    """How the value may appear -> what to look for."""
+    found = {
+        "as it is": value,
+        "URL-encoded": quote(value, safe=""),
+        "form-encoded": quote_plus(value, safe=""),
+    }
+    raw = value.encode()
+    found["in hexadecimal"] = raw.hex()
+    for shift in range(3):
+        encoded = base64.b64encode(b"\0" * shift + raw).decode()
+        # The characters at both ends depend on the neighbours.
+        found[f"in base64 ({shift})"] = encoded[-(-shift * 8 // 6) : len(encoded) - 4]
+    return found
+
+
+def leak(text: str, value: str) -> str | None:
+    """In which form the value stands in the text."""
+    return next((form.split(" (")[0] for form, needle in forms(value).items() if needle in text), None)

@@ -1,0 +1,78 @@
+"""Events that are not what their schema says.
+
+What it does
+    Validates every event of the sample call, of refused calls and of dry runs against the schema that the tool publishes,
+    and framework events also against AOI's own. Types that the schema does not define, though it tells types apart, are
+    reported; so are types that the command does not announce in its capabilities (SHOULD).
+
+Why is this bad?
+    Consumers generate code and decide what to keep from the schema. An event that departs from it fails there, far from
+    its cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from operable.lint.check import Case, Check, Finding
+from operable.lint.evidence import Observation, encode, excerpt
+from operable.lint.schemas import events, flaw, framework
+from operable.lint.variants import some_stream
+from operable.wire.framework import FRAMEWORK
+from operable.wire.reserved import event_types
+
+# Any stream may have to say these.
+_ALWAYS = ("aoi:meta", "aoi:summary", "aoi:error", "aoi:warning", "aoi:progress", "aoi:heartbeat", "aoi:plan")
+
+
+def _command(case: Case) -> Iterator[Finding]:
+    own = events(case.plan.schema)
+    defined = event_types(case.plan.schema) if case.plan.schema is not None else set()
+    told: set[tuple[str, str]] = set()
+    for what, seen in some_stream(case):
+        for event in seen.events:
+            name = event["type"]
+            flaws = []
+            if name in FRAMEWORK and (found := flaw(framework(), event)) is not None:
+                flaws.append(("aoi", f"`{name}` is not valid under AOI's own schema: {found}"))
+            if own is not None and (found := flaw(own, event)) is not None and not flaws:
+                flaws.append(("own", f"`{name}` is not valid under the tool's schema: {found}"))
+            if defined and name not in defined and not case.target.relays and not name.startswith("aoi:"):
+                flaws.append(("undefined", f"the tool's schema does not define the event type `{name}`"))
+            for kind, message in flaws:
+                if (kind, name) not in told:
+                    told.add((kind, name))
+                    yield _problem(case, f"{what}: {message}", seen, event)
+            if ("announced", name) not in told and not flaws and _unannounced(case, name):
+                told.add(("announced", name))
+                yield case.fail(
+                    f"{what}: capabilities do not announce the event type `{name}` for this command",
+                    seen,
+                    level="SHOULD",
+                    section="17",
+                )
+
+
+def _unannounced(case: Case, name: str) -> bool:
+    announced = case.target.event_types
+    return bool(announced) and name not in announced and name not in _ALWAYS and not case.target.relays
+
+
+def _problem(case: Case, message: str, seen: Observation, event: dict[str, object]) -> Finding:
+    line = next((line.number for line in seen.lines if line.event == event), None)
+    return case.fail(message, seen, excerpt=excerpt(encode(event)), line=line)
+
+
+CHECK = Check(
+    name="event-against-schema",
+    number=4,
+    title="events are what their schema says",
+    characteristics=("Typed", "Verifiable"),
+    level="MUST",
+    section="1.1",
+    passing='{"type":"aoi:summary","ok":true,"count":1}',
+    failing='{"type":"aoi:summary","ok":"yes","count":"1"}',
+    hint="generate schema and events from the same declarations, and validate the events in the tool's own tests",
+    command=_command,
+    page=__doc__,
+)

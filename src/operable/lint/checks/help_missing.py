@@ -1,0 +1,47 @@
+"""No help, or no version, where everybody looks for it.
+
+What it does
+    Calls the tool with `--help` (MUST), `-h` and `--version` (SHOULD). Each must succeed and print something; the version
+    must be the one in the capabilities.
+
+Why is this bad?
+    It is the one thing that works on every command line, and the first that people and models try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from operable.lint.check import Case, Check, Finding
+from operable.lint.evidence import Invocation
+
+
+def _tool(case: Case) -> Iterator[Finding]:
+    for flag in ("--help", "-h"):
+        seen = case.observe(Invocation((flag,)))
+        if seen.status != 0 or not seen.stdout.strip():
+            yield case.fail(f"{flag} prints no help on stdout: status {seen.status}", seen)
+    seen = case.observe(Invocation(("--version",)))
+    version = (case.plan.capabilities or {}).get("tool_version")
+    text = seen.stdout.decode("utf-8", "replace")
+    if seen.status != 0 or not text.strip():
+        yield case.fail(f"--version prints nothing on stdout: status {seen.status}", seen, level="SHOULD")
+    elif isinstance(version, str) and version not in text:
+        yield case.fail(
+            f"--version does not print {version}, which the capabilities give", seen, level="SHOULD"
+        )
+
+
+CHECK = Check(
+    name="help-missing",
+    number=None,
+    title="there is help, and a version",
+    characteristics=("Discoverable",),
+    level="MUST",
+    section="16.1",
+    passing="$ notes --version\nnotes 1.8.2",
+    failing="$ notes --help; echo $?\nunknown option --help\n2",
+    hint="answer --help, -h and --version before anything else, on stdout, with exit status 0",
+    tool=_tool,
+    page=__doc__,
+)

@@ -1,0 +1,55 @@
+"""A schema that makes a hint obligatory.
+
+What it does
+    Looks in the published schema at the definition of `aoi:error`: `hint` must not be required.
+
+Why is this bad?
+    A hint is for the person behind the consumer, and no program may act on it. Where it is obligatory, tools invent hints
+    and consumers learn to depend on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from operable.lint.check import Case, Check, Finding, Untested
+
+
+def _tool(case: Case) -> Iterator[Finding]:
+    schema = case.plan.schema
+    if schema is None:
+        raise Untested("there is no schema; see check 1")
+    case.seen.append(case.plan.discovery["schema"])
+    if any("hint" in part.get("required", ()) for part in _about_errors(schema)):
+        yield case.fail("the schema requires `hint` in aoi:error", case.plan.discovery["schema"])
+
+
+def _about_errors(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The definitions that an aoi:error answers to."""
+    for keyword in ("$defs", "definitions"):
+        definitions = schema.get(keyword)
+        for name, part in definitions.items() if isinstance(definitions, dict) else ():
+            if not isinstance(part, dict):
+                continue
+            properties = part.get("properties")
+            rule = properties.get("type") if isinstance(properties, dict) else None
+            if name in ("aoi:error", "error") or (
+                isinstance(rule, dict) and rule.get("const") == "aoi:error"
+            ):
+                yield part
+
+
+CHECK = Check(
+    name="hint-demanded",
+    number=None,
+    title="a hint is never obligatory",
+    characteristics=("Typed",),
+    level="SHOULD",
+    section="1.3",
+    passing='{"$defs":{"aoi:error":{"required":["type","category","code","message","retryable"]}}}',
+    failing='{"$defs":{"aoi:error":{"required":["type","category","code","message","retryable","hint"]}}}',
+    hint="leave `hint` out of `required`",
+    tool=_tool,
+    page=__doc__,
+)

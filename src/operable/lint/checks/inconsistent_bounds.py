@@ -1,0 +1,181 @@
+"""Limits, truncation marks and cursors that do not agree.
+
+What it does
+    For commands that advertise a limit: sees all items, then asks for one. The limit must be respected, `truncated` true
+    exactly when more exists, and `next_cursor` given where cursors are supported. Following cursors to the end must give
+    every item once, the same ones in the same order as without a limit. A damaged cursor must be refused.
+
+Why is this bad?
+    A caller that cannot trust `truncated` either misses data or reads everything always; one that loses items between
+    pages cannot even notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from operable.lint.check import Case, Check, Finding, NotApplicable, Room, Untested
+from operable.lint.evidence import Invocation, Observation, encode
+
+_VOLATILE = ("timestamp", "trace_id", "elapsed_ms")
+_PAGES = 50
+_LISTING = ("list", "search")
+
+
+def _command(case: Case) -> Iterator[Finding]:
+    command = case.target
+    limited = command.claims_flag("supports_limit") or command.claims_flag("supports_cursor")
+    if not limited:
+        if command.name in _LISTING and command.read_only and not command.claims_flag("bounded"):
+            yield case.fail(
+                "it lists, and supports neither a limit nor a cursor",
+                case.plan.discovery["capabilities"],
+                level="SHOULD",
+            )
+            return
+        raise NotApplicable("it does not advertise --limit")
+    if command.relays:
+        raise NotApplicable("its results are those of the tool that it runs")
+    call = case.sample_invocation()
+    if "--limit" in call.words:
+        call = _without(call, "--limit")
+    with case.lab.room() as room:
+        if command.unbounded:
+            yield from _stream(case, room, call)
+        else:
+            yield from _finite(case, room, call)
+
+
+def _finite(case: Case, room: Room, call: Invocation) -> Iterator[Finding]:
+    whole = _run(case, room, call, "--limit", "1000")
+    if not whole.succeeded:
+        whole = _run(case, room, call)
+    items = _items(whole)
+    if not whole.succeeded:
+        raise Untested(f"the whole could not be seen: status {whole.status}")
+    if not items:
+        raise Untested("there are no results to limit; let the profile's setup make some")
+    if _truncated(whole) and len(items) < 1000:
+        yield case.fail(f"truncated is true, though all {len(items)} results are there", whole)
+    yield from _one(case, room, call, items)
+    if len(items) > 1:
+        exact = _run(case, room, call, "--limit", str(len(items)))
+        if _truncated(exact):
+            yield case.fail(f"--limit {len(items)} gives all there is, but truncated is true", exact)
+    if case.target.claims_flag("supports_cursor"):
+        yield from _pages(case, room, call, items)
+
+
+def _one(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterator[Finding]:
+    one = _run(case, room, call, "--limit", "1")
+    if not one.succeeded:
+        yield case.fail(f"--limit 1 fails with status {one.status}", one)
+        return
+    got = _items(one)
+    if len(got) != 1:
+        yield case.fail(f"--limit 1 gives {len(got)} results", one)
+    elif len(items) > 1 and not _truncated(one):
+        yield case.fail(f"--limit 1 leaves out {len(items) - 1} results, but truncated is not true", one)
+    elif len(items) == 1 and _truncated(one):
+        yield case.fail("--limit 1 gives the only result there is, but truncated is true", one)
+    elif len(items) > 1 and case.target.claims_flag("supports_cursor") and not _cursor(one):
+        yield case.fail("truncated is true and cursors are supported, but there is no next_cursor", one)
+    if not _truncated(one) and _cursor(one):
+        yield case.fail("there is a next_cursor, though nothing is left", one, level="SHOULD")
+
+
+def _pages(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterator[Finding]:
+    size = str(max(1, len(items) // 3))
+    page = _run(case, room, call, "--limit", size)
+    got = _items(page)
+    first_cursor = cursor = _cursor(page)
+    for _ in range(_PAGES):
+        if cursor is None or not _truncated(page):
+            break
+        page = _run(case, room, call, "--limit", size, "--cursor", cursor)
+        if not page.succeeded:
+            yield case.fail(f"the cursor that it gave out is refused: status {page.status}", page)
+            return
+        got += _items(page)
+        cursor = _cursor(page)
+    else:
+        yield case.fail(f"following cursors does not come to an end within {_PAGES} pages", page)
+        return
+    if len(items) > 1 and got != items and first_cursor is not None:
+        yield case.fail(f"page by page there are other results: {_difference(items, got)}", page)
+    if first_cursor is not None:
+        damaged = _run(case, room, call, "--cursor", _damaged(first_cursor))
+        if damaged.succeeded:
+            yield case.fail("a damaged cursor is not refused", damaged)
+
+
+def _stream(case: Case, room: Room, call: Invocation) -> Iterator[Finding]:
+    whole = room.run(call)
+    if not whole.domain:
+        raise Untested("the stream told nothing while it was watched; give it `args` with which it does")
+    one = _run(case, room, replace(call, settle=1.0), "--limit", "1")
+    if len(one.domain) > 1:
+        yield case.fail(f"--limit 1 gives {len(one.domain)} results", one)
+    elif one.signalled is not None:
+        yield case.fail("--limit 1 does not end the stream after one result", one)
+
+
+def _run(case: Case, room: Room, call: Invocation, *options: str) -> Observation:
+    seen = room.run(case.target.with_options(call, *options))
+    case.seen.append(seen)
+    return seen
+
+
+def _items(seen: Observation) -> list[str]:
+    events: tuple[dict[str, Any], ...] = seen.domain or seen.of("aoi:check")
+    return [
+        encode({name: value for name, value in event.items() if name not in _VOLATILE}) for event in events
+    ]
+
+
+def _truncated(seen: Observation) -> bool:
+    return (seen.summary or {}).get("truncated") is True
+
+
+def _cursor(seen: Observation) -> str | None:
+    cursor = (seen.summary or {}).get("next_cursor")
+    return cursor if isinstance(cursor, str) and cursor else None
+
+
+def _damaged(cursor: str) -> str:
+    """Another token of the same length, with letters that no cursor of this tool has there."""
+    return "".join("~" if number % 2 else letter for number, letter in enumerate(cursor)) + "~"
+
+
+def _difference(items: list[str], got: list[str]) -> str:
+    lost = [item for item in items if item not in got]
+    twice = [item for item in got if got.count(item) > 1]
+    if lost:
+        return f"{len(lost)} lost, such as {lost[0][:100]}"
+    if twice:
+        return f"some come twice, such as {twice[0][:100]}"
+    return "some that are not in the whole" if sorted(got) != sorted(items) else "in another order"
+
+
+def _without(call: Invocation, flag: str) -> Invocation:
+    words = list(call.words)
+    position = words.index(flag)
+    return replace(call, words=tuple(words[:position] + words[position + 2 :]))
+
+
+CHECK = Check(
+    name="inconsistent-bounds",
+    number=11,
+    title="limit, truncated and cursors agree",
+    characteristics=("Bounded", "Streamable"),
+    level="MUST",
+    section="15",
+    passing='$ notes list --limit 1\n{"type":"entry","id":"n1"}\n{"type":"aoi:summary","ok":true,'
+    '"truncated":true,"next_cursor":"bjE"}',
+    failing='$ notes list --limit 1\n{"type":"entry","id":"n1"}\n{"type":"aoi:summary","ok":true,"truncated":false}',
+    hint="fetch one more than the limit to know whether more exists; let the cursor name the last item, not an offset",
+    command=_command,
+    page=__doc__,
+)

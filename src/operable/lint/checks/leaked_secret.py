@@ -1,0 +1,143 @@
+"""Secrets that come out again.
+
+What it does
+    Passes values that can be recognised through every option that looks like one for a secret (by its name, or named in
+    the profile), through misspelt ones, through URLs, headers, environment variables and configuration files, and looks
+    for them in stdout and stderr: as they are, URL-encoded, in hexadecimal and in base64. What a command is told to store
+    as data may come back in its domain events; nothing may come back in framework events or diagnostics.
+
+Why is this bad?
+    Output ends up in transcripts, logs and prompts, which many more can read than the one who typed the secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from operable.kernel.redact_names import is_secret_name
+from operable.lint.canaries import canary, leak
+from operable.lint.check import Case, Check, Finding, Untested
+from operable.lint.evidence import Invocation, Observation, encode
+from operable.lint.samples import options_of
+
+# Not secrets, though a word in their names is one.
+_INNOCENT = ("--idempotency-key", "--confirm", "--sort-key", "--key-only")
+_FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
+_HEADER_FLAGS = ("--header", "--headers")
+
+
+def _command(case: Case) -> Iterator[Finding]:
+    command = case.target
+    if command.profile.skip is not None or not command.has_stream:
+        raise Untested(command.settled(case.lab.observe)[1])
+    told: set[str] = set()
+    for call, secrets, framework_only in (_flags(case), _misspelt(case), _places(case)):
+        seen = case.observe(call)
+        for label, value in secrets.items():
+            found = _leak(seen, value, framework_only=framework_only)
+            if found is not None and label not in told:
+                told.add(label)
+                yield case.fail(f"the secret given in {label} appears {found}", seen, excerpt=found)
+
+
+_Experiment = tuple[Invocation, dict[str, str], bool]
+
+
+def _flags(case: Case) -> _Experiment:
+    """The sample call with every secret option, and with secrets in the environment."""
+    command = case.target
+    base, _ = command.settled(case.lab.observe)
+    call = base if base is not None else command.invocation([])
+    secrets: dict[str, str] = {}
+    options: list[str] = []
+    for flag in _secret_flags(case):
+        secrets[flag] = canary(f"flag{len(secrets)}")
+        options += [flag, secrets[flag]]
+    for flag in _known_flags(case):
+        if flag in _HEADER_FLAGS:
+            secrets[flag] = canary("header")
+            options += [flag, f"Authorization: Bearer {secrets[flag]}"]
+    env = _environment(case)
+    call = replace(command.with_options(call, *options), env=tuple(env.items()))
+    return call, secrets | {f"the variable {name}": value for name, value in env.items()}, False
+
+
+def _misspelt(case: Case) -> _Experiment:
+    """A secret behind an option that does not exist: the complaint must not repeat it."""
+    joined, apart = canary("joined"), canary("apart")
+    call = case.target.invocation([], f"--no-such-token={joined}", "--no-such-password", apart)
+    return call, {"--no-such-token=…": joined, "--no-such-password …": apart}, False
+
+
+def _places(case: Case) -> _Experiment:
+    """Secrets in a URL, and in a configuration file."""
+    user, token, config = canary("user"), canary("query"), canary("config")
+    url = f"https://someone:{user}@example.invalid/x?token={token}&page=2"
+    name = case.plan.name
+    files = (
+        (f".config/{name}/config.toml", f'token = "{config}"\n'),
+        (f".config/{name}/config.json", encode({"token": config})),
+        (f".{name}rc", f"token = {config}\n"),
+        (".netrc", f"machine example.invalid login someone password {config}\n"),
+    )
+    call = replace(case.target.invocation([url]), files=files)
+    secrets = {"the password of a URL": user, "the query of a URL": token, "a configuration file": config}
+    return call, secrets, True
+
+
+def _secret_flags(case: Case) -> list[str]:
+    found = [
+        flag
+        for flag in _known_flags(case)
+        if is_secret_name(flag.removeprefix("--")) and flag not in _INNOCENT
+    ]
+    return list(dict.fromkeys([*found, *case.target.profile.secret_flags]))
+
+
+def _known_flags(case: Case) -> list[str]:
+    command = case.target
+    if command.inputs is not None:
+        return [flag for flag, rule in options_of(command.inputs) if rule.get("type") != "boolean"]
+    shown = case.lab.observe(Invocation((*command.words, "--help")))
+    return (
+        list(dict.fromkeys(_FLAG.findall(shown.stdout.decode("utf-8", "replace"))))
+        if shown.status == 0
+        else []
+    )
+
+
+def _environment(case: Case) -> dict[str, str]:
+    prefix = re.sub(r"\W", "_", case.plan.name).upper()
+    names = (f"{prefix}_TOKEN", f"{prefix}_API_TOKEN", f"{prefix}_API_KEY", f"{prefix}_PASSWORD", "API_TOKEN")
+    return {name: canary(f"env{number}") for number, name in enumerate(names)}
+
+
+def _leak(seen: Observation, value: str, *, framework_only: bool) -> str | None:
+    """Where and in which form it appears."""
+    for event in seen.events:
+        if framework_only and (not event["type"].startswith("aoi:") or event["type"] == "aoi:plan"):
+            continue
+        form = leak(encode(event), value)
+        if form is not None:
+            return f"in the event `{event['type']}`, {form}"
+    if not framework_only and (form := leak(seen.stdout.decode("utf-8", "replace"), value)) is not None:
+        return f"on stdout, {form}"
+    form = leak(seen.stderr, value)
+    return None if form is None else f"on stderr, {form}"
+
+
+CHECK = Check(
+    name="leaked-secret",
+    number=9,
+    title="secrets do not come out again",
+    characteristics=("Safe",),
+    level="MUST",
+    section="11",
+    passing='$ notes sync --api-token s3cr3t\n{"type":"aoi:meta","command":"sync","args_redacted":true}',
+    failing='$ notes sync --api-token s3cr3t\n{"type":"aoi:meta","command":"sync","args":["--api-token","s3cr3t"]}',
+    hint="never put argv, environment or configuration into events; name options in messages, not their values",
+    command=_command,
+    page=__doc__,
+)

@@ -1,0 +1,62 @@
+"""A question to a person, in machine mode.
+
+What it does
+    Runs the sample call, and a destructive one without its confirmation, with a terminal that nobody answers: as stdin
+    and as controlling terminal. The call must end by itself, write nothing to the terminal, and leave no question at the
+    end of stderr. The same is looked for in calls without a terminal.
+
+Why is this bad?
+    Nobody is there. A tool that waits for an answer holds its caller until a deadline, if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from operable.lint.check import Case, Check, Finding
+from operable.lint.evidence import Invocation, Observation, excerpt
+from operable.lint.traces import question
+from operable.lint.variants import unconfirmed
+
+_PATIENCE = 5.0
+
+
+def _command(case: Case) -> Iterator[Finding]:
+    call = case.sample_invocation()
+    calls = [call] if not case.target.destructive else [call, unconfirmed(case)]
+    for plain in calls:
+        yield from _judged(case, case.observe(plain), "without a terminal")
+        # A command that is told to read standard input would read the terminal, and wait with good reason.
+        if plain.stdin is None and "-" not in plain.words:
+            watched = replace(plain, terminal=True, timeout=_PATIENCE)
+            yield from _judged(case, case.observe(watched), "with a terminal", plain)
+
+
+def _judged(case: Case, seen: Observation, where: str, plain: Invocation | None = None) -> Iterator[Finding]:
+    asked = question(seen.stderr)
+    if seen.ended == "deadline" and plain is not None and case.lab.observe(plain).ended == "itself":
+        yield case.fail(
+            f"{where} it waits and does not end",
+            seen,
+            excerpt=excerpt(seen.terminal_output or seen.stderr[-200:]),
+        )
+    elif seen.terminal_output.strip():
+        yield case.fail(f"{where} it writes to the terminal", seen, excerpt=excerpt(seen.terminal_output))
+    elif asked is not None:
+        yield case.fail(f"{where} it asks a question on stderr", seen, excerpt=excerpt(asked))
+
+
+CHECK = Check(
+    name="prompt-in-machine-mode",
+    number=None,
+    title="it asks nobody",
+    characteristics=("Composable",),
+    level="MUST",
+    section="1.3",
+    passing='{"type":"aoi:error","category":"authn","code":"INTERACTIVE_REQUIRED","message":"…","retryable":false}',
+    failing="$ notes delete n1 --output jsonl\nReally delete n1? [y/N] ",
+    hint="in machine mode answer with the error INTERACTIVE_REQUIRED where a person would be asked",
+    command=_command,
+    page=__doc__,
+)

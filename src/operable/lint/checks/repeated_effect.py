@@ -1,0 +1,118 @@
+"""A retry that does it again.
+
+What it does
+    Runs a mutating command twice in the same room with the same `--idempotency-key`: the second call must succeed, give
+    the same results and leave the state as the first one left it. The same key with other arguments must be refused and
+    change nothing. A mutating command without an idempotency key is reported (SHOULD).
+
+Why is this bad?
+    A caller whose connection broke cannot know whether the call arrived. If sending it again may double the effect, it can
+    neither retry nor give up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from operable.lint.check import Case, Check, Finding, NotApplicable, Room, Untested
+from operable.lint.evidence import Invocation, Observation, encode, excerpt
+from operable.lint.samples import from_schema
+
+_KEY = "aoi-lint-7c1e"
+_VOLATILE = ("timestamp", "trace_id", "elapsed_ms")
+
+
+def _command(case: Case) -> Iterator[Finding]:
+    command = case.target
+    if not command.mutates:
+        raise NotApplicable("it is read-only" if command.read_only else "it makes no change of its own")
+    if not command.claims_flag("supports_idempotency_key"):
+        yield case.fail(
+            "it changes things and supports no --idempotency-key",
+            case.plan.discovery["capabilities"],
+            level="SHOULD",
+        )
+        return
+    call = command.with_options(case.sample_invocation(), "--idempotency-key", _KEY)
+    with case.lab.room() as room:
+        first = _run(case, room, call)
+        if first.refused:
+            if not first.excused:
+                raise Untested("with --idempotency-key the sample call does not succeed; see check 3")
+            yield case.fail(
+                f"--idempotency-key is advertised but not accepted: status {first.status}",
+                first,
+                excerpt=excerpt(first.stdout[-200:]),
+            )
+            return
+        yield from _again(case, room, call, first)
+        yield from _other(case, room)
+
+
+def _again(case: Case, room: Room, call: Invocation, first: Observation) -> Iterator[Finding]:
+    second, changes = room.effect(call)
+    case.seen.append(second)
+    told = [change for change in changes if change.where == "state"]
+    if second.refused:
+        yield case.fail(f"the same call with the same key fails: status {second.status}", second)
+    elif _results(second) != _results(first):
+        yield case.fail(
+            "the same call with the same key gives other results",
+            second,
+            excerpt=excerpt(f"{_shown(first)} then {_shown(second)}"),
+        )
+    if told:
+        yield case.fail(f"the same call with the same key takes effect again: {told[0]}", second)
+    elif changes and room.state() is None and _results(second) != _results(first):
+        yield case.fail(f"the same call with the same key changes files again: {changes[0]}", second)
+
+
+def _other(case: Case, room: Room) -> Iterator[Finding]:
+    command = case.target
+    arguments = command.profile.other_args
+    if arguments is None:
+        generated = from_schema(command.inputs, other=True)
+        usable = bool(generated) and command.profile.args is None
+        arguments = generated if usable else None
+    if arguments is None:
+        return
+    extra = command.confirm if command.destructive else ()
+    call = command.invocation(arguments, *extra, "--idempotency-key", _KEY)
+    seen, changes = room.effect(call)
+    case.seen.append(seen)
+    told = [change for change in changes if change.where == "state"]
+    if seen.succeeded or told:
+        did = f"; {told[0]}" if told else ""
+        yield case.fail(f"the same key with other arguments is not refused{did}", seen)
+
+
+def _run(case: Case, room: Room, call: Invocation) -> Observation:
+    seen = room.run(call)
+    case.seen.append(seen)
+    return seen
+
+
+def _results(seen: Observation) -> list[dict[str, Any]]:
+    return [{name: value for name, value in event.items() if name not in _VOLATILE} for event in seen.domain]
+
+
+def _shown(seen: Observation) -> str:
+    return encode(seen.domain[0])[:90] if seen.domain else "nothing"
+
+
+CHECK = Check(
+    name="repeated-effect",
+    number=7,
+    title="the same key has one effect and one result",
+    characteristics=("Idempotent",),
+    level="MUST",
+    section="14.4",
+    passing='$ notes create a --idempotency-key k\n{"type":"created","id":"n1"}\n'
+    '$ notes create a --idempotency-key k\n{"type":"created","id":"n1"}',
+    failing='$ notes create a --idempotency-key k\n{"type":"created","id":"n1"}\n'
+    '$ notes create a --idempotency-key k\n{"type":"created","id":"n2"}',
+    hint="store key, digest of the arguments and result in one transaction with the effect; replay the stored result",
+    command=_command,
+    page=__doc__,
+)

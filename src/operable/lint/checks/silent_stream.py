@@ -1,0 +1,52 @@
+"""An unbounded stream that gives no sign of life.
+
+What it does
+    Runs an unbounded command that declares a heartbeat and waits: within twice the declared interval an event must come.
+    An interval that is longer than the linter waits (`--patience`) is reported as untested.
+
+Why is this bad?
+    A consumer takes a stream for dead after a few missed beats, and for alive as long as they come. A beat that is
+    announced and does not come makes it restart a healthy stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from operable.lint.check import Case, Check, Finding, NotApplicable, Untested
+
+
+def _command(case: Case) -> Iterator[Finding]:
+    if not case.target.unbounded:
+        raise NotApplicable("it is not unbounded")
+    interval = case.target.claims.get("heartbeat_interval")
+    if not isinstance(interval, int | float) or isinstance(interval, bool):
+        raise NotApplicable("it declares no heartbeat, which is optional")
+    if interval > case.lab.patience:
+        raise Untested(
+            f"it beats every {interval:g} s, longer than is waited for: lint with --patience {interval * 2:g}"
+        )
+    # The signal comes when nothing was heard for two intervals: every event puts it off, until the deadline.
+    wait = interval * 2
+    call = replace(case.sample_invocation(), settle=wait, timeout=wait * 2 + 3)
+    seen = case.observe(call)
+    if not seen.of("aoi:heartbeat") and seen.signalled is not None:
+        yield case.fail(
+            f"no aoi:heartbeat came within {wait:g} s, though one is declared every {interval:g} s", seen
+        )
+
+
+CHECK = Check(
+    name="silent-stream",
+    number=None,
+    title="an unbounded stream beats as it declares",
+    characteristics=("Streamable",),
+    level="SHOULD",
+    section="8.3",
+    passing='$ notes watch\n{"type":"aoi:meta","heartbeat_interval":1}\n{"type":"aoi:heartbeat"}',
+    failing='$ notes watch\n{"type":"aoi:meta","heartbeat_interval":1}\n…nothing for a minute',
+    hint="emit aoi:heartbeat from a timer, not from the loop that waits for news",
+    command=_command,
+    page=__doc__,
+)

@@ -1,0 +1,110 @@
+"""A malformed input line that is handled otherwise than declared.
+
+What it does
+    Feeds a command that takes JSONL three good lines with a malformed one at the beginning, in the middle and at the end.
+    Declared fail-fast: it must fail, with a structured error, and a mutating command must have changed nothing. Declared
+    tolerant: it must go on, tell one error for the bad line, and not say that all is well. Configurable: both, with
+    `--fail-fast` and `--continue-on-error`. What is not declared is reported.
+
+Why is this bad?
+    Half an import is worse than none: the caller cannot send the rest without knowing where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from operable.lint.check import Case, Check, Finding, NotApplicable, Untested
+from operable.lint.evidence import Invocation, Observation, excerpt
+
+_BAD = b'{"broken": \n'
+_PLACES = ("first", "middle", "last")
+
+
+def _command(case: Case) -> Iterator[Finding]:
+    command = case.target
+    if not command.reads_jsonl:
+        raise NotApplicable("it takes no JSONL input")
+    mode = command.claims.get("malformed_input")
+    call = case.sample_invocation()
+    good = call.stdin
+    if not good or not good.strip().startswith(b"{"):
+        raise Untested("there is no sample input; give it `stdin` in the profile")
+    if mode not in ("fail-fast", "tolerant", "configurable"):
+        yield case.fail(
+            "what a malformed input line does is not declared (malformed_input)",
+            case.plan.discovery["capabilities"],
+        )
+        return
+    if mode == "configurable":
+        yield from _tried(case, call, str(command.claims.get("malformed_input_default", "fail-fast")), ())
+        yield from _tried(case, call, "tolerant", ("--continue-on-error",))
+    else:
+        yield from _tried(case, call, mode, ())
+
+
+def _tried(case: Case, call: Invocation, mode: str, options: tuple[str, ...]) -> Iterator[Finding]:
+    lines = [line + b"\n" for line in (call.stdin or b"").splitlines() if line.strip()]
+    told: set[str] = set()
+    for place in _PLACES:
+        position = {"first": 0, "middle": (len(lines) + 1) // 2, "last": len(lines)}[place]
+        stdin = b"".join([*lines[:position], _BAD, *lines[position:]])
+        bad_call = replace(case.target.with_options(call, *options), stdin=stdin)
+        seen, changes = case.effect(bad_call)
+        problems = _strict(seen, position + 1) if mode == "fail-fast" else _tolerant(case, call, seen)
+        for message in problems:
+            if message not in told:
+                told.add(message)
+                yield case.fail(
+                    f"declared {mode}, bad line {place}: {message}", seen, excerpt=excerpt(seen.stdout[-200:])
+                )
+        if mode == "fail-fast" and changes and case.target.mutates and "changes" not in told:
+            told.add("changes")
+            yield case.fail(
+                f"declared fail-fast, bad line {place}: it fails and changes things: {changes[0]}", seen
+            )
+
+
+def _strict(seen: Observation, number: int) -> Iterator[str]:
+    if seen.ended != "itself":
+        yield "it does not end"
+        return
+    if seen.succeeded:
+        yield "it is not refused"
+        return
+    if not seen.errors and seen.stdout:
+        yield "there is no aoi:error that says so"
+    numbers = [error["line_number"] for error in seen.errors if isinstance(error.get("line_number"), int)]
+    if numbers and number not in numbers:
+        yield f"the error names another line than the bad one ({numbers[0]})"
+
+
+def _tolerant(case: Case, call: Invocation, seen: Observation) -> Iterator[str]:
+    if seen.ended != "itself":
+        yield "it does not end"
+        return
+    expected = len(case.lab.observe(call).domain)
+    if not seen.errors:
+        yield "there is no aoi:error for the bad line"
+    if len(seen.domain) != expected:
+        yield f"it does not go on: {len(seen.domain)} results instead of {expected}"
+    summary = seen.summary or {}
+    if summary.get("ok") is True and summary.get("partial") is not True and not summary.get("error_count"):
+        yield "the summary says that all is well"
+
+
+CHECK = Check(
+    name="undeclared-input-handling",
+    number=12,
+    title="malformed input does what is declared",
+    characteristics=("Composable",),
+    level="MUST",
+    section="12.2",
+    passing="$ printf '{\"broken\\n' | notes import --input-jsonl -; echo $?\n"
+    '{"type":"aoi:error","category":"validation","code":"INPUT_JSONL_PARSE_ERROR","line_number":1}\n65',
+    failing='$ printf \'{"broken\\n\' | notes import --input-jsonl -\n{"type":"aoi:summary","ok":true,"count":0}',
+    hint="read and validate the whole input before the first effect, or declare malformed_input: tolerant and count errors",
+    command=_command,
+    page=__doc__,
+)

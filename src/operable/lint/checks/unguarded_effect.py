@@ -1,0 +1,106 @@
+"""Effects that nobody confirmed, and plans that are carried out.
+
+What it does
+    Runs a destructive command with its confirmation first, to see that the call works and what it changes; then without,
+    which must be refused and change nothing. Runs `--dry-run` where it is advertised: it must succeed, emit `aoi:plan`
+    events and change nothing. "Nothing" is observed: the files of work dir and HOME by content, the state that the tool
+    tells, and no network to reach anything else. A wrong `--confirm-count` must be refused.
+
+Why is this bad?
+    A model that misunderstands deletes with the same confidence as one that does not. The confirmation is the only point
+    at which a mistake is still free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from operable.lint.check import Case, Change, Check, Finding, NotApplicable, Untested
+from operable.lint.evidence import excerpt
+from operable.lint.variants import dry_run, unconfirmed
+
+_DESTRUCTIVE_VERBS = ("delete", "remove", "rm", "destroy", "purge", "drop", "wipe", "erase")
+
+
+def _command(case: Case) -> Iterator[Finding]:
+    command = case.target
+    if command.relays:
+        raise NotApplicable("it runs other tools, whose own guards stay in force")
+    if command.name.split()[-1] in _DESTRUCTIVE_VERBS and not command.destructive:
+        yield case.fail(
+            f"`{command.name}` is not declared to be destructive, so nothing says that it needs confirmation",
+            case.plan.discovery["capabilities"],
+            section="16.3",
+        )
+    elif not command.mutates:
+        raise NotApplicable("it is read-only")
+    if command.destructive:
+        yield from _unconfirmed(case)
+    if command.claims_flag("supports_dry_run"):
+        yield from _planned(case)
+    elif command.mutates and not command.destructive:
+        yield case.fail(
+            "it changes things and has no --dry-run",
+            case.plan.discovery["capabilities"],
+            level="SHOULD",
+            section="14.2",
+        )
+
+
+def _unconfirmed(case: Case) -> Iterator[Finding]:
+    done, changes = case.effect(case.sample_invocation())
+    if not done.succeeded or not changes:
+        raise Untested(
+            "with confirmation it does not succeed, or changes nothing that can be seen: "
+            "let the profile's setup make something that its args destroy"
+        )
+    refused, changes = case.effect(unconfirmed(case))
+    if refused.succeeded:
+        yield case.fail("without confirmation it is not refused", refused, section="14.3")
+    if changes:
+        yield case.fail(f"without confirmation it changes things: {_shown(changes)}", refused, section="14.3")
+    if case.target.claims_flag("supports_confirm_count"):
+        call = case.target.with_options(unconfirmed(case), "--confirm-count", "424242")
+        seen, changes = case.effect(call)
+        if seen.succeeded or changes:
+            yield case.fail(
+                f"a wrong --confirm-count is not refused: {_shown(changes) or 'it reports success'}",
+                seen,
+                level="SHOULD",
+                section="14.3",
+            )
+
+
+def _planned(case: Case) -> Iterator[Finding]:
+    seen, changes = case.effect(dry_run(case))
+    if changes:
+        yield case.fail(f"a dry run changes things: {_shown(changes)}", seen, section="14.2")
+    if not seen.succeeded:
+        yield case.fail(
+            f"a dry run fails with status {seen.status}",
+            seen,
+            section="14.2",
+            excerpt=excerpt(seen.stdout[-200:]),
+        )
+    elif not seen.of("aoi:plan"):
+        yield case.fail("a dry run emits no aoi:plan event", seen, section="14.2")
+
+
+def _shown(changes: tuple[Change, ...]) -> str:
+    shown = "; ".join(str(change) for change in changes[:3])
+    return shown + (f"; and {len(changes) - 3} more" if len(changes) > 3 else "")
+
+
+CHECK = Check(
+    name="unguarded-effect",
+    number=6,
+    title="nothing is destroyed without confirmation, and plans change nothing",
+    characteristics=("Safe",),
+    level="MUST",
+    section="14.3",
+    passing='$ notes delete n1; echo $?\n{"type":"aoi:error","category":"usage","code":"CONFIRMATION_REQUIRED",…}\n64',
+    failing='$ notes delete n1; echo $?\n{"type":"deleted","id":"n1"}\n{"type":"aoi:summary","ok":true,"count":1}\n0',
+    hint="compute the plan first; refuse without --confirm, print with --dry-run, and only then open the store for writing",
+    command=_command,
+    page=__doc__,
+)

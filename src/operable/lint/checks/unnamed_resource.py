@@ -1,0 +1,112 @@
+"""Changes that do not say what they changed.
+
+What it does
+    Runs a mutating command and looks at its domain events: each carries a stable id, path or URL of what was created,
+    updated or deleted. Where the tool has `get` or `list`, what was created must be found there under that id, and what
+    was deleted must not.
+
+Why is this bad?
+    Without the name of what it made, an agent cannot undo, check or continue its own work, and nobody can audit it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from operable.lint.check import Case, Check, Finding, NotApplicable, Room, Untested
+from operable.lint.evidence import Invocation, Observation, encode, excerpt
+
+_NAMES = ("id", "path", "url", "uri", "key", "slug", "uuid", "ref", "sha", "digest")
+
+
+def _command(case: Case) -> Iterator[Finding]:
+    if not case.target.mutates:
+        raise NotApplicable("it is read-only" if case.target.read_only else "it makes no change of its own")
+    call = case.sample_invocation()
+    with case.lab.room() as room:
+        seen, changes = room.effect(call)
+        case.seen.append(seen)
+        if not seen.succeeded:
+            raise Untested(f"the sample call ends with status {seen.status}; see check 3")
+        if not seen.domain:
+            if changes:
+                yield case.fail(f"it changes things ({changes[0]}) and emits no event that names them", seen)
+                return
+            raise Untested("the sample call changes nothing and emits nothing")
+        nameless = [event for event in seen.domain if identity(event) is None]
+        if nameless:
+            yield case.fail(
+                f"the event `{nameless[0]['type']}` carries no stable id, path or URL",
+                seen,
+                excerpt=excerpt(encode(nameless[0])),
+            )
+            return
+        yield from _resolved(case, room, seen)
+
+
+def identity(event: dict[str, Any]) -> str | None:
+    """What an event calls the resource."""
+    for name, value in event.items():
+        known = name in _NAMES or name.endswith(("_id", "_path", "_url", "_key"))
+        if known and isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+            return str(value)
+    return None
+
+
+def _resolved(case: Case, room: Room, seen: Observation) -> Iterator[Finding]:
+    destroyed = case.target.destructive
+    wanted = {name for event in seen.domain if (name := identity(event)) is not None and "id" in event}
+    listing = case.plan.command("list")
+    if not wanted:
+        return
+    if listing is not None and listing.read_only and not (listing.inputs or {}).get("required"):
+        found = _listed(room, listing.invocation([]))
+        if found is None:
+            return
+        missing, left = sorted(wanted - found), sorted(wanted & found)
+        if not destroyed and missing and not _gettable(case, room, missing[0]):
+            yield case.fail(f"`list` does not know the id `{missing[0]}` that it gave out", seen)
+        if destroyed and left:
+            yield case.fail(f"`list` still has `{left[0]}`, which it says is deleted", seen)
+    elif not destroyed and case.plan.command("get") is not None and not _gettable(case, room, min(wanted)):
+        yield case.fail(f"`get` does not know the id `{min(wanted)}` that it gave out", seen)
+
+
+def _listed(room: Room, call: Invocation) -> set[str] | None:
+    """The ids of everything that is listed; None when that cannot be told."""
+    found: set[str] = set()
+    cursor: str | None = None
+    for _ in range(20):
+        page = room.run(call if cursor is None else replace(call, words=(*call.words, "--cursor", cursor)))
+        if not page.succeeded:
+            return None
+        found |= {name for event in page.domain if (name := identity(event)) is not None}
+        summary = page.summary or {}
+        cursor = summary.get("next_cursor")
+        if not summary.get("truncated"):
+            return found
+        if not isinstance(cursor, str):
+            return None
+    return None
+
+
+def _gettable(case: Case, room: Room, name: str) -> bool:
+    get = case.plan.command("get")
+    return get is not None and room.run(get.invocation([name])).succeeded
+
+
+CHECK = Check(
+    name="unnamed-resource",
+    number=8,
+    title="changes name what they changed",
+    characteristics=("Auditable",),
+    level="SHOULD",
+    section="14.5",
+    passing='{"type":"created","id":"n1","title":"a"}',
+    failing='{"type":"created","title":"a"}',
+    hint="put the id under which the resource can be got again into every created, updated and deleted event",
+    command=_command,
+    page=__doc__,
+)

@@ -1,0 +1,131 @@
+"""Misuse that is not refused, or refused without saying what is wrong.
+
+What it does
+    Calls the tool with an unknown command, and each command with an unknown option, without a required operand and with
+    a value of the wrong type. Each must exit non-zero. Where it answers with `aoi:error` events, in these and in every
+    other call that was seen, each has `category`, `code`, `message` and `retryable`; the category is a standard one, the
+    code is upper snake case, and `retryable` does not contradict the category. Documented exit codes are kept.
+
+Why is this bad?
+    An agent that misspells an option and is told nothing believes that it has been heard. One that is told in prose
+    cannot decide whether to retry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from operable.kernel.errors import CATEGORIES
+from operable.lint.check import Case, Check, Finding, Untested
+from operable.lint.evidence import Invocation, Observation, encode, excerpt
+from operable.lint.traces import trace
+from operable.lint.variants import UNKNOWN_COMMAND, misuse, streams
+
+_CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
+# Where the specification gives a plain answer (section 9.1).
+_RETRY = {
+    "usage": False,
+    "validation": False,
+    "authz": False,
+    "not_found": False,
+    "config": False,
+    "rate_limited": True,
+    "temporary": True,
+    "timeout": True,
+}
+
+
+def _tool(case: Case) -> Iterator[Finding]:
+    if not case.plan.commands:
+        raise Untested("no command is known")
+    if all(not command.words for command in case.plan.commands):
+        raise Untested("the tool has no subcommands")
+    seen = case.observe(Invocation((UNKNOWN_COMMAND, *case.plan.machine)))
+    yield from _refusal(case, "an unknown command", seen)
+    yield from _errors(case, seen, set())
+
+
+def _command(case: Case) -> Iterator[Finding]:
+    if case.target.profile.skip is not None or not case.target.has_stream:
+        raise Untested(case.target.settled(case.lab.observe)[1])
+    for what, call in misuse(case.target):
+        yield from _refusal(case, what, case.observe(call))
+    told: set[str] = set()
+    for _, seen in streams(case):
+        yield from _errors(case, seen, told)
+
+
+def _refusal(case: Case, what: str, seen: Observation) -> Iterator[Finding]:
+    if seen.ended != "itself":
+        yield case.fail(f"{what}: it did not end", seen)
+    elif seen.status == 0:
+        yield case.fail(f"{what} is not refused: exit status 0", seen, excerpt=excerpt(seen.stdout))
+    elif (crash := trace(seen.stderr)) is not None:
+        yield case.fail(f"{what}: it crashed ({crash[0]}): {crash[1]}", seen, excerpt=crash[1])
+
+
+def _errors(case: Case, seen: Observation, told: set[str]) -> Iterator[Finding]:
+    for event in seen.errors:
+        for message, must in _flaws(event):
+            if message not in told:
+                told.add(message)
+                yield case.fail(
+                    message,
+                    seen,
+                    level="MUST" if must else "SHOULD",
+                    section="9",
+                    excerpt=excerpt(encode(event)),
+                )
+    yield from _status(case, seen, told)
+
+
+def _flaws(event: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    """What is wrong with an error, and whether it is a MUST."""
+    for name, kind in (("category", str), ("code", str), ("message", str), ("retryable", bool)):
+        value = event.get(name)
+        if not isinstance(value, kind) or value == "":
+            yield f"aoi:error lacks `{name}`", True
+    category, code, retryable = event.get("category"), event.get("code"), event.get("retryable")
+    if isinstance(category, str) and category and category not in CATEGORIES:
+        yield f"the category `{category}` is none of the standard ones", False
+    if isinstance(code, str) and code and not _CODE.fullmatch(code):
+        yield f"the code `{code}` is not upper snake case", False
+    if (
+        isinstance(category, str)
+        and isinstance(retryable, bool)
+        and _RETRY.get(category, retryable) != retryable
+    ):
+        yield f"retryable is {str(retryable).lower()} for the category `{category}`", False
+
+
+def _status(case: Case, seen: Observation, told: set[str]) -> Iterator[Finding]:
+    """A documented exit code is kept, where the last error decides it."""
+    codes = (case.plan.capabilities or {}).get("exit_codes")
+    if not isinstance(codes, dict) or not seen.errors or seen.ended != "itself" or seen.signalled:
+        return
+    category = seen.errors[-1].get("category")
+    documented = codes.get(category) if isinstance(category, str) else None
+    if isinstance(documented, int) and seen.status and seen.status != documented:
+        message = f"exit status {seen.status} for the category `{category}`, documented is {documented}"
+        if message not in told:
+            told.add(message)
+            yield case.fail(message, seen, level="SHOULD", section="6")
+
+
+CHECK = Check(
+    name="unstructured-misuse",
+    number=5,
+    title="misuse is refused, and errors are structured",
+    characteristics=("Verifiable",),
+    level="MUST",
+    section="9",
+    passing='$ notes list --no-such-option; echo $?\n{"type":"aoi:error","category":"usage","code":"UNKNOWN_OPTION",\n'
+    ' "message":"list has no option --no-such-option","retryable":false}\n64',
+    failing="$ notes list --no-such-option; echo $?\n0",
+    hint="parse strictly, exit 64 on misuse, and give every error category, code, message and retryable",
+    tool=_tool,
+    command=_command,
+    page=__doc__,
+)

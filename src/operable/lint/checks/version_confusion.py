@@ -1,0 +1,100 @@
+"""Versions that are missing, mixed up or not honoured.
+
+What it does
+    Looks at the versions in `aoi:meta`: the schema version is there and is the default that the capabilities declare, the
+    tool version and the AOI version are those of the capabilities; none stands where another belongs. Each declared schema
+    version can be asked for with `--schema-version` and is then reported; one that does not exist is refused.
+
+Why is this bad?
+    Consumers branch on the schema version. If it is absent, wrong, or the release number of the tool, every release breaks
+    them or none does when it should.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from operable.lint.check import Case, Check, Finding
+from operable.lint.evidence import Observation, encode, excerpt
+
+_IMPOSSIBLE = "9999"
+
+
+def _command(case: Case) -> Iterator[Finding]:
+    seen = case.sample()
+    meta = seen.meta
+    if meta is None:
+        yield case.fail("there is no aoi:meta, so no schema_version is reported", seen)
+        return
+    if not isinstance(meta.get("schema_version"), str):
+        yield case.fail("aoi:meta has no schema_version", seen, excerpt=excerpt(encode(meta)))
+    else:
+        yield from _declared(case, meta, seen)
+    for name in ("tool_version", "aoi_version", "schema_name"):
+        if not isinstance(meta.get(name), str):
+            yield case.fail(f"aoi:meta has no {name}", seen, level="SHOULD")
+    yield from _negotiated(case)
+
+
+def _declared(case: Case, meta: dict[str, Any], seen: Observation) -> Iterator[Finding]:
+    capabilities = case.plan.capabilities or {}
+    schemas = case.plan.versions()
+    version = meta["schema_version"]
+    name = meta.get("schema_name")
+    mine = [entry for entry in schemas if entry[0] == name] or schemas
+    if schemas and isinstance(name, str) and all(entry[0] != name for entry in schemas):
+        yield case.fail(f"meta.schema_name `{name}` is not declared in the capabilities", seen)
+    elif mine and version != mine[0][2]:
+        conflated = " (it is the version of the tool)" if version == capabilities.get("tool_version") else ""
+        yield case.fail(
+            f"meta.schema_version is {version}{conflated}, the declared default is {mine[0][2]}", seen
+        )
+    told = capabilities.get("tool_version")
+    if isinstance(told, str) and isinstance(meta.get("tool_version"), str) and meta["tool_version"] != told:
+        yield case.fail(f"meta.tool_version is {meta['tool_version']}, capabilities say {told}", seen)
+    versions = capabilities.get("aoi_versions")
+    spoken = meta.get("aoi_version")
+    if isinstance(versions, list) and isinstance(spoken, str) and spoken not in versions:
+        yield case.fail(
+            f"meta.aoi_version is {spoken}, capabilities say {', '.join(map(str, versions))}", seen
+        )
+
+
+def _negotiated(case: Case) -> Iterator[Finding]:
+    command = case.target
+    call = case.sample_invocation()
+    if command.relays:
+        return
+    for name, versions, _ in case.plan.versions()[:1]:
+        for version in versions:
+            seen = case.observe(command.with_options(call, "--schema-version", version))
+            reported = (seen.meta or {}).get("schema_version")
+            if seen.excused or (seen.refused and not command.unbounded):
+                several = len(versions) > 1
+                text = f"the declared version {version} of {name} is refused: status {seen.status}"
+                yield case.fail(text, seen, level="MUST" if several else "SHOULD", section="5.1")
+            elif reported is not None and reported != version:
+                yield case.fail(
+                    f"--schema-version {version} is answered with {reported}", seen, section="5.1"
+                )
+        seen = case.observe(command.with_options(call, "--schema-version", _IMPOSSIBLE))
+        if not seen.excused and (seen.succeeded or seen.signalled is not None):
+            yield case.fail(
+                f"the schema version {_IMPOSSIBLE}, which does not exist, is not refused", seen, section="5.1"
+            )
+
+
+CHECK = Check(
+    name="version-confusion",
+    number=13,
+    title="the schema version is reported and honoured",
+    characteristics=("Versioned",),
+    level="MUST",
+    section="5",
+    passing='{"type":"aoi:meta","tool_version":"1.8.2","aoi_version":"0.2","schema_name":"org.notes","schema_version":"1.0.0"}',
+    failing='{"type":"aoi:meta","tool":"notes","version":"1.8.2"}',
+    hint="keep three constants (tool, AOI, schema); put all into aoi:meta and refuse versions that are not declared",
+    command=_command,
+    page=__doc__,
+)

@@ -1,0 +1,77 @@
+"""One HTML file that needs nothing from elsewhere: the matrix, and each failure with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from operable.lint.check import CHARACTERISTICS, Finding, Level
+from operable.lint.engine import Report
+from operable.lint.matrix import WHOLE, fingerprint, verdicts
+from operable.lint.reporting import Format
+
+_STYLE = """
+:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
+body { margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
+table { border-collapse: collapse; } th, td { border: 1px solid #8884; padding: .25rem .6rem; text-align: left; }
+.pass { background: #2a82; } .fail { background: #d334; font-weight: 600; } .untested { background: #d914; }
+.not_applicable { opacity: .5; } code, pre { font: 13px/1.4 ui-monospace, monospace; }
+pre { overflow-x: auto; background: #8881; padding: .5rem; } article { margin: 1rem 0; }
+"""
+
+
+def _render(reports: Sequence[Report], level: Level, known: frozenset[str]) -> str:
+    body = "\n".join(_tool(report, level, known) for report in reports)
+    title = escape(", ".join(report.tool for report in reports))
+    return (
+        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>aoi-lint: {title}</title>\n'
+        f"<style>{_STYLE}</style>\n<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def _tool(report: Report, level: Level, known: frozenset[str]) -> str:
+    pairs = {(pair.characteristic, pair.command): pair for pair in verdicts(report.findings, level, known)}
+    columns = [name for name in CHARACTERISTICS if any(pair[0] == name for pair in pairs)]
+    rows = [
+        _row(command, columns, {key[0]: pair.result for key, pair in pairs.items() if key[1] == command})
+        for command in (None, *report.commands)
+    ]
+    head = "".join(f"<th>{name}</th>" for name in columns)
+    findings = [item for item in report.findings if item.result in ("fail", "untested")]
+    articles = "\n".join(_article(finding, fingerprint(finding) in known) for finding in findings)
+    slowest = sorted(report.seconds.items(), key=lambda item: -item[1])[:5]
+    spent = ", ".join(f"check {label} {seconds:.1f} s" for label, seconds in slowest)
+    return (
+        f"<h1>{escape(report.tool)} {escape(report.tool_version or '')}</h1>\n"
+        f"<p>{report.runs} runs in {report.elapsed:.1f} s, sandbox: {escape(report.sandbox)}. "
+        f"Most time: {escape(spent)}.</p>\n"
+        f"<table><tr><th>command</th>{head}</tr>\n{''.join(rows)}</table>\n{articles}"
+    )
+
+
+def _row(command: str | None, columns: Sequence[str], results: dict[str, str]) -> str:
+    cells = "".join(
+        f'<td class="{results.get(name, "")}">{results.get(name, "").replace("_", " ")}</td>'
+        for name in columns
+    )
+    return f"<tr><th>{escape(command or WHOLE)}</th>{cells}</tr>\n"
+
+
+def _article(finding: Finding, known: bool) -> str:
+    title = (
+        f"check {finding.label}, {finding.command or WHOLE}: {finding.result}{' (known)' if known else ''}"
+    )
+    parts = [
+        f'<article><h3 class="{finding.result}">{escape(title)}</h3>',
+        f"<p>{escape(finding.message)} <small>{finding.level}, section {escape(finding.section)}</small></p>",
+    ]
+    if finding.reproduce is not None:
+        parts.append(f"<pre>{escape(finding.reproduce)}</pre>")
+    if finding.excerpt is not None:
+        parts.append(f"<pre>{escape(finding.excerpt)}</pre>")
+    if finding.hint is not None:
+        parts.append(f"<p>To mend it: {escape(finding.hint)}.</p>")
+    return "\n".join([*parts, "</article>"])
+
+
+REPORT = Format("html", _render)

@@ -1,0 +1,66 @@
+"""Markdown: the matrix of characteristics and commands, then every failure and everything untested, with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from operable.lint.check import CHARACTERISTICS, Finding, Level
+from operable.lint.engine import Report
+from operable.lint.matrix import WHOLE, fails, fingerprint, verdicts
+from operable.lint.reporting import Format
+
+SIGNS = {"pass": "pass", "fail": "**FAIL**", "untested": "untested", "not_applicable": "–"}
+
+
+def _render(reports: Sequence[Report], level: Level, known: frozenset[str]) -> str:
+    return "\n".join(line for report in reports for line in _tool(report, level, known)) + "\n"
+
+
+def _tool(report: Report, level: Level, known: frozenset[str]) -> list[str]:
+    pairs = {(pair.characteristic, pair.command): pair for pair in verdicts(report.findings, level, known)}
+    columns = [name for name in CHARACTERISTICS if any(pair[0] == name for pair in pairs)]
+    lines = [f"# {report.tool} {report.tool_version or ''}".rstrip(), "", _summary(report), ""]
+    lines += [f"| command | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+    for command in (None, *report.commands):
+        cells = [SIGNS[pairs[name, command].result] if (name, command) in pairs else "" for name in columns]
+        lines.append(f"| {command or WHOLE} | {' | '.join(cells)} |")
+    failed = [item for item in report.findings if item.result == "fail"]
+    untested = [item for item in report.findings if item.result == "untested"]
+    if failed:
+        lines += ["", "## Failures", ""]
+        for finding in failed:
+            lines += _finding(finding, advice=not fails(finding, level), known=fingerprint(finding) in known)
+    if untested:
+        lines += ["", "## Untested", ""]
+        lines += [
+            f"- check {item.label}, {item.command or WHOLE}: {_plain(item.message)}" for item in untested
+        ]
+    return [*lines, ""]
+
+
+def _summary(report: Report) -> str:
+    results = [finding.result for finding in report.findings]
+    return (
+        f"{results.count('pass')} passed, {results.count('fail')} failed, {results.count('untested')} untested; "
+        f"{report.runs} runs in {report.elapsed:.1f} s, sandbox: {report.sandbox}."
+    )
+
+
+def _finding(finding: Finding, *, advice: bool, known: bool) -> list[str]:
+    remark = " (known)" if known else " (advice)" if advice else ""
+    where = finding.command or WHOLE
+    lines = [
+        f"- check {finding.label}, `{where}`, {finding.level}{remark}: {_plain(finding.message)} (section {finding.section})"
+    ]
+    if finding.reproduce is not None:
+        lines += ["", "  ```sh", f"  {finding.reproduce}", "  ```"]
+    if finding.excerpt is not None:
+        lines += ["", f"  Seen: `{finding.excerpt.replace('`', chr(39))}`"]
+    return lines
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+REPORT = Format("markdown", _render)

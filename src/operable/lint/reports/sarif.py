@@ -1,0 +1,94 @@
+"""SARIF 2.1.0, for code scanning: one run per tool, one rule per check, one result per failure or untested pair.
+
+A program has no source lines that the linter knows of, so the location is the program; the command line to reproduce, the
+offending bytes and the section are in the message and the properties.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from operable.lint.check import Check, Finding, Level
+from operable.lint.engine import Report, checks
+from operable.lint.matrix import fingerprint
+from operable.lint.reporting import Format
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_HOME = "https://machinemode.io/spec"
+
+
+def _render(reports: Sequence[Report], _level: Level, known: frozenset[str]) -> str:
+    rules = checks()
+    runs = [_run(report, rules, known) for report in reports]
+    return (
+        json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": runs}, indent=1, ensure_ascii=False)
+        + "\n"
+    )
+
+
+def _run(report: Report, rules: Sequence[Check], known: frozenset[str]) -> dict[str, Any]:
+    order = {rule.name: position for position, rule in enumerate(rules)}
+    return {
+        "tool": {
+            "driver": {
+                "name": "aoi-lint",
+                "informationUri": _HOME,
+                "rules": [_rule(rule) for rule in rules],
+            }
+        },
+        "invocations": [{"executionSuccessful": True}],
+        "results": [
+            _result(report, finding, order, known)
+            for finding in report.findings
+            if finding.result in ("fail", "untested")
+        ],
+    }
+
+
+def _rule(rule: Check) -> dict[str, Any]:
+    return {
+        "id": rule.name,
+        "name": rule.name,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.page.strip()},
+        "help": {"text": rule.hint},
+        "helpUri": f"{_HOME}#{rule.section}",
+        "defaultConfiguration": {"level": "error" if rule.level == "MUST" else "warning"},
+        "properties": {"number": rule.number, "characteristics": list(rule.characteristics)},
+    }
+
+
+def _result(report: Report, finding: Finding, order: dict[str, int], known: frozenset[str]) -> dict[str, Any]:
+    severity = "note" if finding.result == "untested" else "error" if finding.level == "MUST" else "warning"
+    where = finding.command or report.tool
+    text = f"{where}: {finding.message}"
+    if finding.reproduce is not None:
+        text += f"\nReproduce: {finding.reproduce}"
+    print_of = fingerprint(finding)
+    return {
+        "ruleId": finding.check,
+        "ruleIndex": order[finding.check],
+        "level": severity,
+        "kind": "fail" if finding.result == "fail" else "open",
+        "message": {"text": text},
+        "locations": [
+            {
+                "physicalLocation": {"artifactLocation": {"uri": report.program.lstrip("/")}},
+                "logicalLocations": [{"name": where, "kind": "function"}],
+            }
+        ],
+        "partialFingerprints": {"aoiLint/v1": hashlib.sha256(print_of.encode()).hexdigest()},
+        "baselineState": "unchanged" if print_of in known else "new",
+        "properties": {
+            "characteristics": list(finding.characteristics),
+            "section": finding.section,
+            "excerpt": finding.excerpt,
+            "result": finding.result,
+        },
+    }
+
+
+REPORT = Format("sarif", _render)
