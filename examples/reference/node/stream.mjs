@@ -27,7 +27,7 @@ export class Stream {
   warnings = 0;
   errors = 0;
   #began = performance.now();
-  #stopping = false;
+  #stopping = false; // the summary has been written, or is being written
 
   constructor(tool, version) {
     this.tool = tool;
@@ -55,7 +55,8 @@ export class Stream {
 
   /** Write an event at once, and count it. */
   async send(event) {
-    if (this.#stopping) return new Promise(() => {}); // the summary has been written: whoever comes now waits for the end
+    if (this.#stopping) return new Promise(() => {}); // whoever comes after the summary waits for the end
+    this.#stopping = event.type === 'aoi:summary';
     if (event.type === 'aoi:error') this.errors += 1;
     else if (event.type === 'aoi:warning') this.warnings += 1;
     else if (!UNCOUNTED.includes(event.type)) this.count += 1;
@@ -89,6 +90,5 @@ export class Stream {
     if (this.#stopping) return;
     setTimeout(() => process.exit(status), 1000);
     this.finish({ ok: false, partial: true, reason: 'interrupted' }).then(() => process.exit(status));
-    this.#stopping = true;
   }
 }

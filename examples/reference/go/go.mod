@@ -1,0 +1,3 @@
+module example.com/ref-go
+
+go 1.21
