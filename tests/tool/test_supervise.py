@@ -123,3 +123,29 @@ def test_the_last_words_are_not_said_to_a_reader_that_does_not_take_them():
 def test_in_human_mode_a_deadline_holds_too():
     done = run("hang", "query", "--timeout", "0.3", tool=STOPS, output=None)
     assert done.exit_code == 124
+
+
+def test_an_import_that_does_not_end_does_not_keep_the_main_thread_from_writing(tmp_path):
+    """Imports wait for one another. The helper thread may have to wait, but not with the output in its hand."""
+    tool_file = tmp_path / "imports.py"
+    tool_file.write_text(
+        "import atexit, sys, threading\n"
+        "from operable.tool import Tool\n"
+        "tool = Tool('imports', version='1', schema_name='e')\n"
+        "stuck = threading.Event()\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'select':\n"
+        "            stuck.set()\n"
+        "            threading.Event().wait()\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "@tool.command(limit=None)\n"
+        "def go():\n"
+        "    yield {'type': 'said', 'number': 0}\n"
+        "    yield {'type': 'said', 'number': 1}\n"
+        "    stuck.wait()\n"
+        "    for number in range(2, 50): yield {'type': 'said', 'number': number, 'text': 'x' * 10_000}\n"
+        "tool.main()\n"
+    )
+    outcome = run("go", tool=tool_file)
+    assert (outcome.exit_code, outcome.summary["count"]) == (0, 50)

@@ -37,6 +37,14 @@ class OutputLost(Exception):  # noqa: N818 - not always an error: often the read
         self.exit_code = EX_SIGPIPE if self.quiet else EX_IOERR
 
 
+def load_select() -> None:
+    """Load what `Emitter.writable` needs while no lock is held and no fork is made.
+
+    An import may have to wait for another thread's, and one that a fork cuts in two stays locked in the child for ever.
+    """
+    import select  # noqa: F401 - only loaded
+
+
 class Emitter:
     """Writes lines to a descriptor. The main thread adds and flushes; the supervisor's thread offers, beats and gives up."""
 
@@ -57,7 +65,7 @@ class Emitter:
         self._head: bytes | None = None
         self._surrendered = False
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forget)
+            os.register_at_fork(before=load_select, after_in_child=self._forget)
 
     def line(self, data: bytes) -> None:
         """Add one line (without its newline). `Run` has this written out in its hot loop."""

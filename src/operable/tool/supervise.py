@@ -13,7 +13,7 @@ from _thread import allocate_lock, start_new_thread
 from time import monotonic, sleep
 
 from operable.kernel.errors import EX_TIMEOUT
-from operable.tool.emit import LATEST, Emitter, OutputLost
+from operable.tool.emit import LATEST, Emitter, OutputLost, load_select
 from operable.tool.interrupt import APPLY_GRACE, GRACE, OUTPUT_LOST, TIMEOUT, Interrupts, Stop
 
 TYPE_CHECKING = False
@@ -81,6 +81,7 @@ class Supervisor:
 
     def _look(self, emitter: Emitter) -> None:
         """Write what waits; notice a reader that has gone, and an output that takes no more."""
+        load_select()
         quiet = monotonic() - emitter.written
         if self._heartbeat is not None and quiet >= self._heartbeat:
             emitter.beat(HEARTBEAT)
