@@ -9,6 +9,9 @@ from operable.tool import Event, Tool
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# A list becomes lines in one call. With more rows alive at a time the garbage collector would look at them.
+BATCH = 100
+
 tool = Tool("grep", version="1.0.0", schema_name="org.operable.bench.events")
 
 
@@ -31,26 +34,32 @@ class Number(Event):
 
 
 @tool.command()
-def match(word: str, path: str) -> Iterator[Match]:
+def match(word: str, path: str) -> Iterator[list[Match]]:
     """Find the lines of a file that contain a word."""
-    size = len(word)
+    size, rows = len(word), list[Match]()
     with open(path) as file:
         for number, line in enumerate(file, start=1):
             start = line.find(word)
-            if start >= 0:
-                found = [[start, start + size]]
-                following = line.find(word, start + size)
-                while following >= 0:
-                    found.append([following, following + size])
-                    following = line.find(word, following + size)
-                yield {
-                    "type": "match",
-                    "path": path,
-                    "line_number": number,
-                    "column": start + 1,
-                    "text": line,
-                    "submatches": found,
-                }
+            if start < 0:
+                continue
+            found = [[start, start + size]]
+            following = line.find(word, start + size)
+            while following >= 0:
+                found.append([following, following + size])
+                following = line.find(word, following + size)
+            row: Match = {
+                "type": "match",
+                "path": path,
+                "line_number": number,
+                "column": start + 1,
+                "text": line,
+                "submatches": found,
+            }
+            rows.append(row)
+            if len(rows) == BATCH:
+                yield rows
+                rows = []
+    yield rows
 
 
 @tool.command()

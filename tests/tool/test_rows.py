@@ -3,13 +3,14 @@
 import json
 from typing import Literal, NotRequired, TypedDict
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.tool import Tool
 from operable.tool.describe import event_schema
 from operable.tool.json_text import harmless, json_text, utf8
-from operable.tool.rows import BULK, Bulk, bulk, event_of
+from operable.tool.rows import BULK, batch_encoder, event_of
 from tests.tool.drive import run
 
 
@@ -43,13 +44,6 @@ def test_a_typed_dict_is_described_like_an_event_class():
     assert schema["$defs"]["scored"]["properties"]["score"] == {"type": "number"}
 
 
-def test_only_types_that_msgspec_writes_as_we_do_go_through_it():
-    found = bulk([event_of(Found), event_of(Scored)])
-    assert found is not None
-    assert found.exact == {"found"}
-    assert bulk([event_of(Scored)]) is None
-
-
 ROWS = st.fixed_dictionaries(
     {
         "type": st.just("found"),
@@ -62,16 +56,32 @@ ROWS = st.fixed_dictionaries(
 )
 
 
-@given(ROWS)
-def test_both_encoders_write_the_same_value(row):
-    found = bulk([event_of(Found)])
-    assert found is not None
-    strict = harmless(utf8(json_text(row)))
-    try:
-        fast = found.encode(row)
-    except Bulk.doubts:
-        return
-    assert json.loads(harmless(fast)) == json.loads(strict)
+def one_by_one(row):
+    return utf8(json_text(row))
+
+
+@given(st.lists(ROWS, max_size=5))
+def test_a_list_has_the_same_lines_as_its_rows(rows):
+    data, count = batch_encoder([event_of(Found)], one_by_one)(rows)
+    assert count == len(rows)
+    assert list(map(json.loads, harmless(data).splitlines())) == [
+        json.loads(harmless(one_by_one(row))) for row in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    "odd", [{"n": 1}, {"type": "other"}, {"type": []}, {"type": "found", "path": "\ud800"}]
+)
+def test_a_list_with_anything_odd_in_it_goes_row_by_row(odd):
+    asked = []
+    encode = batch_encoder([event_of(Found)], lambda row: asked.append(row) or b"x")
+    assert encode([{"type": "found"}, odd]) == (b"x\nx\n", 2)
+    assert asked == [{"type": "found"}, odd]
+
+
+def test_rows_with_fractions_are_never_left_to_msgspec_which_would_make_null_of_a_nan():
+    encode = batch_encoder([event_of(Scored)], lambda row: None)
+    assert encode([{"type": "scored", "score": float("nan")}]) == (b"", 0)
 
 
 def test_a_long_stream_is_the_same_stream_before_and_after_the_encoder_changes(tmp_path):
@@ -124,3 +134,47 @@ def test_a_row_without_a_type_is_refused_however_long_the_stream(tmp_path):
         outcome = run("go", str(times), "--limit", "99999", tool=tool)
         assert outcome.exit_code == 70
         assert outcome.summary["count"] == times
+
+
+BATCHES = """
+from __future__ import annotations
+from typing import Iterator, Literal, TypedDict
+from operable.tool import Tool, Warn
+tool = Tool('batches', version='1', schema_name='e')
+class Row(TypedDict):
+    type: Literal['row']
+    n: int
+@tool.command(cursor="n")
+def go(*, size: int = 7) -> Iterator[list[Row]]:
+    rows = [Row(type="row", n=n) for n in range(100)]
+    for start in range(0, 100, size):
+        yield rows[start : start + size]
+        yield Warn("BETWEEN", "between two lists")
+    yield []
+tool.main()
+"""
+
+
+@pytest.mark.parametrize("limit", [1, 6, 7, 8, 99, 100, 101])
+@pytest.mark.parametrize("extra", [[], ["--max-bytes", "100000"]])
+def test_lists_of_results_obey_the_limit_like_single_ones(tmp_path, limit, extra):
+    tool = tmp_path / "batches.py"
+    tool.write_text(BATCHES)
+    outcome = run("go", "--limit", str(limit), *extra, tool=tool)
+    assert [event["n"] for event in outcome.results] == list(range(min(limit, 100)))
+    assert outcome.summary["count"] == min(limit, 100)
+    assert outcome.summary["truncated"] == (limit < 100)
+    assert (outcome.summary["next_cursor"] is not None) == (limit < 100)
+
+
+def test_an_older_schema_and_people_see_lists_row_by_row(tmp_path):
+    tool = tmp_path / "batches.py"
+    tool.write_text(
+        BATCHES.replace(
+            "class Row",
+            "tool.older_schema('0.9.0', events=[], convert=lambda e: {'type': 'old', 'n': e['n']} if e['n'] % 2 else None)\nclass Row",
+        )
+    )
+    outcome = run("go", "--schema-version", "0", "--limit", "60", tool=tool)
+    assert [event["n"] for event in outcome.results] == list(range(1, 100, 2))
+    assert outcome.summary["count"] == 50

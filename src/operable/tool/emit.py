@@ -52,7 +52,6 @@ class Emitter:
         self.descriptor = descriptor
         self.failure: OSError | None = None
         self.wake: Callable[[], object] | None = None  # asks the supervisor to write soon
-        self.hurried = False  # lines come so fast that the supervisor looks after them without being woken
         self.written = monotonic()
         self._interrupts = interrupts
         self._lock = allocate_lock()

@@ -98,8 +98,18 @@ def _plain(value: Any) -> Any:
     raise TypeError(msg)
 
 
+_fast: tuple[Callable[[str], str], Callable[[Any], str]] | None = None
+
+
 def fast_encoder() -> tuple[Callable[[str], str], Callable[[Any], str]]:
-    """`quote` and `json_text` in C."""
+    """`quote` and `json_text` in C; made once."""
+    global _fast  # noqa: PLW0603
+    if _fast is None:
+        _fast = _private_encoder() or _public_encoder()
+    return _fast
+
+
+def _private_encoder() -> tuple[Callable[[str], str], Callable[[Any], str]] | None:
     try:
         from _json import encode_basestring, make_encoder
 
@@ -109,6 +119,10 @@ def fast_encoder() -> tuple[Callable[[str], str], Callable[[Any], str]]:
             return encode_basestring, lambda value: join(encode(value, 0))
     except (ImportError, TypeError):
         pass  # not CPython, or one that changed its private module
+    return None
+
+
+def _public_encoder() -> tuple[Callable[[str], str], Callable[[Any], str]]:
     import json
 
     encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)

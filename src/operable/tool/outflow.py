@@ -1,9 +1,9 @@
 """The way of the results from the author's code to the sink: bounds, encoders, and the loops that everything goes through.
 
 Theory of operation: an encoder is found once for each class of value and kept. Two loops are written for speed, because
-a producing tool spends its time there: `_pour` for any results, `_pour_rows` for the rest of a long stream of plain
-dictionaries. A third, `_measure`, knows every bound and every sink. All of them stop at the limit only when there is one
-result more, so that `truncated` is true exactly then.
+a producing tool spends its time there: `_pour` for results one by one, `_pour_batches` for lists of them. A third,
+`_measure`, knows every bound and every sink. All of them stop at the limit only when there is one result more, so that
+`truncated` is true exactly then.
 """
 
 from __future__ import annotations
@@ -13,12 +13,22 @@ from operable.tool.records import MANY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from operable.tool.emit import Emitter
-    from operable.tool.rows import Bulk
     from operable.tool.runner import Run
+
+
+_END = object()
+
+
+class _Batch(Exception):  # noqa: N818 - not an error: the author yields lists of results
+    """The first list of a stream; from here on another loop takes over."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        super().__init__()
+        self.rows = rows
 
 
 class Outflow:
@@ -28,14 +38,18 @@ class Outflow:
         self._run = run
         self._rows = 0
         self._encoders: dict[type, Callable[[Any], Any]] = {}
-        self.bulk: Bulk | None = None  # once a stream of dictionaries has become long
 
     def stream(self, items: Iterable[Any]) -> None:
         """Pass the author's values on until they end or a bound is reached."""
         emitter = self._run.sink.emitter
-        simple = "max-bytes" not in self._run.call.options and not self._run.command.unbounded
+        run = self._run
+        plain = run.convert is None and not run.sink.secrets
+        simple = plain and "max-bytes" not in run.call.options and not run.command.unbounded
+        flow = iter(items)
         try:
-            last = self._pour(items, emitter) if emitter and simple else self._measure(items)
+            last = self._pour(flow, emitter) if emitter and simple else self._measure(flow)
+        except _Batch as first:
+            last = self._pour_batches(first.rows, flow, emitter) if emitter else None
         finally:
             close = getattr(items, "close", None)
             if close is not None:
@@ -43,17 +57,10 @@ class Outflow:
         if self._run.truncated and self._run.command.cursor:
             self._write_cursor(last)
 
-    def _pour(self, items: Iterable[Any], emitter: Emitter) -> Any:
+    def _pour(self, items: Iterator[Any], emitter: Emitter) -> Any:
         """The hot loop of a producing tool: `emitter.line` is written out in it, because calls are what costs here."""
-        encoders, limit, count, lines, size, last = (
-            self._encoders,
-            self._run.limit(),
-            self._run.count,
-            emitter.lines,
-            0,
-            None,
-        )
-        items = iter(items)
+        encoders, lines, limit, count = self._encoders, emitter.lines, self._run.limit(), self._run.count
+        size, last = 0, None
         try:
             for item in items:
                 encode = encoders.get(item.__class__) or self._encoder(item)
@@ -72,56 +79,45 @@ class Outflow:
                 if size >= BLOCK:
                     emitter.flush()
                     size = 0
-                    if self.bulk is not None:
-                        break
                 elif len(lines) == 1:
                     size = len(line)
                     emitter.begun()
         finally:
             self._run.count = count
-        return (
-            last
-            if self.bulk is None or self._run.truncated
-            else self._pour_rows(items, emitter, self.bulk, last)
-        )
-
-    def _pour_rows(self, items: Iterable[Any], emitter: Emitter, bulk: Bulk, last: Any) -> Any:
-        """The same for the rest of a long stream of dictionaries of declared types (see `rows`)."""
-        encode, exact, limit, count = bulk.encode, bulk.exact, self._run.limit(), self._run.count
-        append, size = emitter.lines.append, 0
-        emitter.hurried = True
-        try:
-            for item in items:
-                try:
-                    line = encode(item) if item["type"] in exact else self._cautiously(item)
-                except bulk.doubts:
-                    line = self._cautiously(item)
-                if count == limit and line is not None:
-                    self._run.truncated = True
-                    break
-                if line is not None:
-                    append(line)
-                    count += 1
-                    last = item
-                    size += len(line)
-                    if size >= BLOCK:
-                        emitter.flush()
-                        size = 0
-        finally:
-            self._run.count = count
         return last
 
-    def _cautiously(self, item: Any) -> Any:
-        """The line for any value; None when it has none or has been dealt with."""
-        encode = self._encoders.get(item.__class__) or self._encoder(item)
-        return None if encode is None else encode(item)
+    def _pour_batches(self, rows: list[Any], items: Iterator[Any], emitter: Emitter) -> Any:
+        """The same for lists of results, each of which is encoded and written as a whole (see `rows`)."""
+        from operable.tool.rows import batch_encoder
 
-    def _measure(self, items: Iterable[Any]) -> Any:
+        encode = batch_encoder(self._run.command.event_classes(), self._plain_line)
+        limit, last = self._run.limit(), None
+        while True:
+            room = None if limit is None else limit - self._run.count
+            if room is not None and len(rows) > room:
+                self._run.truncated = True
+                rows = rows[:room]
+            if rows:
+                emitter.block(*encode(rows))
+                self._run.count = emitter.results()
+                last = rows[-1]
+            if self._run.truncated:
+                return last
+            following = next(items, _END)
+            if following is _END:
+                return last
+            rows = following if following.__class__ is list else self._as_batch(following)
+
+    def _as_batch(self, item: Any) -> list[Any]:
+        """A single result among lists of them; nothing for a notice, which is dealt with by looking at it."""
+        return [] if self._plain_line(item) is None else [item]
+
+    def _measure(self, items: Iterator[Any]) -> Any:
         """The same with every bound, for any sink."""
         limit, max_bytes = self._run.limit(), self._run.call.options.get("max-bytes")
         size, last = 0, None
-        for item in items:
-            encoded = self._cautiously(item)
+        for item in self._single(items):
+            encoded = self._plain_line(item)
             if encoded is None:
                 continue
             if max_bytes is not None:
@@ -140,6 +136,18 @@ class Outflow:
                 self._run.truncated = True
                 break
         return last
+
+    def _single(self, items: Iterator[Any]) -> Iterator[Any]:
+        for item in items:
+            if item.__class__ is list:
+                yield from item
+            else:
+                yield item
+
+    def _plain_line(self, item: Any) -> Any:
+        """One value as the sink takes it; None when it has no place there or has been dealt with."""
+        encode = self._encoders.get(item.__class__) or self._encoder(item)
+        return None if encode is None else encode(item)
 
     def _too_large(self, size: int) -> None:
         """Nothing at all fits: whoever follows the cursor would turn in circles."""
@@ -165,6 +173,8 @@ class Outflow:
             )
         elif kind is dict:
             encode = self._row
+        elif kind is list:
+            raise _Batch(item)
         else:
             self._aside(item)
             return None
@@ -197,7 +207,7 @@ class Outflow:
         ):
             from operable.tool.rows import faster
 
-            self._encoders[dict] = faster(self, self._run.command)
+            self._encoders[dict] = faster(self._encoders, self._run.command)
         return self._converted(event)
 
     def _converted(self, event: dict[str, Any]) -> Any:

@@ -4,9 +4,11 @@ A dict display costs a fifth of making an object, and `msgspec` turns it into a 
 `Iterator[Match]` of a `TypedDict` class and yield dictionaries; schema, capabilities and human output come from it as
 they do from an `Event` class. The price is `import typing` at start-up, which a bulk producer does not notice.
 
-Dictionaries of a declared type are encoded by msgspec once a stream is long (`BULK` events). Until then, for types that
-were not declared or have fields with fractions or anything in them, and where msgspec is not installed, the encoder is
-CPython's own in C.
+The fastest way of all is to yield them in lists of some hundred (`Iterator[list[Match]]`): a list becomes lines in one call.
+
+Dictionaries of a declared type are encoded by msgspec when they come in lists, or once a stream is long (`BULK` events).
+Until then, for types that were not declared or have fields with fractions or anything in them, and where msgspec is not
+installed, the encoder is CPython's own in C.
 """
 
 from __future__ import annotations
@@ -21,13 +23,15 @@ if TYPE_CHECKING:
 
     from operable.tool.declare import Command
     from operable.tool.kinds import Kind
-    from operable.tool.outflow import Outflow
 
     Encoder = Callable[[Any], bytes]
 
 # Loading msgspec costs as much as it saves on some ten thousand events; a stream this long is likely to get there.
 BULK = 2048
 _EXACT = ("string", "integer", "boolean", "choice")
+# What msgspec raises for a value that is not what was declared: no type, no dictionary, a number beyond 64 bits, a lone
+# surrogate. The strict encoder knows what to do with it, or says what is wrong.
+_DOUBTS = (KeyError, TypeError, ValueError, OverflowError)
 
 _made: dict[type[Any], type[Event]] = {}
 
@@ -44,46 +48,84 @@ def event_of(row: Any) -> type[Event]:
     return _made[row]
 
 
-def faster(outflow: Outflow, command: Command) -> Encoder:
-    """The encoder for dictionaries once there are some; when there are many, it gives the stream something better."""
-    from operable.tool.outflow import check_type
-
-    text = fast_encoder()[1]
+def faster(encoders: dict[type, Callable[[Any], Any]], command: Command) -> Encoder:
+    """The encoder for dictionaries once there are some; when there are many, it makes room for one by msgspec."""
     count = 0
 
     def encode(event: Any) -> bytes:
         nonlocal count
         count += 1
         if count == BULK:
-            outflow.bulk = bulk(command.event_classes())
-        check_type(event)
-        return utf8(text(event))
+            encoders[dict] = _row_encoder(command.event_classes())
+        return _strict(event)
 
     return encode
 
 
-class Bulk:
-    """How the dictionaries of a long stream are encoded: `encode` for the types in `exact`, unless it raises `doubts`."""
+def batch_encoder(
+    events: Iterable[type[Event]], one_by_one: Callable[[Any], Any]
+) -> Callable[[list[Any]], tuple[bytes, int]]:
+    """Whole lists as lines, with their number; `one_by_one` is asked for lists that hold anything out of the ordinary."""
+    exact = _exact_types(events)
 
-    # No type, no dictionary, a number beyond 64 bits, a lone surrogate: the strict encoder knows what to do or say.
-    doubts = (KeyError, TypeError, ValueError, OverflowError)
+    def cautious(rows: list[Any]) -> tuple[bytes, int]:
+        lines = [line for line in map(one_by_one, rows) if line is not None]
+        return b"".join([line + b"\n" for line in lines]), len(lines)
 
-    def __init__(self, encode: Encoder, exact: frozenset[str]) -> None:
-        self.encode = encode
-        self.exact = exact
+    if not exact:
+        return cautious
+    from operator import itemgetter
+
+    from msgspec.json import Encoder as MsgspecEncoder
+
+    encode_lines, type_of = MsgspecEncoder().encode_lines, itemgetter("type")
+
+    def encode(rows: list[Any]) -> tuple[bytes, int]:
+        try:
+            if exact.issuperset(map(type_of, rows)):
+                return encode_lines(rows), len(rows)
+        except _DOUBTS:
+            pass  # one of them is not what was declared
+        return cautious(rows)
+
+    return encode
 
 
-def bulk(events: Iterable[type[Event]]) -> Bulk | None:
-    """None when there is nothing to gain."""
+def _row_encoder(events: Iterable[type[Event]]) -> Encoder:
+    exact = _exact_types(events)
+    if not exact:
+        return _strict
+    from msgspec.json import Encoder as MsgspecEncoder
+
+    encode = MsgspecEncoder().encode
+
+    def line(event: Any) -> bytes:
+        try:
+            if event["type"] in exact:
+                return encode(event)
+        except _DOUBTS:
+            pass  # not what was declared
+        return _strict(event)
+
+    return line
+
+
+def _strict(event: Any) -> bytes:
+    from operable.tool.outflow import check_type
+
+    check_type(event)
+    return utf8(fast_encoder()[1](event))
+
+
+def _exact_types(events: Iterable[type[Event]]) -> frozenset[str]:
+    """The declared types that may go through msgspec; none where it is not installed."""
     try:
-        import msgspec
+        __import__("msgspec")
     except ImportError:
-        return None
+        return frozenset()
     rows = set(_made.values())
     exact = [event for event in events if event in rows and all(map(_is_exact, field_kinds(event).values()))]
-    if not exact:
-        return None
-    return Bulk(msgspec.json.Encoder().encode, frozenset(event.wire_type for event in exact))
+    return frozenset(event.wire_type for event in exact)
 
 
 def _is_exact(kind: Kind) -> bool:

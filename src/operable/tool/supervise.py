@@ -74,10 +74,9 @@ class Supervisor:
             self._enforce()
 
     def _patience(self) -> float:
-        longest = LATEST if self._emitter is not None and self._emitter.hurried else GLANCE
         if self._deadline is None:
-            return longest
-        return min(max(self._deadline - monotonic(), 0.0), longest)
+            return GLANCE
+        return min(max(self._deadline - monotonic(), 0.0), GLANCE)
 
     def _look(self, emitter: Emitter) -> None:
         """Write what waits; notice a reader that has gone, and an output that takes no more."""
