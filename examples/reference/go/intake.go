@@ -25,7 +25,12 @@ import (
 // An import is read whole before anything is done; beyond this, import in parts.
 const maxInput = 16 << 20
 
-var idPattern = regexp.MustCompile(`\Ai_[0-9a-f]{12}\z`)
+var (
+	idPattern = regexp.MustCompile(`\Ai_[0-9a-f]{12}\z`)
+	// Go would read half of a surrogate pair as U+FFFD. It is there if an escape of its form is left without whole pairs.
+	escapes  = regexp.MustCompile(`\\\\|(?i)\\ud[89ab]..\\ud[c-f]..`)
+	halfPair = regexp.MustCompile(`(?i)\\ud[89a-f]`)
+)
 
 // isText says whether text has few enough characters and none that acts on a terminal. U+FFFD is what broken text turns
 // into, also while Go decodes it.
@@ -131,7 +136,7 @@ func (intake *Intake) item(line []byte, number int) (*Item, *Fail) {
 		return nil, nil
 	}
 	var value any
-	if !utf8.Valid(line) || json.Unmarshal(line, &value) != nil {
+	if !utf8.Valid(line) || json.Unmarshal(line, &value) != nil || halfPair.Match(escapes.ReplaceAll(line, nil)) {
 		return nil, rejected("INPUT_JSONL_PARSE_ERROR", "Invalid JSON on input line %d", number)
 	}
 	object, ok := value.(map[string]any)

@@ -31,6 +31,12 @@ export function problem(value) {
   return undefined;
 }
 
+// Halves of surrogate pairs are no text.
+function wellFormed(_name, value) {
+  if (typeof value === 'string' && !value.isWellFormed()) throw new SyntaxError('not well-formed');
+  return value;
+}
+
 const rejected = (code, message, number) => new Fail('validation', code, message, { line_number: number });
 
 /** Reads one input. Afterwards `digest` identifies it and `remarks` are for the summary. */
@@ -99,7 +105,7 @@ export class Intake {
     try {
       const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(line);
       if (/^[ \t\r\v\f]*$/.test(text)) return undefined;
-      value = JSON.parse(text);
+      value = JSON.parse(text, wellFormed);
     } catch {
       throw rejected('INPUT_JSONL_PARSE_ERROR', `Invalid JSON on input line ${number}`, number);
     }

@@ -106,6 +106,7 @@ class Intake:
     def _item(self, line: bytes, number: int) -> dict[str, str] | None:
         try:
             value = json.loads(line.decode(), parse_constant=_no_constant)
+            json.dumps(value, ensure_ascii=False).encode()  # halves of surrogate pairs are no text
         except (ValueError, RecursionError):
             raise _rejected(
                 "INPUT_JSONL_PARSE_ERROR", f"Invalid JSON on input line {number}", number
