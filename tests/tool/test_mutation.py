@@ -260,3 +260,23 @@ def test_a_person_is_not_asked_in_machine_mode(store):
 def test_a_reading_command_knows_no_mutating_options():
     for option in ("--dry-run", "--confirm", "--idempotency-key=k"):
         assert drive.run("count", option).error["code"] == "UNKNOWN_OPTION"
+
+
+def test_an_empty_plan_does_nothing_whatever_the_apply_phase_would_do(tmp_path):
+    tool = tmp_path / "nothing.py"
+    tool.write_text(
+        "from operable.tool import Tool, Change\n"
+        "tool = Tool('nothing', version='1', schema_name='e')\n"
+        "@tool.command(mutates=True)\n"
+        "def tidy():\n"
+        "    'Tidy up.'\n"
+        "    yield from ()\n"
+        "@tidy.apply\n"
+        "def tidied(changes):\n"
+        "    open(__file__ + '.touched', 'w').close()\n"
+        "    return []\n"
+        "tool.main()\n"
+    )
+    outcome = run("tidy", tool=tool)
+    assert (outcome.exit_code, outcome.summary["count"]) == (0, 0)
+    assert not (tmp_path / "nothing.py.touched").exists()

@@ -73,7 +73,7 @@ def standard_options(tool: Tool, command: Command) -> list[str]:
     """The standard options that this command honours."""
     own = {param.flag for param in command.params}
     names = [*tool.machine_flags, *_EVERYWHERE]
-    if not command.mutates and not command.document:
+    if command.has_results:
         names += ["limit", "max-bytes", "max-lines"]
         if command.cursor:
             names.append("cursor")

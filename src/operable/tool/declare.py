@@ -62,6 +62,8 @@ class Command:
         self.columns: tuple[str, ...] = tuple(options.pop("columns", ()))
         self.document: bool = options.pop("document", False)
         self.hidden: bool = options.pop("hidden", False)
+        # Whether it has results that can be counted and limited: neither effects nor one document nor checks.
+        self.has_results: bool = options.pop("has_results", not self.mutates and not self.document)
         if options:
             msg = f"command {self.name!r} got unknown options: {', '.join(options)}"
             raise TypeError(msg)

@@ -228,7 +228,9 @@ def _doctor_command(tool: Tool) -> Command:
             check.fields["name"] = "tool"
             yield check
 
-    return Command(doctor, "doctor", {"examples": ["doctor --output jsonl"], "limit": None})
+    return Command(
+        doctor, "doctor", {"examples": ["doctor --output jsonl"], "limit": None, "has_results": False}
+    )
 
 
 def _checked(name: str, function: Callable[..., Any]) -> Check:

@@ -158,9 +158,14 @@ def _apply(run: Run, changes: list[Change], journal: Journal | None) -> None:
         if journal is not None:
             journal.begin()
         try:
-            wants_context = apply_function.__code__.co_argcount > 1
-            produced = apply_function(changes, run.context()) if wants_context else apply_function(changes)
-            run.outflow.stream(effects.events(produced))
+            if (
+                changes
+            ):  # what plans nothing does nothing, whatever the author's code would do with an empty plan
+                wants_context = apply_function.__code__.co_argcount > 1
+                produced = (
+                    apply_function(changes, run.context()) if wants_context else apply_function(changes)
+                )
+                run.outflow.stream(effects.events(produced))
         except Fail as fail:
             if journal is not None:
                 journal.failed(run, fail)

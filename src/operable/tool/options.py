@@ -46,5 +46,7 @@ class CommandOptions(TypedDict, total=False):
     """The fields that people see in the table, in this order."""
     document: bool
     """It answers with one document (discovery); `--output json` prints it alone."""
+    has_results: bool
+    """It has results that can be limited (a command that reads has; one that mutates or answers with a document has not)."""
     hidden: bool
     """It is not listed."""
