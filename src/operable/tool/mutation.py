@@ -174,6 +174,8 @@ def _apply(run: Run, changes: list[Change], journal: Journal | None) -> None:
             journal.failed(run, effects.stopped())
         elif journal is not None:
             journal.finish(run)
+        if not effects.cut_short:
+            run.interrupts.settle()  # all is done: there is nothing left to stop, only to be told
     finally:
         run.interrupts.applying = False
     if effects.cut_short:
