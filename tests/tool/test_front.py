@@ -271,3 +271,11 @@ def test_the_other_supported_versions_of_python_behave_the_same():
         assert bare("schema", env=env, python=python).summary["ok"] is True
         stopped = bare("endless", "--timeout", "0.3", env=env, python=python)
         assert (stopped.exit_code, stopped.summary["count"]) == (124, len(stopped.results))
+
+
+def test_the_cheap_test_for_secret_names_knows_what_the_real_one_knows():
+    """The list stands twice for the sake of the cold start; it must not drift apart."""
+    from operable.kernel import redact_names
+    from operable.tool import front
+
+    assert front.HINTS == redact_names.HINTS

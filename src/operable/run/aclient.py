@@ -22,13 +22,13 @@ from typing import Self, Unpack
 
 from operable.kernel.errors import Fail
 from operable.proc.group import signal_group
-from operable.run.chain import Chain
 from operable.run.channel import AsyncChannel
 from operable.run.client import MAX_EVENTS, Collected, collected
 from operable.run.discovery import Description, adescribe
 from operable.run.judge import CANCELLED
 from operable.run.options import CallOptions, options_from
-from operable.run.session import Session, Stage, decisive, exit_code
+from operable.run.outcome import Outcome
+from operable.run.session import Session
 from operable.wire.framework import Event
 from operable.wire.verdict import Verdict
 
@@ -56,16 +56,14 @@ async def acollect(
     return collected(events, running.stages, max_events)
 
 
-class AsyncCall:
+class AsyncCall(Outcome):
     """A running call: async context manager and async iterator. Leaving the block early ends the whole process group."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
-        self._chain: Chain | None = None
+        super().__init__(session)
         self._changed = asyncio.Event()
         self._channel = AsyncChannel(self._changed.set)
         self._ready: deque[Event] = deque()
-        self._stages: tuple[Stage, ...] | None = None
         self._owner = os.getpid()  # a fork of this process has copies of its calls, which are not its own
 
     async def __aenter__(self) -> Self:
@@ -150,42 +148,6 @@ class AsyncCall:
                 while (chunk := self._channel.take()) is not None:
                     self._session.judge.deliver(self._session.judge.read(chunk))
             self._conclude()
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict on the whole: of the only stage, or of the last one that is not ok."""
-        return decisive(self.stages).verdict
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """One result per process, when the call has ended."""
-        if self._stages is None:
-            raise RuntimeError("the call has not ended: iterate to its end, or aclose() it")
-        return self._stages
-
-    @property
-    def violated(self) -> bool:
-        """Whether the stream has broken the protocol: then no more events come, though the tool may still be running."""
-        return bool(self._session.judges) and self._session.judge.violated
-
-    @property
-    def ok(self) -> bool:
-        return all(stage.ok for stage in self.stages)
-
-    @property
-    def exit_code(self) -> int:
-        """The status that a command which relays this call should exit with."""
-        return exit_code(self.stages)
-
-    @property
-    def stderr(self) -> str:
-        """What the (last) tool wrote to its stderr: bounded, redacted."""
-        return self.stages[-1].stderr
-
-    @property
-    def pids(self) -> list[int]:
-        """The process groups that are running now."""
-        return self._chain.pids if self._chain is not None else []
 
     async def _next_batch(self) -> list[Event] | None:
         """The events of the next chunk, perhaps none; None at the end."""

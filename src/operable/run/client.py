@@ -30,7 +30,8 @@ from operable.run.channel import Channel
 from operable.run.discovery import Description, describe
 from operable.run.judge import CANCELLED, ruling
 from operable.run.options import CallOptions, options_from
-from operable.run.session import Session, Stage, decisive, exit_code
+from operable.run.outcome import Outcome
+from operable.run.session import Session, Stage, decisive
 from operable.wire.framework import Event
 from operable.wire.verdict import Verdict
 
@@ -92,15 +93,13 @@ def collected(events: list[Event], stages: tuple[Stage, ...], max_events: int) -
     return Collected(events, verdict, stages)
 
 
-class Call:
+class Call(Outcome):
     """A running call: context manager and iterable. Leaving the block early ends the whole process group."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        super().__init__(session)
         self._attendant: Attendant | None = None
-        self._chain: Chain | None = None
         self._channel = Channel()
-        self._stages: tuple[Stage, ...] | None = None
         self._owner = os.getpid()  # a fork of this process has copies of its calls, which are not its own
 
     def __enter__(self) -> Self:
@@ -202,42 +201,6 @@ class Call:
                 while (chunk := self._channel.take()) is not None:
                     self._session.judge.deliver(self._session.judge.read(chunk))
             self._conclude()
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict on the whole: of the only stage, or of the last one that is not ok."""
-        return decisive(self.stages).verdict
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """One result per process, when the call has ended."""
-        if self._stages is None:
-            raise RuntimeError("the call has not ended: iterate to its end, or close() it")
-        return self._stages
-
-    @property
-    def violated(self) -> bool:
-        """Whether the stream has broken the protocol: then no more events come, though the tool may still be running."""
-        return bool(self._session.judges) and self._session.judge.violated
-
-    @property
-    def ok(self) -> bool:
-        return all(stage.ok for stage in self.stages)
-
-    @property
-    def exit_code(self) -> int:
-        """The status that a command which relays this call should exit with."""
-        return exit_code(self.stages)
-
-    @property
-    def stderr(self) -> str:
-        """What the (last) tool wrote to its stderr: bounded, redacted."""
-        return self.stages[-1].stderr
-
-    @property
-    def pids(self) -> list[int]:
-        """The process groups that are running now."""
-        return self._chain.pids if self._chain is not None else []
 
     def _valid(self, events: list[Event]) -> list[Event]:
         source = self._session.source_asked()
