@@ -47,10 +47,14 @@ class Declared(NamedTuple):
         return next((part for part in body if isinstance(part, Function) and part.name == name), None)
 
     def methods(self) -> Iterator[Function]:
-        """Public methods and properties."""
+        """Public methods and properties, own ones first, then those of bases in other modules of ours."""
         for part in self.node.body if isinstance(self.node, ast.ClassDef) else ():
             if isinstance(part, Function) and not part.name.startswith("_"):
                 yield part
+        for base in self.node.bases if isinstance(self.node, ast.ClassDef) else ():
+            home = self.module.imported.get(ast.unparse(base), "")
+            if home.startswith("operable."):
+                yield from module(home).find(ast.unparse(base)).methods()
 
     def fields(self) -> Iterator[Member]:
         """Annotated names of the class body, with the string below or the comment behind them."""
@@ -95,6 +99,12 @@ class Module:
     @property
     def text(self) -> str:
         return ast.get_docstring(self.tree) or ""
+
+    @property
+    def imported(self) -> dict[str, str]:
+        """Name -> the module that it is imported from, for the imports of the module itself."""
+        imports = [node for node in self.tree.body if isinstance(node, ast.ImportFrom) and node.module]
+        return {alias.asname or alias.name: str(node.module) for node in imports for alias in node.names}
 
     def comment(self, line: int) -> str:
         """The comment behind the code of a line; notes to linters and type checkers do not count."""
