@@ -29,17 +29,15 @@ QUESTIONS = {
 }
 
 
-def plan(lab: Lab, program: str, profile: Profile, wanted: tuple[str, ...] = ()) -> Plan:
-    """Discover the tool; `wanted` names the only commands that matter, none: all."""
+def plan(lab: Lab, program: str, profile: Profile) -> Plan:
+    """Discover the tool."""
     answers: dict[str, Observation] = {}
     documents: dict[str, dict[str, Any] | None] = {}
     for what in ("capabilities", "schema"):
         answers[what], documents[what] = _ask(lab, what)
     made = Plan(program, profile, documents["schema"], documents["capabilities"], discovery=answers)
     for claims in _entries(made.capabilities, profile):
-        name = claims["name"]
-        if not wanted or name in wanted:
-            made.commands.append(_command(lab, made, name, claims))
+        made.commands.append(_command(lab, made, claims["name"], claims))
     made.state = _state(made)
     return made
 

@@ -125,7 +125,7 @@ class Job:
     def run(self) -> Iterator[Finding]:
         started = time.monotonic()
         with Laboratory(self.probe, self.profile, patience=self.options.patience) as lab:
-            made = plan(lab, self.probe.shown, self.profile, self.options.commands)
+            made = plan(lab, self.probe.shown, self.profile)
             self._introduce(made)
             lab.prepare(made.machine, made.state)
             yield from self._work(lab, made)
@@ -136,14 +136,16 @@ class Job:
         self.report.tool = made.name
         version = (made.capabilities or {}).get("tool_version")
         self.report.tool_version = version if isinstance(version, str) else None
-        self.report.commands = [command.name for command in made.commands]
-        unknown = [name for name in self.options.commands if name not in self.report.commands]
+        known = [command.name for command in made.commands]
+        unknown = [name for name in self.options.commands if name not in known]
         if unknown:
-            raise catalogue.unknown("command", unknown[0], self.report.commands)
+            raise catalogue.unknown("command", unknown[0], known)
+        self.report.commands = [name for name in known if name in (self.options.commands or known)]
 
     def _work(self, lab: Laboratory, made: Plan) -> Iterator[Finding]:
         # Unbounded commands are waited for most: they go first.
-        commands = sorted(made.commands, key=lambda command: not command.unbounded)
+        wanted = [command for command in made.commands if command.name in self.report.commands]
+        commands = sorted(wanted, key=lambda command: not command.unbounded)
         units: queue.Queue[CommandPlan | None] = queue.Queue()
         for unit in (None, *commands):
             units.put(unit)

@@ -36,6 +36,7 @@ class Invocation:
     )
     signal: Literal["", "SIGINT", "SIGTERM"] = ""  # sent when the stream has begun
     settle: float = 0.0  # seconds of silence that must have passed since the last output before the signal
+    watch: float = 0.0  # instead: the signal comes after so many seconds, whatever was written
     timeout: float | None = None  # None: the profile's
 
 
@@ -89,6 +90,11 @@ class Observation:
     @cached_property
     def domain(self) -> tuple[dict[str, Any], ...]:
         return tuple(event for event in self.events if not event["type"].startswith("aoi:"))
+
+    @cached_property
+    def readable(self) -> bool:
+        """Whether every line is an event: only then can anything be said of what is not there."""
+        return all(line.flaw is None for line in self.lines)
 
     def of(self, *types: str) -> tuple[dict[str, Any], ...]:
         return tuple(event for event in self.events if event["type"] in types)

@@ -120,7 +120,8 @@ class Laboratory:
             chosen = any(word.partition("=")[0] in ("--output", "--format") for word in step)
             words = tuple(step) if chosen else (*step, *machine)
             seen = self._run(Invocation(words), folder)
-            if seen.status != 0:
+            # A tool that fails in no due form is what is to be reported, not the profile.
+            if seen.excused:
                 raise Fail(
                     "usage",
                     "SETUP_FAILED",

@@ -177,7 +177,7 @@ class _Run:
             self.reactor.call_later(PROMPT, self._too_late)
         if self.invocation.signal:
             # A tool that reads may have nothing to say before its input ends; any other has begun by then, or never will.
-            self._arm(0.3 if self.invocation.hold_stdin else _SILENCE)
+            self._arm(self.invocation.watch or (0.3 if self.invocation.hold_stdin else _SILENCE))
         self._learn_pids()
 
     def _learn_pids(self) -> None:
@@ -202,7 +202,7 @@ class _Run:
         if self.invocation.reader == "leaves" and b"\n" in chunk and self.child is not None:
             self.child.stdout.close()
             self.reactor.call_later(PROMPT, self._too_late)
-        if self.invocation.signal and self.signalled is None:
+        if self.invocation.signal and self.signalled is None and not self.invocation.watch:
             self._arm(self.invocation.settle)
 
     def _took_terminal(self) -> None:

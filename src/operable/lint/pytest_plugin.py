@@ -25,7 +25,9 @@ def _conforms(tool: str, *, fail_on: str = "must", **options: Any) -> Report:
     from operable.lint.matrix import fails
 
     __tracebackhide__ = True
-    chosen = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    chosen: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in options.items()
+    }
     report = lint(tool, Options(**chosen))
     failed = [
         finding for finding in report.findings if fails(finding, "SHOULD" if fail_on == "should" else "MUST")

@@ -21,12 +21,12 @@ def misuse(command: CommandPlan) -> Iterator[tuple[str, Invocation]]:
     base = list(command.profile.args or ())
     if "--" in base:
         base = base[base.index("--") :]  # its own words come before
-    yield "an unknown option", _plain(command, base, UNKNOWN_OPTION)
+    yield "an unknown option", command.invocation(base, UNKNOWN_OPTION)
     if lacks_operand(command):
-        yield "a missing operand", _plain(command, [])
+        yield "a missing operand", command.invocation([])
     flag = number_option(command)
     if flag is not None:
-        yield f"a value of the wrong type for {flag}", _plain(command, base, flag, "not-a-number")
+        yield f"a value of the wrong type for {flag}", command.invocation(base, flag, "not-a-number")
 
 
 def lacks_operand(command: CommandPlan) -> bool:
@@ -94,7 +94,3 @@ def some_stream(case: Case) -> list[tuple[str, Observation]]:
     if not found:
         raise Untested(case.target.settled(case.lab.observe)[1])
     return found
-
-
-def _plain(command: CommandPlan, arguments: list[str], *extra: str) -> Invocation:
-    return replace(command.invocation(arguments, *extra), settle=0.0)

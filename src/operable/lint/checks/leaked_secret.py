@@ -67,8 +67,11 @@ def _flags(case: Case) -> _Experiment:
 def _misspelt(case: Case) -> _Experiment:
     """A secret behind an option that does not exist: the complaint must not repeat it."""
     joined, apart = canary("joined"), canary("apart")
+    env = _environment(case)
     call = case.target.invocation([], f"--no-such-token={joined}", "--no-such-password", apart)
-    return call, {"--no-such-token=…": joined, "--no-such-password …": apart}, False
+    secrets = {"--no-such-token=…": joined, "--no-such-password …": apart}
+    secrets |= {f"the variable {name}": value for name, value in env.items()}
+    return replace(call, env=tuple(env.items())), secrets, False
 
 
 def _places(case: Case) -> _Experiment:

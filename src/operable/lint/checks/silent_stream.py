@@ -27,9 +27,8 @@ def _command(case: Case) -> Iterator[Finding]:
         raise Untested(
             f"it beats every {interval:g} s, longer than is waited for: lint with --patience {interval * 2:g}"
         )
-    # The signal comes when nothing was heard for two intervals: every event puts it off, until the deadline.
     wait = interval * 2
-    call = replace(case.sample_invocation(), settle=wait, timeout=wait * 2 + 3)
+    call = replace(case.sample_invocation(), watch=wait, timeout=wait + 5)
     seen = case.observe(call)
     if not seen.of("aoi:heartbeat") and seen.signalled is not None:
         yield case.fail(

@@ -26,6 +26,8 @@ def _command(case: Case) -> Iterator[Finding]:
     command = case.target
     if not command.reads_jsonl:
         raise NotApplicable("it takes no JSONL input")
+    if case.plan.capabilities is None:
+        raise Untested("there is no capability manifest that declares a mode; see check 1")
     mode = command.claims.get("malformed_input")
     call = case.sample_invocation()
     good = call.stdin

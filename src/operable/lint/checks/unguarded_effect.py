@@ -24,6 +24,8 @@ _DESTRUCTIVE_VERBS = ("delete", "remove", "rm", "destroy", "purge", "drop", "wip
 
 def _command(case: Case) -> Iterator[Finding]:
     command = case.target
+    if case.plan.capabilities is None:
+        raise Untested("there is no capability manifest that says what it does; see check 1")
     if command.relays:
         raise NotApplicable("it runs other tools, whose own guards stay in force")
     if command.name.split()[-1] in _DESTRUCTIVE_VERBS and not command.destructive:
@@ -82,7 +84,7 @@ def _planned(case: Case) -> Iterator[Finding]:
             section="14.2",
             excerpt=excerpt(seen.stdout[-200:]),
         )
-    elif not seen.of("aoi:plan"):
+    elif not seen.of("aoi:plan") and seen.readable:
         yield case.fail("a dry run emits no aoi:plan event", seen, section="14.2")
 
 

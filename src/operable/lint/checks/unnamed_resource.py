@@ -30,6 +30,8 @@ def _command(case: Case) -> Iterator[Finding]:
         case.seen.append(seen)
         if not seen.succeeded:
             raise Untested(f"the sample call ends with status {seen.status}; see check 3")
+        if not seen.readable:
+            raise Untested("stdout holds lines that are no events; see check 2")
         if not seen.domain:
             if changes:
                 yield case.fail(f"it changes things ({changes[0]}) and emits no event that names them", seen)

@@ -60,8 +60,8 @@ def _command(case: Case) -> Iterator[Finding]:
 def _refusal(case: Case, what: str, seen: Observation) -> Iterator[Finding]:
     if seen.ended != "itself":
         yield case.fail(f"{what}: it did not end", seen)
-    elif seen.status == 0:
-        yield case.fail(f"{what} is not refused: exit status 0", seen, excerpt=excerpt(seen.stdout))
+    elif seen.status == 0 or seen.signalled is not None:
+        yield case.fail(f"{what} is not refused", seen, excerpt=excerpt(seen.stdout))
     elif (crash := trace(seen.stderr)) is not None:
         yield case.fail(f"{what}: it crashed ({crash[0]}): {crash[1]}", seen, excerpt=crash[1])
 
