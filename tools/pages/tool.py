@@ -22,28 +22,8 @@ PARTS = {
     "What a command may yield besides events": ("Warn", "Progress", "ItemError", "Change", "Check"),
     "Failures": ("Fail",),
 }
-# Keyword arguments of @tool.command and @command. The source pops them from a dictionary; this says what they mean.
-OPTIONS = {
-    "mutates": "The command changes things: its function yields `Change` values, its `apply` function does them.",
-    "destructive": "It takes away what cannot be brought back: nothing happens without confirmation. Implies `mutates`.",
-    "bulk": "For a destructive command that may hit many things: with more than one in the plan, `--confirm` alone is "
-    "not enough; the caller has to give the count or the digest.",
-    "unbounded": "The stream has no end of its own, like `watch`.",
-    "heartbeat": "Seconds of silence after which an unbounded stream sends `aoi:heartbeat`.",
-    "limit": "How many results it gives unless the caller says otherwise; `None` for all.",
-    "cursor": "The field of the event, or the fields, by which the next page finds its place.",
-    "timeout": "Seconds it may take unless the caller says otherwise; `None` for no limit.",
-    "examples": "Command lines without the tool's name, for help and capabilities.",
-    "secrets": "Parameters whose values are secret although their names do not say so.",
-    "auth": "What this command needs, where it differs from the tool.",
-    "max_plan": "The largest plan, and the largest number of input items of a mutation.",
-    "columns": "The fields that people see in the table, in this order.",
-    "document": "The command gives one document (`--output json`) instead of a stream.",
-    "runs_tools": "It runs other tools, so it may change whatever they change. Said in help and capabilities.",
-    "grace": "Seconds that ending those tools may take after a stop.",
-    "short": 'One-letter options: `{"o": "to"}` makes `-o` the same as `--to`.',
-    "hidden": "Left out of help, completion and capabilities.",
-}
+# Keyword arguments of @tool.command and @command: what their TypedDict says of them.
+OPTIONS = {item.name: item.text for item in module("operable.tool.options").find("CommandOptions").fields()}
 # Words for parameters and members that have none in the source (tools.api).
 TEXTS = {
     "Tool": {

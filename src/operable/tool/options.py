@@ -13,40 +13,41 @@ class CommandOptions(TypedDict, total=False):
     """The options of a command. All are optional."""
 
     mutates: bool
-    """It changes something: the function yields the plan, and its `apply` function does it."""
+    """The command changes things: its function yields `Change` values, its `apply` function does them."""
     destructive: bool
-    """It destroys something, so it mutates and needs --confirm."""
+    """It takes away what cannot be brought back: nothing happens without confirmation. Implies `mutates`."""
     bulk: bool
-    """It may destroy many things at once; more than one needs --confirm-count or the digest of a dry run."""
+    """For a destructive command that may hit many things: with more than one in the plan, `--confirm` alone is not
+    enough; the caller has to give the count or the digest."""
     unbounded: bool
-    """Its stream has no end of its own: heartbeats, no deadline, no default limit."""
+    """The stream has no end of its own, like `watch`."""
     heartbeat: float
-    """Seconds between two heartbeats of a quiet unbounded stream (15)."""
+    """Seconds of silence after which an unbounded stream sends `aoi:heartbeat`."""
     limit: int | None
-    """How many results it shows unless --limit says otherwise (100 for a command that reads; None: all)."""
+    """How many results it gives unless the caller says otherwise; `None` for all."""
     cursor: str | Sequence[str]
-    """The field, or fields, of its events that say where to go on: makes --cursor and `page.after`."""
+    """The field of the event, or the fields, by which the next page finds its place."""
     timeout: float | None
-    """Seconds before it is ended unless --timeout says otherwise (300; None: never)."""
+    """Seconds it may take unless the caller says otherwise; `None` for no limit."""
     grace: float | None
-    """Of a command that runs other programs and holds the deadline itself: seconds that ending those may take."""
+    """Seconds that ending the tools which it runs may take after a stop."""
     runs_tools: bool
-    """It runs other programs, whose effects are not known here."""
+    """It runs other tools, so it may change whatever they change. Said in help and capabilities."""
     short: Mapping[str, str]
-    """Letters for options: {"o": "to"} makes -o the same as --to."""
+    """One-letter options: `{"o": "to"}` makes `-o` the same as `--to`."""
     examples: Sequence[str]
-    """Command lines without the tool's name; shown by --help and capabilities, and parsed by the tests."""
+    """Command lines without the tool's name, for help and capabilities."""
     secrets: Sequence[str]
-    """Parameters that hold secrets although their names do not say so."""
+    """Parameters whose values are secret although their names do not say so."""
     auth: dict[str, Any] | None
-    """What authentication it needs, when that differs from the tool's."""
+    """What this command needs, where it differs from the tool."""
     max_plan: int
-    """How many changes a plan may have (100,000)."""
+    """The largest plan, and the largest number of input items of a mutation."""
     columns: Sequence[str]
     """The fields that people see in the table, in this order."""
     document: bool
-    """It answers with one document (discovery); `--output json` prints it alone."""
+    """The command gives one document (`--output json`) instead of a stream."""
     has_results: bool
-    """It has results that can be limited (a command that reads has; one that mutates or answers with a document has not)."""
+    """It has results that can be counted and limited; commands that read have, unless they give a document."""
     hidden: bool
-    """It is not listed."""
+    """Left out of help, completion and capabilities."""
