@@ -23,7 +23,10 @@ PARTS = {
     "Failures": ("Fail",),
 }
 # Keyword arguments of @tool.command and @command: what their TypedDict says of them.
-OPTIONS = {item.name: item.text for item in module("operable.tool.options").find("CommandOptions").fields()}
+OPTIONS = {
+    item.name: " ".join(item.text.split())
+    for item in module("operable.tool.options").find("CommandOptions").fields()
+}
 # Words for parameters and members that have none in the source (tools.api).
 TEXTS = {
     "Tool": {
