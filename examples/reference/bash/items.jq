@@ -84,7 +84,10 @@ def options($schema; $argv; $position):
 
 # The input is the words, each ended by NUL, and the word end; the answer is shell assignments.
 def understand($text; $tool; $version):
-  def shell: to_entries[] | "\(.key)=\(.value | if type == "string" then @sh else tojson | @sh end)";
+  def shell:
+    (del(.options) | to_entries[] | "\(.key)=\(.value | @sh)"),
+    (select(.options) | "options=\(.options | tojson | @sh)", (.options | to_entries[]
+      | if .value | type == "array" then "operands=(\(.value | @sh))" else "given[\(.key)]=\(.value | tostring | @sh)" end));
   ($text | split("{tool}") | join($tool) | split("{version}") | join($version) | fromjson) as $contract
   | split("\u0000")[:-1] as $argv
   | $contract.inputs as $inputs
@@ -141,7 +144,7 @@ def store($exists):
   end;
 
 # `list` and `search`: events, and the place of the last one if there are more.
-def page($exists; $ask):
+def page($exists; $ask; $after):
   answer(
     store($exists).items
     | if $ask.query then
@@ -149,12 +152,13 @@ def page($exists; $ask):
         | if $words == [] then fail("usage"; "INVALID_VALUE"; "QUERY must have a word"; {target: "QUERY"}) else . end
         | map(select("\(.title)\n\(.body)" | ascii_downcase | . as $text | all($words[]; . as $word | $text | contains($word))))
       else . end
-    | to_entries | map(select(.value.seq > $ask.after))
-    | (.[:$ask.limit][]
+    | to_entries | map(select(.value.seq > $after))
+    | ($ask.limit // 20) as $limit
+    | (.[:$limit][]
         | if $ask.query then {type: "hit", rank: (.key + 1), id: .value.id, title: .value.title, snippet: .value.body[:80]}
           else {type: "entry", id: .value.id, title: .value.title, body: .value.body} end
         | tagged),
-      (select(length > $ask.limit) | .[$ask.limit - 1].value.seq | line("more")));
+      (select(length > $limit) | .[$limit - 1].value.seq | line("more")));
 
 # Changes: what is wrong with single items, and what is to be done with the others. `$lines` are items to make, each with
 # the number of its line, if it has one.
@@ -195,10 +199,16 @@ def apply($ask; $changes; $random):
       | .events += [{type: "created", id: $id} + ($line | on_line)])
   end;
 
-# The first line of the answer says what it is: `dry`, `replayed` or `changed`.
-def change($exists; $ask; $lines; $random):
-  answer(
-    store($exists) as $store
+# The first line of the answer says what it is: `dry`, `replayed` or `changed`. `$read` are the lines of an import.
+def change($exists; $command; $options; $read; $key; $request; $random):
+  ({command: $command, ids: $options.ids, dry: $options["dry-run"], tolerant: $options["continue-on-error"], request: $request}
+    + if $key == "" then {} else {key: $key} end) as $ask
+  | answer(
+    (if $command == "create" then
+        ($options | {id, title, body} | with_entries(select(.value != null)))
+        | problem as $reason | if $reason then fail("validation"; "ITEM_INVALID"; $reason; {}) else [{item: .}] end
+      else $read end) as $lines
+    | store($exists) as $store
     | ([$store.keys[] | select($ask.key and .key == $ask.key)][0]) as $done
     | if $done and ($ask.dry | not) then
         if $done.request == $ask.request then "replayed", ($done.events[] | tagged)
