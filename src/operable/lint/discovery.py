@@ -14,7 +14,6 @@ from operable.lint.check import Lab
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.plan import MACHINE, CommandPlan, Plan
 from operable.lint.profile import Profile
-from operable.lint.samples import example_item
 
 JSON = ("--output", "json")
 # The ways to ask, in the order in which the standard names them (sections 3, 16.2 and 16.4).
@@ -83,16 +82,13 @@ def _entries(manifest: dict[str, Any] | None, profile: Profile) -> list[dict[str
 def _command(lab: Lab, made: Plan, name: str, claims: dict[str, Any]) -> CommandPlan:
     machine = made.machine if made.capabilities or made.profile.tool.machine is not None else MACHINE
     command = CommandPlan(name, made.name, claims, made.profile.command(name), machine)
-    if made.capabilities is None or command.profile.skip is not None:
-        return command
-    asked = (made.alias("input-schema"), "--command", name, *JSON)
-    command.inputs = _schema(lab.observe(Invocation(asked, bare=True)))
-    if command.reads_jsonl:
-        items = _schema(lab.observe(Invocation((*asked, "--items"), bare=True)))
-        if items is None and command.inputs is not None and "x-cli" not in str(command.inputs):
-            items = command.inputs  # of a command whose only schema is that of its items
-        if items is not None:
-            command.item = example_item(items)
+    if made.capabilities is not None and command.profile.skip is None:
+
+        def ask(command: CommandPlan, items: bool) -> dict[str, Any] | None:
+            words = (made.alias("input-schema"), "--command", command.name, *JSON)
+            return _schema(lab.observe(Invocation((*words, "--items") if items else words, bare=True)))
+
+        command.ask = ask
     return command
 
 

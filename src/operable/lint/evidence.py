@@ -36,7 +36,7 @@ class Invocation:
     )
     signal: Literal["", "SIGINT", "SIGTERM"] = ""  # sent when the stream has begun
     settle: float = 0.0  # seconds of silence that must have passed since the last output before the signal
-    watch: float = 0.0  # instead: the signal comes after so many seconds, whatever was written
+    watch: float = 0.0  # instead: the signal comes so many seconds after the first output
     timeout: float | None = None  # None: the profile's
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.profile import CommandProfile, Profile
-from operable.lint.samples import from_examples, from_schema
+from operable.lint.samples import example_item, from_examples, from_schema
 
 # Their answer is one JSON document; only where the manifest says so do they have a stream too.
 DOCUMENTS = ("schema", "input-schema", "capabilities", "completion")
@@ -31,9 +32,23 @@ class CommandPlan:
     claims: dict[str, Any]
     profile: CommandProfile
     machine: tuple[str, ...]
-    inputs: dict[str, Any] | None = None  # the schema of its arguments
-    item: dict[str, Any] | None = None  # an item of structured input, from its schema
+    ask: Callable[[CommandPlan, bool], dict[str, Any] | None] | None = field(default=None, repr=False)
     _settled: tuple[Invocation | None, str] | None = field(default=None, repr=False)
+
+    @cached_property
+    def inputs(self) -> dict[str, Any] | None:
+        """The schema of its arguments; the tool is asked when somebody wants to know."""
+        return None if self.ask is None else self.ask(self, False)
+
+    @cached_property
+    def item(self) -> dict[str, Any] | None:
+        """An item of structured input, made from its schema."""
+        if self.ask is None or not self.reads_jsonl:
+            return None
+        schema = self.ask(self, True)
+        if schema is None and self.inputs is not None and "x-cli" not in str(self.inputs):
+            schema = self.inputs  # of a command whose only schema is that of its items
+        return None if schema is None else example_item(schema)
 
     def claims_flag(self, name: str) -> bool:
         return self.claims.get(name) is True

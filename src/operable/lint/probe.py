@@ -177,7 +177,7 @@ class _Run:
             self.reactor.call_later(PROMPT, self._too_late)
         if self.invocation.signal:
             # A tool that reads may have nothing to say before its input ends; any other has begun by then, or never will.
-            self._arm(self.invocation.watch or (0.3 if self.invocation.hold_stdin else _SILENCE))
+            self._arm(0.3 if self.invocation.hold_stdin else _SILENCE)
         self._learn_pids()
 
     def _learn_pids(self) -> None:
@@ -193,6 +193,8 @@ class _Run:
     def _took(self, chunk: bytes) -> None:
         if self.first is None:
             self.first = self.reactor.time() - self.started
+            if self.invocation.watch:
+                self._arm(self.invocation.watch)
         self.size += len(chunk)
         if self.size > FLOOD:
             self.flooded = True
