@@ -37,7 +37,9 @@ def _command(case: Case) -> Iterator[Finding]:
                 and not found.startswith("/category")
             ):
                 flaws.append(("aoi", f"`{name}` is not valid under AOI's own schema: {found}"))
-            if own is not None and (found := flaw(own, event)) is not None and not flaws:
+            # What a relay passes on is described by the tool that it comes from.
+            foreign = case.target.relays and name not in FRAMEWORK
+            if own is not None and not foreign and not flaws and (found := flaw(own, event)) is not None:
                 flaws.append(("own", f"`{name}` is not valid under the tool's schema: {found}"))
             if defined and name not in defined and not case.target.relays and not name.startswith("aoi:"):
                 flaws.append(("undefined", f"the tool's schema does not define the event type `{name}`"))
