@@ -256,10 +256,16 @@ class _Run:
         """Who is left in the sandbox though the tool has ended by itself."""
         if self.init is None or self.ended is None or self.ended.cause is not None:
             return
-        deadline = self.reactor.time() + _ORPHAN_GRACE
-        while _living(self.init) and self.reactor.time() < deadline:
-            self._wait(_LOOK)
+        self._until_gone(self.init, _ORPHAN_GRACE)
         self.orphans = tuple(_names_below(self.init))
+        if self.orphans:
+            _kill(self.init)
+            self._until_gone(self.init, _GRACES.kill)
+
+    def _until_gone(self, pid: int, grace: float) -> None:
+        deadline = self.reactor.time() + grace
+        while _living(pid) and self.reactor.time() < deadline:
+            self._wait(_LOOK)
 
     def _wait(self, seconds: float) -> None:
         over: list[bool] = []

@@ -1,0 +1,129 @@
+"""A tool that hangs, floods, forks or writes elsewhere hurts neither the machine nor the run."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from operable.lint.evidence import Invocation, Observation
+from operable.lint.lab import Laboratory
+from operable.lint.probe import FLOOD, Probe
+from operable.lint.profile import Profile
+from operable.proc.confine import sandbox
+
+pytestmark = pytest.mark.needs("bwrap")
+
+
+def observe(
+    tmp_path: Path, script: str, *, timeout: float = 20.0, confine: bool = True, **options
+) -> Observation:
+    program = tmp_path / "tool"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    box = sandbox("bubblewrap") if confine else None
+    with Laboratory(Probe(str(program), "tool", box, timeout=timeout), Profile()) as lab:
+        return lab.observe(Invocation((), **options))
+
+
+def test_a_tool_sees_a_home_and_a_work_dir_of_its_own_and_can_write_there(tmp_path: Path):
+    seen = observe(tmp_path, 'pwd; echo "$HOME"; touch a "$HOME/b" && ls')
+
+    assert seen.stdout.decode().split() == ["/tmp/aoi-lint/work", "/tmp/aoi-lint/home", "a"]
+
+
+def test_a_tool_cannot_write_elsewhere(tmp_path: Path):
+    target = tmp_path / "elsewhere"
+
+    seen = observe(tmp_path, f"touch {target} || exit 3")
+
+    assert seen.status == 3
+    assert not target.exists()
+
+
+def test_a_bare_room_has_no_environment_no_network_and_a_home_that_cannot_be_written(
+    tmp_path: Path, monkeypatch
+):
+    monkeypatch.setenv("NOTES_TOKEN", "secret")
+
+    seen = observe(tmp_path, 'env | cut -d= -f1 | sort; touch "$HOME/x" 2>&1; ls /sys/class/net', bare=True)
+
+    text = seen.stdout.decode()
+    assert "NOTES_TOKEN" not in text
+    assert "Read-only file system" in text
+
+
+def test_nothing_of_our_environment_reaches_an_ordinary_call(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("NOTES_TOKEN", "secret")
+
+    assert b"secret" not in observe(tmp_path, "env").stdout
+
+
+def test_there_is_no_network(tmp_path: Path):
+    assert observe(tmp_path, "cat /proc/net/route | wc -l").stdout.strip() == b"1"
+
+
+@pytest.mark.parametrize("confine", [True, False])
+def test_a_tool_that_hangs_is_ended(tmp_path: Path, confine: bool):
+    seen = observe(tmp_path, "trap '' INT TERM; while :; do sleep 1; done", timeout=0.5, confine=confine)
+
+    assert seen.ended == "deadline"
+
+
+@pytest.mark.parametrize("confine", [True, False])
+def test_a_tool_that_floods_is_ended_and_what_it_said_is_bounded(tmp_path: Path, confine: bool):
+    seen = observe(tmp_path, "yes", confine=confine)
+
+    assert seen.ended == "flood"
+    assert len(seen.stdout) <= FLOOD
+
+
+def test_a_process_that_a_tool_leaves_behind_is_named_and_ended(tmp_path: Path):
+    seen = observe(
+        tmp_path, "setsid sleep 54321 > /dev/null 2>&1 < /dev/null & sleep 0.2; echo", reader="gone"
+    )
+
+    assert any("54321" in name for name in seen.orphans)
+    assert not _running("54321")
+
+
+def test_a_signal_reaches_the_tool_and_not_only_its_sandbox(tmp_path: Path):
+    seen = observe(
+        tmp_path,
+        "trap 'echo interrupted; exit 130' INT; echo ready; while :; do sleep 0.05; done",
+        signal="SIGINT",
+    )
+
+    assert seen.stdout == b"ready\ninterrupted\n"
+    assert seen.status == 130
+
+
+def test_a_terminal_that_nobody_answers_shows_what_was_asked(tmp_path: Path):
+    seen = observe(tmp_path, 'printf "Name? " > /dev/tty; read name < /dev/tty', terminal=True, timeout=2.0)
+
+    assert seen.terminal_output == b"Name? "
+    assert seen.ended == "deadline"
+
+
+def test_equal_experiments_are_made_once_and_rooms_do_not_share_anything(tmp_path: Path):
+    program = tmp_path / "tool"
+    program.write_text("#!/bin/sh\necho x >> log; wc -l < log\n")
+    program.chmod(0o755)
+    with Laboratory(Probe(str(program), "tool", sandbox("bubblewrap")), Profile()) as lab:
+        first, again = lab.observe(Invocation(())), lab.observe(Invocation(()))
+        other = lab.observe(Invocation(("other",)))
+        with lab.room() as room:
+            in_one_room = [room.run(Invocation(())).stdout.strip() for _ in range(2)]
+
+    assert first is again
+    assert (first.stdout.strip(), other.stdout.strip()) == (b"1", b"1")
+    assert in_one_room == [b"1", b"2"]
+
+
+def _running(mark: str) -> bool:
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdecimal() and mark in Path(f"/proc/{name}/cmdline").read_text():
+                return True
+        except OSError:
+            continue
+    return False

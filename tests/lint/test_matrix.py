@@ -1,0 +1,45 @@
+from dataclasses import replace
+
+from operable.lint.check import Finding
+from operable.lint.matrix import fingerprint, verdicts
+
+PASSED = Finding("unverifiable-end", 3, ("Verifiable",), "list", "MUST", "pass", "fine", "4.1")
+FAILED = replace(PASSED, result="fail", message="status 3")
+
+
+def results(*findings: Finding, **options) -> list[tuple[str, str | None, str]]:
+    return [(pair.characteristic, pair.command, pair.result) for pair in verdicts(findings, **options)]
+
+
+def test_one_failure_fails_its_pair_and_no_other():
+    other = replace(PASSED, command="get")
+
+    assert results(PASSED, FAILED, other) == [("Verifiable", "list", "fail"), ("Verifiable", "get", "pass")]
+
+
+def test_a_check_of_two_characteristics_speaks_of_both():
+    both = replace(FAILED, characteristics=("Typed", "Verifiable"))
+
+    assert results(both) == [("Typed", "list", "fail"), ("Verifiable", "list", "fail")]
+
+
+def test_advice_fails_only_when_asked_to():
+    advice = replace(FAILED, level="SHOULD")
+
+    assert results(advice) == [("Verifiable", "list", "pass")]
+    assert results(advice, fail_on="SHOULD") == [("Verifiable", "list", "fail")]
+
+
+def test_what_was_not_seen_is_no_pass():
+    untested = replace(PASSED, result="untested")
+
+    assert results(untested) == [("Verifiable", "list", "untested")]
+    assert results(replace(PASSED, result="not_applicable")) == [("Verifiable", "list", "not_applicable")]
+    assert results(untested, replace(PASSED, result="not_applicable"))[0][2] == "untested"
+
+
+def test_a_failure_of_the_baseline_does_not_count_also_when_its_numbers_differ():
+    known = frozenset({fingerprint(FAILED)})
+
+    assert results(replace(FAILED, message="status 7"), known=known) == [("Verifiable", "list", "pass")]
+    assert results(replace(FAILED, message="no summary"), known=known) == [("Verifiable", "list", "fail")]

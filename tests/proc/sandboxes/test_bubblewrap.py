@@ -1,0 +1,50 @@
+from pathlib import Path
+
+import pytest
+
+from operable.kernel.errors import Fail
+from operable.proc.confine import Confinement, sandbox
+from operable.proc.output import output
+from operable.proc.spawn import prepare
+
+pytestmark = pytest.mark.needs("bwrap")
+
+
+def confined(script: str, tmp_path: Path, **options) -> str:
+    confinement = Confinement(cwd="/tmp/place", writable={"/tmp/place": str(tmp_path)}, **options)
+    return output(sandbox("bubblewrap").wrap(prepare(["sh", "-c", script]), confinement)).stdout.decode()
+
+
+def test_only_the_named_folder_can_be_written(tmp_path: Path):
+    assert (
+        confined("touch here && echo yes; touch /etc/there 2>/dev/null || echo no", tmp_path) == "yes\nno\n"
+    )
+    assert (tmp_path / "here").exists()
+
+
+def test_a_readable_folder_can_be_read_and_not_written(tmp_path: Path):
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    (shown / "file").write_text("text")
+
+    told = confined(
+        "cat /tmp/shown/file; touch /tmp/shown/x 2>/dev/null || echo no",
+        tmp_path,
+        readable={"/tmp/shown": str(shown)},
+    )
+
+    assert told == "textno\n"
+
+
+@pytest.mark.parametrize("network, routes", [(False, "1\n")])
+def test_the_network_is_cut_unless_it_is_asked_for(network, routes, tmp_path: Path):
+    assert confined("wc -l < /proc/net/route", tmp_path, network=network) == routes
+
+
+def test_processes_of_the_host_cannot_be_seen(tmp_path: Path):
+    assert int(confined("ls /proc | grep -c '^[0-9]'", tmp_path)) < 10
+
+
+def test_an_unknown_sandbox_is_refused():
+    with pytest.raises(Fail, match="no sandbox named 'castle'"):
+        sandbox("castle")
