@@ -2,6 +2,7 @@ from dataclasses import replace
 
 from operable.lint.check import Finding
 from operable.lint.matrix import fingerprint, verdicts
+from tests.requirement import requirement
 
 PASSED = Finding("unverifiable-end", 3, ("Verifiable",), "list", "MUST", "pass", "fine", "4.1")
 FAILED = replace(PASSED, result="fail", message="status 3")
@@ -11,6 +12,7 @@ def results(*findings: Finding, **options) -> list[tuple[str, str | None, str]]:
     return [(pair.characteristic, pair.command, pair.result) for pair in verdicts(findings, **options)]
 
 
+@requirement("aoi:18.1:per-pair")
 def test_one_failure_fails_its_pair_and_no_other():
     other = replace(PASSED, command="get")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from operable.lint.engine import Options, checks, lint
+from tests.requirement import requirement
 from tests.zoo.breeding import BASES, Mutation, breed, mutations
 
 ZOO = mutations()
@@ -22,6 +23,21 @@ def test_a_conforming_tool_passes_everything_that_applies(base: str, tmp_path: P
     assert [finding for finding in report.findings if finding.result in ("fail", "untested")] == []
 
 
+@requirement(
+    "aoi:18.2:check-01",
+    "aoi:18.2:check-02",
+    "aoi:18.2:check-03",
+    "aoi:18.2:check-04",
+    "aoi:18.2:check-05",
+    "aoi:18.2:check-06",
+    "aoi:18.2:check-07",
+    "aoi:18.2:check-08",
+    "aoi:18.2:check-09",
+    "aoi:18.2:check-10",
+    "aoi:18.2:check-11",
+    "aoi:18.2:check-12",
+    "aoi:18.2:check-13",
+)
 @pytest.mark.parametrize("mutation", ZOO, ids=lambda mutation: mutation.id)
 def test_a_broken_tool_is_found_out_by_the_check_for_what_is_broken(mutation: Mutation, tmp_path: Path):
     program = breed(mutation.base, tmp_path, mutation)
