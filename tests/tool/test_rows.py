@@ -75,7 +75,7 @@ def test_a_list_has_the_same_lines_as_its_rows(rows):
 def test_a_list_with_anything_odd_in_it_goes_row_by_row(odd):
     asked = []
     encode = batch_encoder([event_of(Found)], lambda row: asked.append(row) or b"x")
-    assert encode([{"type": "found"}, odd]) == (b"x\nx\n", 2)
+    assert encode([{"type": "found"}, odd]) == (b"x\nx", 2)
     assert asked == [{"type": "found"}, odd]
 
 

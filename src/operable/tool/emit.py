@@ -83,6 +83,12 @@ class Emitter:
         else:
             self.wake()
 
+    def batch(self, data: bytes, results: int) -> None:
+        """Add several lines at once (without the newline of the last)."""
+        with self._interrupts:
+            self._asides += 1 - results  # they are one line to the buffer
+            self.line(data)
+
     def aside(self, text: str) -> None:
         """Add a line that is not a result."""
         with self._interrupts:

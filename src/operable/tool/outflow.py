@@ -98,8 +98,10 @@ class Outflow:
                 self._run.truncated = True
                 rows = rows[:room]
             if rows:
-                emitter.block(*encode(rows))
-                self._run.count = emitter.results()
+                data, results = encode(rows)
+                if results:
+                    emitter.batch(data, results)
+                    self._run.count += results
                 last = rows[-1]
             if self._run.truncated:
                 return last

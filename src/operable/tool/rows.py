@@ -65,12 +65,15 @@ def faster(encoders: dict[type, Callable[[Any], Any]], command: Command) -> Enco
 def batch_encoder(
     events: Iterable[type[Event]], one_by_one: Callable[[Any], Any]
 ) -> Callable[[list[Any]], tuple[bytes, int]]:
-    """Whole lists as lines, with their number; `one_by_one` is asked for lists that hold anything out of the ordinary."""
+    """Whole lists as lines (the last without its newline) and their number.
+
+    `one_by_one` is asked for lists that hold anything out of the ordinary.
+    """
     exact = _exact_types(events)
 
     def cautious(rows: list[Any]) -> tuple[bytes, int]:
         lines = [line for line in map(one_by_one, rows) if line is not None]
-        return b"".join([line + b"\n" for line in lines]), len(lines)
+        return b"\n".join(lines), len(lines)
 
     if not exact:
         return cautious
@@ -83,7 +86,7 @@ def batch_encoder(
     def encode(rows: list[Any]) -> tuple[bytes, int]:
         try:
             if exact.issuperset(map(type_of, rows)):
-                return encode_lines(rows), len(rows)
+                return encode_lines(rows)[:-1], len(rows)
         except _DOUBTS:
             pass  # one of them is not what was declared
         return cautious(rows)
