@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from operable.cli.lint_events import Evidence, Explanation, Verdict
 from operable.cli.lint_events import Finding as FindingEvent
-from operable.kernel.errors import EX_DATAERR, EX_USAGE, Fail
+from operable.kernel.errors import EX_DATAERR, Fail
 from operable.lint import engine
 from operable.lint.check import Finding, Level
-from operable.lint.matrix import PairVerdict, fails, fingerprint, verdicts
+from operable.lint.matrix import PairVerdict, fails, fingerprint, grid, verdicts
 from operable.lint.reporting import parse_targets, write
-from operable.tool import Context, Relay
+from operable.tool import Context, Progress, Relay
+
+# People see how far it is every so many findings.
+_STEP = 5
 
 
 def linted(
@@ -36,7 +40,10 @@ def linted(
     failed = 0
     for tool in tools:
         job = _job(tool, options)
-        for finding in job.run():
+        for done, finding in enumerate(job.run(), 1):
+            if not context.machine and done % _STEP == 0:
+                where = f"{job.report.tool} {finding.command or ''}: check {finding.label}"
+                yield Progress(done=done, message=where, unit="checks")  # type: ignore[misc]  # travels with the events
             is_known = fingerprint(finding) in known
             failed += fails(finding, level) and not is_known
             if context.machine or finding.result in ("fail", "untested"):
@@ -46,6 +53,9 @@ def linted(
         context.conclude(
             exit_code=EX_DATAERR if failed else 0, message=_closing(reports, failed), timing=_timing(reports)
         )
+        if not context.machine:
+            # Beside the closing word, which is one line; in files the matrix is part of every report.
+            sys.stderr.write("\n".join(["", *grid(pairs), "", ""]))
         if failed:
             context.conclude(reason="nonconforming")
         if context.machine:
@@ -60,6 +70,8 @@ def linted(
 def passed_on(relay: Relay, events: Iterator[FindingEvent | Verdict]) -> None:
     """Tell the events under the schema of `aoi-lint`, through a command of another tool."""
     for event in events:
+        if not isinstance(event, FindingEvent | Verdict):
+            continue  # progress, which is for whoever sits before `aoi-lint` itself
         fields = {name: value for name, value in event.to_dict().items() if value is not None}
         if relay.machine:
             relay.lines(
@@ -88,7 +100,9 @@ def _job(tool: str, options: engine.Options) -> engine.Job:
     except Fail as problem:
         if problem.code.startswith("TOOL_"):
             # Naming a program that is not there is a mistake of whoever calls us.
-            problem.exit_code = EX_USAGE
+            raise Fail(
+                "usage", problem.code, problem.message, hint=problem.hint, target=problem.target
+            ) from problem
         raise
 
 

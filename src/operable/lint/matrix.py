@@ -64,3 +64,19 @@ def fingerprint(finding: Finding) -> str:
     """What a failure is recognised by in another run: not its numbers, times or temporary names."""
     words = "".join(letter for letter in finding.message if not letter.isdigit())
     return "|".join((finding.label, finding.command or WHOLE, finding.level, words[:80]))
+
+
+_SIGNS: dict[Result, str] = {"pass": "pass", "fail": "FAIL", "untested": "untested", "not_applicable": "-"}
+
+
+def grid(pairs: Sequence[PairVerdict]) -> list[str]:
+    """The matrix for people: one line per command, the tool as a whole first."""
+    columns = [name for name in CHARACTERISTICS if any(pair.characteristic == name for pair in pairs)]
+    commands = sorted({pair.command for pair in pairs}, key=lambda name: (name is not None, name or ""))
+    found = {(pair.command, pair.characteristic): _SIGNS[pair.result] for pair in pairs}
+    rows = [["", *columns]]
+    rows += [[name or WHOLE, *(found.get((name, column), "") for column in columns)] for name in commands]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(columns) + 1)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
