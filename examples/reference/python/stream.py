@@ -124,8 +124,6 @@ class Stream:
     def interrupted(self, number: int) -> NoReturn:
         """End as a signal asks, with a summary if the reader takes it within a second."""
         status = 128 + number
-        for stopping in _STOPPING:
-            signal.signal(stopping, signal.SIG_IGN)
         signal.signal(signal.SIGALRM, lambda *_: os._exit(status))
         signal.alarm(1)
         if not self._cut:
@@ -153,6 +151,8 @@ def take_signals() -> None:
     """From here on signals wait for the next `interruptible()`."""
 
     def stop(number: int, _frame: object) -> NoReturn:
+        for other in _STOPPING:  # the first signal decides
+            signal.signal(other, signal.SIG_IGN)
         raise Interrupted(number)
 
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
@@ -162,8 +162,8 @@ def take_signals() -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)  # raises at once what has been waiting
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
