@@ -101,7 +101,7 @@ def _job(tool: str, options: engine.Options) -> engine.Job:
         if problem.code.startswith("TOOL_"):
             # Naming a program that is not there is a mistake of whoever calls us.
             raise Fail(
-                "usage", problem.code, problem.message, hint=problem.hint, target=problem.target
+                "usage", "TOOL_UNUSABLE", problem.message, hint=problem.hint, target=problem.target
             ) from problem
         raise
 
