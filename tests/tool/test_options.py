@@ -5,7 +5,15 @@ import pytest
 from operable.tool.declare import Command
 from operable.tool.options import CommandOptions
 
-VALUES = {"cursor": "id", "short": {}, "limit": 1, "timeout": 1.0, "grace": 1.0, "heartbeat": 1.0, "max_plan": 1}
+VALUES = {
+    "cursor": "id",
+    "short": {},
+    "limit": 1,
+    "timeout": 1.0,
+    "grace": 1.0,
+    "heartbeat": 1.0,
+    "max_plan": 1,
+}
 
 
 def nothing() -> None:

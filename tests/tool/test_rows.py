@@ -74,7 +74,12 @@ def test_a_list_has_the_same_lines_as_its_rows(rows):
 )
 def test_a_list_with_anything_odd_in_it_goes_row_by_row(odd):
     asked = []
-    encode = batch_encoder([event_of(Found)], lambda row: asked.append(row) or b"x")
+
+    def one_by_one(row):
+        asked.append(row)
+        return b"x"
+
+    encode = batch_encoder([event_of(Found)], one_by_one)
     assert encode([{"type": "found"}, odd]) == (b"x\nx", 2)
     assert asked == [{"type": "found"}, odd]
 

@@ -15,6 +15,7 @@ Generated from schemas/aoi-events.schema.json by `./dev fix`; change it there.
 """
 
 # fmt: off
+# ruff: noqa: E501
 FRAMEWORK_EVENTS: dict[str, dict[str, object]] = '''
 
 

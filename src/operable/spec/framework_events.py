@@ -4,6 +4,7 @@ Generated from schemas/aoi-events.schema.json by `./dev fix`; change it there.
 """
 
 # fmt: off
+# ruff: noqa: E501
 FRAMEWORK_EVENTS: dict[str, dict[str, object]] = {'aoi:meta': {'description': 'First event of a run: which tool, command, schema and versions the following '
                              'events belong to. Never the raw arguments.',
               'type': 'object',
