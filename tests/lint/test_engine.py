@@ -165,7 +165,15 @@ def test_a_setup_that_is_refused_is_a_mistake_in_the_profile(tmp_path: Path):
         lint(str(program), Options())
 
 
-@pytest.mark.parametrize("name", ["true", "cat", "sh"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("true", "cat", "sh", "git"),
+        pytest.param("rg", marks=pytest.mark.needs("rg")),
+        pytest.param("jq", marks=pytest.mark.needs("jq")),
+        pytest.param("cargo", marks=pytest.mark.needs("cargo")),
+    ],
+)
 def test_a_tool_that_knows_nothing_of_all_this_gets_a_truthful_report(name):
     report = lint(name, Options())
 
@@ -177,7 +185,8 @@ def test_a_tool_that_knows_nothing_of_all_this_gets_a_truthful_report(name):
 def test_outline_passes_everything_that_applies():
     profile = str(ROOT / "examples" / "outline" / "aoi-lint.toml")
 
-    report = lint(str(BIN / "outline"), Options(profile=profile, skip=("silent-stream",)))
+    # `outline watch` beats every 15 s, which is longer than is waited for without being told.
+    report = lint(str(BIN / "outline"), Options(profile=profile, patience=20.0))
 
     assert [finding for finding in report.findings if finding.result in ("fail", "untested")] == []
     assert len(report.commands) >= 12
