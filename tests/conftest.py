@@ -1,6 +1,7 @@
 """What holds for every test: a home of its own, declared needs, and a closing word on everything that was skipped."""
 
 import os
+import signal
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -24,6 +25,12 @@ def _private_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("HOME", str(home))
         patch.setenv("OPERABLE_HOME", str(home / "operable"))
         yield
+
+
+# Whoever starts the tests in the background of a script (CI, nohup) has SIGINT ignored, and so would every process that
+# the tests start and interrupt: an ignored signal is inherited, a handled one is back to its default after exec.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
