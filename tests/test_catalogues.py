@@ -14,6 +14,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "operable"
 # folder -> the descriptor that ends each of its files
 CATALOGUES = {
     "cli/commands": "COMMAND",
+    "host/arms": "ARM",
     "lint/checks": "CHECK",
     "lint/reports": "REPORT",
     "proc/sandboxes": "SANDBOX",

@@ -1,0 +1,1 @@
+"""Protocols that agents speak, one per file; each ends with its `ARM`."""
