@@ -13,6 +13,8 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "operable"
 # folder -> the descriptor that ends each of its files
 CATALOGUES = {
+    "agent/abilities": "ABILITY",
+    "agent/models": "MODEL",
     "cli/commands": "COMMAND",
     "host/arms": "ARM",
     "lint/checks": "CHECK",

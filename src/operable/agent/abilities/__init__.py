@@ -1,0 +1,1 @@
+"""What the agent itself can do, one tool per file; each ends with its `ABILITY`."""

@@ -1,0 +1,61 @@
+"""The contract between the agent's loop and a tool: arguments in, one outcome out.
+
+`run` blocks in a worker thread and may take as long as it says; it must end soon after its cancellation. It raises
+nothing for what can go wrong in the ordinary way: that is an `Outcome` with `ok=False`, which the model reads. The loop
+decides about approval, truncates to `cap`, and turns outcomes into events; a tool knows nothing of the protocol.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from operable.agent.cancellation import Cancellation
+from operable.agent.history import Image
+
+Category = Literal["info", "edit", "exec", "mcp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a tool has to say."""
+
+    output: str
+    ok: bool = True
+    output_type: Literal["text", "diff", "image"] = "text"
+    metadata: Mapping[str, Any] | None = None
+    image: Image | None = None
+
+
+@dataclass(slots=True)
+class Scene:
+    """What a tool may use. `workspace` is a real path; `granted` are paths outside it that were approved."""
+
+    workspace: str
+    cancellation: Cancellation
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    granted: set[str] = field(default_factory=set)
+    read_at: dict[str, int] = field(default_factory=dict)  # path -> mtime in ns when the model last saw it
+    sandbox: str | None = None  # name of the mechanism of operable.proc that commands run in
+    # Runs sub-agents: [(name, prompt)] -> their answers, in order. None: depth is exhausted.
+    spawn: Callable[[Sequence[tuple[str, str]]], list[str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """One tool."""
+
+    name: str
+    category: Category
+    description: str
+    schema: Mapping[str, Any]
+    run: Callable[[Mapping[str, Any], Scene], Outcome]
+    describe: Callable[[Mapping[str, Any]], str]  # one line for the person who approves
+    cap: int  # characters of output that the model gets; more is cut in the middle
+    concurrent: bool = False  # may run beside others of the same round
+    aliases: tuple[str, ...] = ()
+    # Paths that the call would touch; outside the workspace they need approval in every mode but yolo.
+    reaches: Callable[[Mapping[str, Any]], Sequence[str]] = lambda _arguments: ()
+    # Not offered unless this says so (ViewImage without image input).
+    offered: Callable[[Mapping[str, Any]], bool] = lambda _capabilities: True
+    # Needs a person's approval whatever the mode (destructive AOI commands).
+    always_ask: bool = False
