@@ -20,6 +20,8 @@ CATALOGUES = {
     "lint/checks": "CHECK",
     "lint/reports": "REPORT",
     "proc/sandboxes": "SANDBOX",
+    "testing/dialects": "DIALECT",
+    "testing/voices": "VOICE",
 }
 ENTRIES = [
     pytest.param(path, descriptor, id=f"{folder}/{path.stem}")

@@ -1,0 +1,1 @@
+"""The vendors' wire formats that the model server speaks, one per file; each ends with `DIALECT`."""

@@ -1,0 +1,1 @@
+"""The protocols that the scripted agent speaks, one per file; each ends with `VOICE`."""
