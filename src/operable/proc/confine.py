@@ -20,6 +20,9 @@ class Confinement:
     writable: Mapping[str, str] = field(default_factory=dict)  # place inside -> folder of the host
     readable: Mapping[str, str] = field(default_factory=dict)  # the same, read-only
     network: bool = False
+    gate: int | None = (
+        None  # a descriptor: the command starts when there is something to read from it, or its end
+    )
     outlive: bool = False  # descendants stay when the leader has ended, for whoever wants to see them; else they are killed
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.environment import environment
 from operable.proc.executable import resolve
+from operable.proc.hearing import hear
 from operable.proc.warden import WARDEN
 
 
@@ -28,6 +29,7 @@ class Command:
     executable: str
     env: Mapping[str, str]
     cwd: str | None
+    fds: tuple[int, ...] = ()  # further descriptors that the child inherits, under their numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ def launch(command: Command, *, stdin: int | None = None, pipe_stdin: bool = Fal
     """Start it. `stdin` is a descriptor that the child inherits as its standard input; without one it reads /dev/null,
     with `pipe_stdin` a pipe whose other end is ours. The host's ends are non-blocking and never inherited.
     """
+    hear()
     opened: list[int] = []
     try:
         out_read, out_write = _pipe(opened)
@@ -86,6 +89,7 @@ def launch(command: Command, *, stdin: int | None = None, pipe_stdin: bool = Fal
             env=command.env,
             cwd=command.cwd,
             start_new_session=True,
+            pass_fds=command.fds,
         )
     except OSError as error:
         _close(opened)

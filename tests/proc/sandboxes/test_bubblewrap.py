@@ -1,3 +1,5 @@
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -5,7 +7,8 @@ import pytest
 from operable.kernel.errors import Fail
 from operable.proc.confine import Confinement, sandbox
 from operable.proc.output import output
-from operable.proc.spawn import prepare
+from operable.proc.spawn import launch, prepare
+from operable.proc.warden import WARDEN
 
 pytestmark = pytest.mark.needs("bwrap")
 
@@ -48,3 +51,30 @@ def test_processes_of_the_host_cannot_be_seen(tmp_path: Path):
 def test_an_unknown_sandbox_is_refused():
     with pytest.raises(Fail, match="no sandbox named 'castle'"):
         sandbox("castle")
+
+
+def test_a_command_behind_a_gate_starts_when_it_is_opened(tmp_path: Path):
+    reading, writing = os.pipe()
+    wrapped = sandbox("bubblewrap").wrap(
+        prepare(["sh", "-c", "echo started > it"]),
+        Confinement(cwd="/tmp/place", writable={"/tmp/place": str(tmp_path)}, gate=reading),
+    )
+    launched = launch(wrapped)
+    os.close(reading)
+
+    with pytest.raises(subprocess.TimeoutExpired):
+        launched.process.wait(timeout=0.3)
+    assert not (tmp_path / "it").exists()
+    os.close(writing)
+
+    assert launched.process.wait(timeout=10) == 0
+    assert (tmp_path / "it").read_text() == "started\n"
+    WARDEN.release(launched.process.pid)
+    os.close(launched.stdout)
+    os.close(launched.stderr)
+
+
+def test_what_is_written_to_the_empty_folders_is_bounded(tmp_path: Path):
+    told = confined("head -c 300000000 /dev/zero > /tmp/large 2> /dev/null || echo full", tmp_path)
+
+    assert told == "full\n"

@@ -20,10 +20,19 @@ from operable.proc.spawn import Command, prepare
 _PROGRAM = "bwrap"
 # What every confined command gets. No capability, because a host that runs as root would otherwise give it all of them.
 _ALWAYS = (
-    "--ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --tmpfs /run "
+    "--ro-bind / / --dev /dev --proc /proc "
     "--unshare-pid --unshare-ipc --unshare-uts --new-session --cap-drop ALL"
 ).split()
+# What is written to an empty folder lies in memory: so much of it, where bubblewrap can say so (0.7 and later).
+_EMPTY_SIZE = 256 * 1024 * 1024
 _PROBE_TIMEOUT = 5.0
+
+
+@functools.cache
+def _always() -> list[str]:
+    shown = output(prepare([_PROGRAM, "--help"]), timeout=_PROBE_TIMEOUT)
+    size = ["--size", str(_EMPTY_SIZE)] if b"--size" in shown.stdout + shown.stderr.encode() else []
+    return [*_ALWAYS, *size, "--tmpfs", "/tmp", *size, "--tmpfs", "/run"]  # noqa: S108 - inside
 
 
 @functools.cache
@@ -32,7 +41,7 @@ def _missing() -> str | None:
         return "bubblewrap (bwrap) is not installed"
     try:
         found = output(
-            prepare([_PROGRAM, *_ALWAYS, "--unshare-net", "--die-with-parent", "true"]),
+            prepare([_PROGRAM, *_always(), "--unshare-net", "--die-with-parent", "true"]),
             timeout=_PROBE_TIMEOUT,
         )
     except Fail as problem:
@@ -46,17 +55,21 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
     reason = _missing()
     if reason is not None:
         raise Fail("config", "SANDBOX_UNAVAILABLE", reason, hint="apt-get install bubblewrap")
-    words = [_PROGRAM, *_ALWAYS]
+    words = [_PROGRAM, *_always()]
     if not confinement.network:
         words.append("--unshare-net")
     if not confinement.outlive:
         words.append("--die-with-parent")
+    fds = command.fds
+    if confinement.gate is not None:
+        words += ["--block-fd", str(confinement.gate)]
+        fds = (*fds, confinement.gate)
     for option, places in (("--ro-bind", confinement.readable), ("--bind", confinement.writable)):
         for inside, folder in places.items():
             words += [option, folder, inside]
     words += ["--chdir", confinement.cwd, "--", command.executable, *command.argv[1:]]
     program = shutil.which(_PROGRAM) or _PROGRAM
-    return Command(tuple(words), program, command.env, None)
+    return Command(tuple(words), program, command.env, None, fds)
 
 
 def _init(pid: int) -> int | None:
