@@ -57,7 +57,7 @@ def _write(value: object, write: "Callable[[str], None]", depth: int) -> None:
     elif isinstance(value, int):
         write(int.__repr__(value))
     elif isinstance(value, float):
-        write(_number(value))
+        write(number(value))
     elif isinstance(value, dict):
         _write_object(value, write, _deeper(depth))
     elif isinstance(value, (list, tuple)):
@@ -100,7 +100,7 @@ def _deeper(depth: int) -> int:
     return depth - 1
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """A double as ECMAScript's Number::toString: Python finds the same shortest digits, the layout differs."""
     if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN is what differs from itself
         raise ValueError("JSON has no NaN and no infinity")
