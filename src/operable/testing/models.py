@@ -1,0 +1,219 @@
+"""A model server on loopback that speaks the vendors' real formats and says what a script says.
+
+For tests of agents, of hosts that drive agents, and of model clients: no network, no key, the same every time. It answers
+in every dialect of `operable.testing.dialects` (Anthropic also as Vertex and Bedrock carry it, OpenAI chat completions and
+responses, Gemini), streaming or not, on one port:
+
+    with ModelServer({"greet": [[{"say": "Hello", "chunks": 3}]]}) as models:
+        ...  # point the client at models.url; a prompt with SCRIPT:greet gets that
+        models.wait(lambda exchange: exchange.outcome == "disconnected")
+
+or as a process of its own, which prints its address and lives until its stdin ends:
+`python -m operable.testing.models --port 0 --script FILE`. `GET /_exchanges` lists there what was asked.
+
+A script is a list of replies, one per request that the agent makes for a prompt; a reply is a list of steps. A prompt
+names a script (`SCRIPT:greet`) or brings it (`SCRIPT:[{"say":"Hello"}]` for one reply, `SCRIPT:[[…],[…]]` for several);
+after the last reply, and without a marker, the default is given. Steps:
+
+    say TEXT (chunks, delay)     think TEXT (chunks, delay)     a text or a list of pieces; delay: seconds between them
+    call ROLE (args, id)         write {path, text}, shell {command}, read {path}, in the words of whichever tools are
+                                 offered; or a tool by its exact name with its exact arguments; several are parallel
+    usage {input, output, cache_read, cache_write, thinking}     end REASON (stop, max_tokens, refusal)
+    wait SECONDS                 hang true (until the client goes away)
+    drop "cut" | "end"           a reset in the middle, or a proper end of HTTP without the end of the reply
+    raw TEXT                     exactly this into the stream, malformed or not
+    fail KIND (message)          the vendor's error event inside the stream
+    status CODE (headers, message, times)      an error instead of a reply; with `times`, only so often
+
+Requests that are no turn of the conversation (agents ask for titles and summaries on their own) are recognised by offering
+no tools and by their instructions, answered with a few words, and marked `aside`.
+"""
+
+import asyncio
+import contextlib
+import json
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Self
+
+from operable.kernel.catalogue import load, names
+from operable.testing import dialects
+from operable.testing.asked import Position, position
+from operable.testing.dialect import Dialect
+from operable.testing.exchange import Exchange
+from operable.testing.http_edge import Reply, Request, serve
+from operable.testing.model_reply import VERBS, Playing
+from operable.testing.script import ScriptError, Step, check_steps
+
+Replies = list[list[Step]]
+
+DEFAULT: Replies = [[{"say": "Hello from the scripted model.", "chunks": 4}]]
+WAIT_LIMIT = 30.0
+_ASIDE = re.compile(
+    r"\b(title|summar\w+|topic|session name|conversation name|next speaker|suggest\w*)\b", re.IGNORECASE
+)
+
+
+class ModelServer:
+    """Starts listening when made; `close` it, or use it in a `with` statement. Safe to use from any thread."""
+
+    def __init__(
+        self,
+        scripts: Mapping[str, Replies] | None = None,
+        *,
+        default: Replies = DEFAULT,
+        host: str = "127.0.0.1",
+        port: int = 0,
+    ) -> None:
+        self._scripts = {name: _replies(script) for name, script in (scripts or {}).items()}
+        self._default = _replies(default)
+        self._attempts: dict[tuple[Any, ...], int] = {}
+        self.exchanges: list[Exchange] = []
+        """what was asked, oldest first"""
+        self._changed = threading.Condition()
+        self._dialects: dict[str, Dialect] = {
+            name: load(dialects.__name__, name, "DIALECT", kind="dialect")
+            for name in names(dialects.__path__[0])
+        }
+        self._loop = asyncio.new_event_loop()
+        self._server = self._loop.run_until_complete(serve(self._answer, host, port))
+        self.port: int = self._server.sockets[0].getsockname()[1]
+        self.url = f"http://{host}:{self.port}"
+        self._thread = threading.Thread(target=self._loop.run_forever, name="model-server", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop listening and end every conversation; may be called twice."""
+        if self._loop.is_closed():
+            return
+        asyncio.run_coroutine_threadsafe(self._aclose(), self._loop).result(WAIT_LIMIT)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(WAIT_LIMIT)
+        self._loop.close()
+
+    async def _aclose(self) -> None:
+        self._server.close()
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    def wait(self, wanted: Callable[[Exchange], bool], timeout: float = WAIT_LIMIT) -> Exchange:
+        """The first exchange that is as wanted, now or within the time; else `TimeoutError`."""
+        with self._changed:
+            found: list[Exchange] = []
+
+            def look() -> bool:
+                found[:] = [exchange for exchange in self.exchanges if wanted(exchange)]
+                return bool(found)
+
+            if not self._changed.wait_for(look, timeout):
+                seen = [(exchange.path, exchange.outcome) for exchange in self.exchanges[-5:]]
+                raise TimeoutError(f"no such exchange within {timeout} s; the last ones: {seen}")
+            return found[0]
+
+    async def _answer(self, request: Request, reply: Reply) -> None:
+        if request.path == "/_exchanges":
+            await reply.whole(200, [exchange.document() for exchange in self.exchanges])
+            return
+        for name, dialect in self._dialects.items():
+            if dialect.matches(request):
+                await self._reply(name, dialect, request, reply)
+                return
+        other = next(
+            (found for d in self._dialects.values() if (found := d.other(request)) is not None), None
+        )
+        if other is None:
+            await reply.whole(404, {"error": {"message": f"nothing at {request.method} {request.path}"}})
+        else:
+            await reply.whole(200, other)
+
+    async def _reply(self, name: str, dialect: Dialect, request: Request, reply: Reply) -> None:
+        asked = dialect.read(request)
+        try:
+            at = position(asked)
+            exchange = Exchange(len(self.exchanges) + 1, request, name, asked, at)
+            steps = self._steps(exchange)
+        except ScriptError as error:
+            # The client must not take this for a failure that it could retry.
+            await reply.whole(400, dialect.failure(400, f"script: {error}"))
+            return
+        with self._changed:
+            self.exchanges.append(exchange)
+        try:
+            with self._ending(exchange, reply):
+                await Playing(dialect, asked, reply, exchange).play(steps)
+        except ConnectionError:
+            pass  # the outcome says it
+
+    @contextlib.contextmanager
+    def _ending(self, exchange: Exchange, reply: Reply) -> Iterator[None]:
+        try:
+            yield
+            if exchange.outcome == "open":
+                exchange.outcome = "completed" if reply.status < 400 else "failed"
+        except (ConnectionError, asyncio.CancelledError):
+            exchange.outcome = "disconnected"
+            raise
+        finally:
+            with self._changed:
+                exchange.status = reply.status
+                self._changed.notify_all()
+
+    def _steps(self, exchange: Exchange) -> list[Step]:
+        asked, at = exchange.asked, exchange.position
+        if not asked.tools and _ASIDE.search(asked.system[:4000]):
+            exchange.aside = True
+            return [{"say": "Scripted title"}]
+        steps = self._reply_at(at)
+        key = (json.dumps(at.script), at.round, asked.prompt)
+        attempt = self._attempts[key] = self._attempts.get(key, 0) + 1
+        return [step for step in steps if "status" not in step or attempt <= step.get("times", attempt)]
+
+    def _reply_at(self, at: Position) -> list[Step]:
+        if at.script is None:
+            return self._default[0]
+        if isinstance(at.script, str) and at.script not in self._scripts:
+            raise ScriptError(
+                f"no script is called {at.script!r}; known: {', '.join(self._scripts) or 'none'}"
+            )
+        replies = self._scripts[at.script] if isinstance(at.script, str) else _replies(at.script)
+        return replies[at.round] if at.round < len(replies) else self._default[0]
+
+
+def _replies(script: list[Any]) -> Replies:
+    """A script as a list of replies; a plain list of steps is one reply."""
+    replies = [script] if script and isinstance(script[0], dict) else script
+    if not replies:
+        raise ScriptError("a script has at least one reply")
+    return [check_steps(reply, VERBS) for reply in replies]
+
+
+def main(arguments: list[str]) -> int:
+    from argparse import ArgumentParser
+
+    parser = ArgumentParser(prog="models", description="A scripted model server on loopback.")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--script", metavar="FILE", help='{"name": [[steps of a reply], ...], ...}')
+    options = parser.parse_args(arguments)
+    scripts = {}
+    if options.script:
+        with open(options.script, encoding="utf-8") as file:
+            scripts = json.load(file)
+    with ModelServer(scripts, port=options.port) as server:
+        sys.stdout.write(f"{server.url}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
