@@ -1,0 +1,125 @@
+"""The spelling "json-sort-v1" and the digests made of it, as the agentcli family of programs computes them.
+
+It is what JavaScript prints for an object whose keys were sorted and put back: keys that look like array indices come
+first, in numeric order, then the others by UTF-16 code units; numbers are doubles in their shortest form; lone
+surrogates are escaped. `operable.kernel.canonical` is RFC 8785 and differs in exactly these points, so its digests
+are not exchangeable with these.
+
+`parse` reads JSON as JavaScript does: every number is a double, NaN is refused, the last of two equal keys wins. One
+thing is stricter: a member named `__proto__`, which JavaScript would silently lose, is refused.
+"""
+
+import hashlib
+import json
+from typing import Any
+
+from operable.kernel.canonical import number
+
+_LARGEST_INDEX = 2**32 - 2
+_EXACT = 2**53
+# JavaScript engines have no fixed limit either; ours is far above any manifest and below the interpreter's stack.
+_DEPTH = 200
+
+
+def parse(text: str | bytes) -> Any:
+    """A JSON text as JavaScript sees it; ValueError when it is none."""
+    try:
+        return json.loads(text, parse_int=_integer, parse_constant=_no_constant, object_pairs_hook=_object)
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
+
+
+def canonical_text(value: Any) -> str:
+    """The canonical text of a JSON value; ValueError for what has none (NaN, too deep)."""
+    pieces: list[str] = []
+    _write(value, pieces, 0)
+    return "".join(pieces)
+
+
+def canonical_digest(value: Any) -> str:
+    return hash_text(canonical_text(value))
+
+
+def hash_text(text: str) -> str:
+    """`sha256:` and the digest of the text itself, without JSON quotes."""
+    return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def hash_optional_text(text: str | None) -> str | None:
+    return None if text is None else hash_text(text)
+
+
+def hash_object(value: Any) -> str | None:
+    """How secrets are referred to: None for what is no object, else the canonical digest."""
+    return canonical_digest(value) if isinstance(value, dict | list) else None
+
+
+def stable_id(workflow_id: str, task_id: str) -> str:
+    """The id of a compiled task: the same for ever, as long as the manifest's ids are."""
+    return hashlib.sha256(f"{workflow_id}:{task_id}".encode()).hexdigest()[:32]
+
+
+def utf16_length(text: str) -> int:
+    """The length that JavaScript reports."""
+    return len(text) + sum(1 for character in text if ord(character) > 0xFFFF)
+
+
+def _integer(digits: str) -> int | float:
+    # int() of a very long literal is quadratic; what does not fit a double exactly is one anyway.
+    if len(digits) <= 17:
+        value = int(digits)
+        if -_EXACT <= value <= _EXACT:
+            return value
+    return float(digits)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if "__proto__" in value:
+        raise ValueError('a member named "__proto__" cannot be kept by every reader; rename it')
+    return value
+
+
+def _write(value: Any, pieces: list[str], depth: int) -> None:
+    if depth > _DEPTH:
+        raise ValueError(f"nested deeper than {_DEPTH} levels")
+    match value:
+        case None | True | False:
+            pieces.append({None: "null", True: "true", False: "false"}[value])
+        case str():
+            pieces.append(_quote(value))
+        case int() | float():
+            pieces.append(number(float(value)))
+        case dict():
+            pieces.append("{")
+            for position, key in enumerate(sorted(value, key=_order)):
+                pieces += ["," if position else "", _quote(key), ":"]
+                _write(value[key], pieces, depth + 1)
+            pieces.append("}")
+        case list() | tuple():
+            pieces.append("[")
+            for position, item in enumerate(value):
+                pieces.append("," if position else "")
+                _write(item, pieces, depth + 1)
+            pieces.append("]")
+        case _:
+            raise TypeError(f"{type(value).__name__} is no JSON type")
+
+
+def _order(key: str) -> tuple[int, int, bytes]:
+    if key.isascii() and key.isdigit() and (key == "0" or key[0] != "0") and len(key) <= 10:
+        index = int(key)
+        if index <= _LARGEST_INDEX:
+            return (0, index, b"")
+    return (1, 0, key.encode("utf-16-be", "surrogatepass"))
+
+
+def _quote(text: str) -> str:
+    quoted = json.dumps(text, ensure_ascii=False)
+    if any("\ud800" <= character <= "\udfff" for character in quoted):
+        quoted = "".join(f"\\u{ord(c):04x}" if "\ud800" <= c <= "\udfff" else c for c in quoted)
+    return quoted

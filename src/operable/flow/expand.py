@@ -1,0 +1,62 @@
+"""`on_failure`, written out: each handler becomes a task of its own, directly after the task whose failure it handles.
+
+Everything that executes or compiles works on the expanded manifest; digests are always made of the original one.
+"""
+
+from typing import Any
+
+_COPIED = (
+    "model_policy intent output budgets delivery reliability runtime approval context session identity contract "
+    "authorization_proof authorization evidence delete_after_run"
+).split()
+
+
+def expand(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest without shorthands; the one that was given stays as it is."""
+    workflows = [
+        {**workflow, "tasks": [part for task in workflow["tasks"] for part in _expand_task(task)]}
+        for workflow in manifest["workflows"]
+    ]
+    return {**manifest, "workflows": workflows}
+
+
+def _expand_task(task: dict[str, Any]) -> list[dict[str, Any]]:
+    handler = task.get("on_failure")
+    if handler is None:
+        return [task]
+    plain = {name: value for name, value in task.items() if name != "on_failure"}
+    return [plain, _handler_task(task, handler)]
+
+
+def _handler_task(task: dict[str, Any], handler: dict[str, Any]) -> dict[str, Any]:
+    target = handler.get("target") or {}
+    agent_id = _first(target.get("agent_id"), (task.get("target") or {}).get("agent_id"), "main")
+    made: dict[str, Any] = {
+        "id": _first(handler.get("id"), f"{task['id']}.failure"),
+        "name": _first(handler.get("name"), f"{task['name']} Failure Handler"),
+        "target": {
+            "session_target": target.get("session_target")
+            or ("shell" if handler.get("shell") else "isolated"),
+            "agent_id": agent_id,
+        },
+        "trigger": {
+            "parent": task["id"],
+            "on": "failure",
+            "delay_s": _first(handler.get("delay_s"), 0),
+            "condition": handler.get("condition"),
+        },
+    }
+    enabled = _first(handler.get("enabled"), task.get("enabled"))
+    if enabled is not None:
+        made["enabled"] = enabled
+    if target.get("payload_kind") is not None:
+        made["target"]["payload_kind"] = target["payload_kind"]
+    for name in ("prompt", "shell", *_COPIED):
+        if handler.get(name) is not None:
+            made[name] = handler[name]
+    return made
+
+
+def _first(*values: Any) -> Any:
+    """JavaScript's `??`: the first that is not null; false, 0 and "" count."""
+    return next((value for value in values if value is not None), None)

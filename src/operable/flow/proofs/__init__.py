@@ -1,0 +1,1 @@
+"""How an authorization is proven, one method per file; each ends with its `PROOF`."""
