@@ -6,6 +6,8 @@ and writes whatever `outgoing` then holds. Translation to the seven kinds happen
 
 Two shapes of agent. A *conversation* (ACP, JSON-stream, app-server…) is one process for many turns. A *per-turn* arm
 (`print`, `exec --json`…) is one process per turn: the session asks `turn_command` what to run, feeds its output and status.
+Either way one connection lives as long as the session: of a per-turn arm, `open` writes nothing, and each turn is `send`,
+`receive` for every line, `eof` with the exit status (which gives the TurnEnd), and the next `send`.
 
 What a connection promises, for any bytes in any chunking: no exception but `PeerError` for a peer that broke the protocol
 beyond repair; exactly one TurnEnd per `send`; one ToolResult per ToolCall; nothing about a turn after its TurnEnd except
@@ -48,6 +50,7 @@ class Opening:
     elicitation: bool = False
     auth_method: str | None = None
     quirks: Mapping[str, Any] = field(default_factory=dict)  # metadata.operable of the manifest
+    history: str = ""  # what was said before, for protocols that take it apart from the first message
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The handshake is done and a session is open. `facts` is what the agent said about itself, for the drift report."""
+    """The handshake is done and a session is open; what the agent said about itself, for the drift report.
+
+    Comes again when the agent says more: some tell their session id only with the first turn, per-turn agents with every
+    turn. What a later one leaves empty is unchanged.
+    """
 
     agent_session_id: str | None
     agent_name: str = ""
@@ -185,6 +192,8 @@ class Arm:
     protocols: tuple[str, ...] = ("proprietary",)
     # `adapter` values of manifests that mean this arm, besides "operable/<name>"
     adapters: tuple[str, ...] = ()
+    # (agent's session id) -> words for the command line, where a conversation is resumed by argument and not by message
+    resume_arguments: Any = None
     can_cancel: bool = True
     can_ask: bool = True
     can_resume: bool = True

@@ -1,0 +1,76 @@
+"""Values as peers send them: lines that may be no JSON, fields that may be of any type or absent.
+
+An arm reads a vendor's JSON through these and so never trusts its shape: what is not as documented counts as empty, and a
+line that is none becomes Noise. And the few ways in which what the host has (files, MCP servers) is put for a peer.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from operable.host.arm import Noise
+from operable.wire.events import Usage
+
+_QUOTED: Final = 200  # characters of an error of the parser
+_FAULTS: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+_decode: Final = msgspec.json.Decoder().decode
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def parse(line: bytes) -> dict[str, Any] | Noise:
+    """The JSON object of a line, or why it is none."""
+    try:
+        value = _decode(line)
+    except _FAULTS as error:
+        return Noise(line, "blank line" if not line.strip() else f"not JSON: {str(error)[:_QUOTED]}")
+    return value if isinstance(value, dict) else Noise(line, "not a JSON object")
+
+
+def json_line(value: Any) -> bytes:
+    """One line of JSON, whatever text is in it: several agents end at the first line that they cannot read."""
+    try:
+        return _encode(value) + b"\n"
+    except UnicodeEncodeError:  # lone surrogates
+        return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """The value if it is an object, else an empty one: peers send null, text or nothing where an object belongs."""
+    return value if isinstance(value, dict) else {}
+
+
+def string(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def count(value: Any) -> int:
+    """A number of tokens; what is no sensible number counts as 0."""
+    return int(value) if isinstance(value, int | float) and 0 <= value < 2**53 else 0
+
+
+def with_files(text: str, files: Sequence[str]) -> str:
+    """The text of a message for agents that take no attachments: the paths follow it."""
+    return "\n".join([text.strip(), "", "[Attached files]", *files]) if files else text
+
+
+def usage(facts: Mapping[str, Any], **names: str) -> Usage:
+    """Usage from a peer's counters: `usage(facts, input_tokens="inputTokens", …)`."""
+    return Usage(**{ours: count(facts.get(theirs)) for ours, theirs in names.items()})
+
+
+def pairs(given: Any) -> dict[str, str]:
+    """Environment or headers, from the lists of name and value that ACP has, or from a plain object."""
+    if isinstance(given, Mapping):
+        return {str(name): str(value) for name, value in given.items()}
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        return {}
+    entries = (entry for entry in given if isinstance(entry, Mapping) and "name" in entry)
+    return {str(entry["name"]): str(entry.get("value", "")) for entry in entries}
+
+
+def transport(server: Mapping[str, Any]) -> str:
+    """How an MCP server is reached: stdio, http or sse."""
+    told = str(server.get("type") or server.get("transport") or ("http" if server.get("url") else "stdio"))
+    return "http" if told.startswith("streamable") else told
