@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from operable.proc import child as child_module
+from operable.proc import group as group_module
 from operable.proc.child import OPEN, Child, End
-from operable.proc.group import group_alive
+from operable.proc.group import Group, group_alive
 from operable.proc.ladder import Graces
 from operable.proc.spawn import prepare
 from tests.proc.drive import BACKENDS, SHORT, drive, python, ran
@@ -294,7 +294,7 @@ def test_a_status_that_somebody_else_took_is_unknown_not_zero(backend):
 
 def test_a_process_that_survives_sigkill_is_left_behind_in_bounded_time(backend, monkeypatch):
     # Uninterruptible sleep cannot be had in a test; a signal that never arrives looks the same from here.
-    monkeypatch.setattr(child_module, "signal_group", lambda *_: None)
+    monkeypatch.setattr(group_module, "signal_group", lambda *_: None)
     graces = Graces(interrupt=0.05, terminate=0.05, kill=0.05, drain=0.05)
     left: list[Child] = []
 
@@ -305,7 +305,9 @@ def test_a_process_that_survives_sigkill_is_left_behind_in_bounded_time(backend,
     run = ran(backend, python(READY_THEN_WAIT.format(setup="0")), when_it_says=keep, graces=graces)
     assert (run.end.gave_up, run.end.status) == (True, None)
     os.kill(run.pid, signal.SIGKILL)
-    left[0]._process.wait(20)
+    leader = left[0]._leader
+    assert isinstance(leader, Group)
+    leader.process.wait(20)
 
 
 def test_many_children_on_one_reactor(backend):

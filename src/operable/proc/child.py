@@ -1,31 +1,24 @@
-"""One supervised process group on a reactor: started, fed, read, watched, and ended in bounded time whatever it does.
+"""One supervised process on a reactor: started, fed, read, watched, and ended in bounded time whatever it does.
 
-Theory of operation. `Child` joins the pipes, the exit notice (a pidfd where the system has them) and the `Ladder`; every
-event changes a fact, then `_advance` carries out the ladder's orders and sets one timer for the next. The end is told
-once, by `on_end`, when the group is gone and the output is read: to end of file, or, when somebody outside the group
-keeps the pipe open, up to the last byte that was in it when the leader exited. That number is asked of the kernel, so a
-slow consumer never loses what the tool wrote, and a grandchild that floods or hangs never holds the caller.
+Theory of operation. `Child` joins the pipes, the leader (a `group.Group`, or a `keeper.Tree` for a command with `tree`) and
+the `Ladder`; every event changes a fact, then `_advance` carries out the ladder's orders and sets one timer for the next.
+The end is told once, by `on_end`, when the group or tree is gone and the output is read: to end of file, or, when somebody
+outside keeps the pipe open, up to the last byte that was in it when the leader exited. That number is asked of the kernel,
+so a slow consumer never loses what the tool wrote, and a grandchild that floods or hangs never holds the caller.
 
 It does not interpret bytes, and it does not decide when to cancel: the deadline is a number given to it.
 """
 
 import io
-import os
 import signal
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from operable.proc.excerpt import Excerpt
-from operable.proc.group import group_alive, signal_group
 from operable.proc.ladder import LOOK, REAP, Graces, Ladder, Order
 from operable.proc.pipes import Inlet, Outlet
 from operable.proc.reactor import Reactor, Timer
 from operable.proc.spawn import Command, Launched, launch
-from operable.proc.warden import WARDEN
-
-# Only where there is no pidfd (macOS, Linux before 5.3): how often the leader is asked whether it has ended.
-POLL_INTERVAL = 0.02
 
 
 class Open:
@@ -45,7 +38,7 @@ class End:
     cause: str | None  # None: by itself. Else why we ended it: "deadline", or the word given to `cancel`
     elapsed: float
     stderr: Excerpt
-    leftovers: bool = False  # descendants outlived the leader and were ended with the group
+    leftovers: bool = False  # descendants outlived the leader and were ended with the group (or tree)
     held_open: bool = False  # a process outside the group kept the output open; it was left at that
     gave_up: bool = False  # SIGKILL did not end it in time
     stdin_unread: bool = False  # the child did not read all of its input
@@ -69,13 +62,12 @@ class Child:
     ) -> None:
         feed = isinstance(stdin, (bytes, Open))
         launched = launch(command, stdin=None if feed else _descriptor(stdin), pipe_stdin=feed)
-        self.pid = launched.process.pid
+        self.pid = launched.leader.pid
         self.ended: End | None = None
         self.stderr = Excerpt()
         self._reactor = reactor
-        self._process = launched.process
+        self._leader = launched.leader
         self._on_end = on_end
-        self._status: int | None = None
         self._left_at_exit: int | None = None
         self._held_open = False
         self._advancing = False
@@ -88,11 +80,7 @@ class Child:
         self._on_stdout_end = on_stdout_end
         self.stdout = Outlet(reactor, launched.stdout, self._took_stdout, self._stdout_ended)
         self._err = Outlet(reactor, launched.stderr, self._took_stderr, self._advance)
-        self._pidfd = _pidfd(self.pid)
-        if self._pidfd is None:
-            self._poll()
-        else:
-            reactor.add_reader(self._pidfd, self._exit_noticed)
+        self._leader.watch(reactor, self._exit_noticed)
         self._advance()
 
     def cancel(self, cause: str = "cancelled") -> None:
@@ -100,6 +88,11 @@ class Child:
         interrupted still has its summary to write.
         """
         self._ladder.cancel(self._reactor.time(), cause)
+        self._advance()
+
+    def terminate(self, cause: str = "closed") -> None:
+        """Ask it to end as a service is asked: SIGTERM, then SIGKILL, with the grace between."""
+        self._ladder.terminate(self._reactor.time(), cause)
         self._advance()
 
     def kill(self, cause: str = "cancelled") -> None:
@@ -111,10 +104,8 @@ class Child:
         """Kill and reap without the reactor, which has crashed. `on_end` is not called."""
         if self.ended is not None:
             return
-        signal_group(self.pid, signal.SIGKILL)
-        self._reap()
-        WARDEN.release(self.pid)
-        self.ended = End(status=self._status, cause=None, elapsed=0.0, stderr=self.stderr)
+        self._leader.abort()
+        self.ended = End(status=self._leader.status, cause=None, elapsed=0.0, stderr=self.stderr)
 
     def _open_stdin(self, launched: Launched, stdin: Stdin) -> Inlet | None:
         if launched.stdin is None:
@@ -140,15 +131,9 @@ class Child:
         if self._on_stderr is not None:
             self._on_stderr(chunk)
 
-    def _poll(self) -> None:
-        self._exit_noticed()
-        if self._ladder.phase == "running":
-            self._reactor.call_later(POLL_INTERVAL, self._poll)
-
     def _exit_noticed(self) -> None:
-        if self._ladder.phase != "running" or not _has_exited(self._process):
+        if self._ladder.phase != "running":
             return
-        self._forget_pidfd()
         self._left_at_exit = self.stdout.total + self.stdout.waiting
         if self.stdin is not None:
             self.stdin.abandon()
@@ -176,18 +161,11 @@ class Child:
 
     def _carry_out(self, order: Order) -> None:
         if order == REAP:
-            self._reap()
+            self._leader.reap()
         elif order == LOOK:
-            self._ladder.looked(alive=group_alive(self.pid))
+            self._ladder.looked(alive=self._leader.alive())
         elif isinstance(order, signal.Signals):
-            signal_group(self.pid, order)
-
-    def _reap(self) -> None:
-        try:
-            # It is a zombie: this returns at once. The time limit is for the case that something else reaped it.
-            self._status = self._process.wait(timeout=1.0) if _waitable(self._process) else None
-        except subprocess.TimeoutExpired:
-            self._status = None
+            self._leader.signal(order)
 
     def _give_up_pipes(self) -> None:
         """The group is gone. Whoever still holds a pipe has left it; what the leader wrote is still to be read."""
@@ -205,22 +183,17 @@ class Child:
         if due is not None:
             self._timer = self._reactor.call_later(max(0.0, due - self._reactor.time()), self._advance)
 
-    def _forget_pidfd(self) -> None:
-        if self._pidfd is not None:
-            self._reactor.remove_reader(self._pidfd)
-            os.close(self._pidfd)
-            self._pidfd = None
-
     def _finish(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._forget_pidfd()
         if self.stdin is not None:
             self.stdin.close()
-        if not self._ladder.gave_up:
-            WARDEN.release(self.pid)
+        if self._ladder.gave_up:
+            self._leader.abandon()
+        else:
+            self._leader.release()
         self.ended = End(
-            status=self._status,
+            status=self._leader.status,
             cause=self._ladder.cause,
             elapsed=self._reactor.time() - self._started,
             stderr=self.stderr,
@@ -236,34 +209,3 @@ def _descriptor(stdin: Stdin) -> int | None:
     if stdin is None or isinstance(stdin, (int, bytes, Open)):
         return stdin if isinstance(stdin, int) else None
     return stdin.fileno()
-
-
-def _pidfd(pid: int) -> int | None:
-    if not hasattr(os, "pidfd_open"):
-        return None
-    try:
-        return os.pidfd_open(pid)
-    except OSError:
-        return None  # an old kernel, or a sandbox that forbids the call: asking regularly works everywhere
-
-
-def _has_exited(process: subprocess.Popen[bytes]) -> bool:
-    """Has the leader ended? Without reaping it, so that its id stays taken."""
-    if not hasattr(os, "waitid"):
-        return process.poll() is not None
-    try:
-        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-    except ChildProcessError:
-        return True
-
-
-def _waitable(process: subprocess.Popen[bytes]) -> bool:
-    """False when something else in the host has reaped it already (SIGCHLD ignored, a foreign wait): status unknown."""
-    if process.returncode is not None or not hasattr(os, "waitid"):
-        return True
-    try:
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        process.poll()  # lets Popen know too, so that it does not complain when it is collected
-        return False
-    return True

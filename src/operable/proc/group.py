@@ -1,12 +1,104 @@
-"""Signals to a process group, and whether anybody alive is left in it."""
+"""A process group as something to supervise: signals for all of it, whether anybody is left, how its leader ended.
+
+`Group` holds a leader that we started ourselves. Its end is noticed through a pidfd where the system has them, without
+reaping it, so that its number, which is the group's, stays taken until nobody needs to be signalled any more.
+"""
 
 import os
 import signal
+import subprocess
+from collections.abc import Callable
+
+from operable.proc.reactor import Reactor
+from operable.proc.warden import WARDEN
+
+# Only where there is no pidfd (macOS, Linux before 5.3): how often the leader is asked whether it has ended.
+POLL_INTERVAL = 0.02
 
 _PROC = "/proc"
 
 
-def signal_group(group: int, number: signal.Signals) -> None:
+class Group:
+    """The leader of a process group, and who follows it. The twin of `keeper.Tree`."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.pid = process.pid
+        self.process = process
+        self.status: int | None = None
+        self._pidfd: int | None = None
+        self._reactor: Reactor | None = None
+        self._watching = False
+
+    @property
+    def exited(self) -> bool:
+        """Has the leader ended? Without reaping it."""
+        if not hasattr(os, "waitid"):
+            return self.process.poll() is not None
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:
+            return True
+
+    def watch(self, reactor: Reactor, on_exit: Callable[[], object]) -> None:
+        """Call once, when the leader has ended."""
+        self._reactor = reactor
+        self._watching = True
+        self._pidfd = _pidfd(self.pid)
+
+        def look() -> None:
+            if self._watching and self.exited:
+                self._unwatch()
+                on_exit()
+
+        def poll() -> None:
+            look()
+            if self._watching:
+                reactor.call_later(POLL_INTERVAL, poll)
+
+        if self._pidfd is None:
+            reactor.call_later(0.0, poll)
+        else:
+            reactor.add_reader(self._pidfd, look)
+
+    def signal(self, number: int) -> None:
+        signal_group(self.pid, number)
+
+    def alive(self) -> bool:
+        return group_alive(self.pid)
+
+    def reap(self) -> None:
+        try:
+            # It is a zombie: this returns at once. The time limit is for the case that something else reaped it.
+            self.status = self.process.wait(timeout=1.0) if _waitable(self.process) else None
+        except subprocess.TimeoutExpired:
+            self.status = None
+
+    def release(self) -> None:
+        """Nobody is left in it."""
+        self._unwatch()
+        WARDEN.release(self.pid)
+
+    def abandon(self) -> None:
+        """Somebody is left whom SIGKILL does not end; the warden keeps the number in mind."""
+        self._unwatch()
+
+    def abort(self) -> None:
+        """Kill and reap now, without a reactor."""
+        self.signal(signal.SIGKILL)
+        self.reap()
+        self._reactor = None
+        self.release()
+
+    def _unwatch(self) -> None:
+        self._watching = False
+        if self._pidfd is not None:
+            if self._reactor is not None:
+                self._reactor.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = None
+
+
+def signal_group(group: int, number: int) -> None:
     """Send a signal to every member. A group that is gone, or belongs to another user by now, is left alone."""
     try:
         os.killpg(group, number)
@@ -40,3 +132,24 @@ def _has_living_member(group: int) -> bool:
         if int(member_of) == group and state not in (b"Z", b"X"):
             return True
     return False
+
+
+def _pidfd(pid: int) -> int | None:
+    if not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None  # an old kernel, or a sandbox that forbids the call: asking regularly works everywhere
+
+
+def _waitable(process: subprocess.Popen[bytes]) -> bool:
+    """False when something else in the host has reaped it already (SIGCHLD ignored, a foreign wait): status unknown."""
+    if process.returncode is not None or not hasattr(os, "waitid"):
+        return True
+    try:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        process.poll()  # lets Popen know too, so that it does not complain when it is collected
+        return False
+    return True

@@ -85,6 +85,13 @@ class Ladder:
             self._deadline = None
             self._climb_at = now
 
+    def terminate(self, now: float, cause: str) -> None:
+        """Start the ladder at SIGTERM; one that is being climbed already skips to it."""
+        self.cancel(now, cause)
+        if self.phase == "running" and self._next < 1:
+            self._next = 1
+            self._climb_at = now
+
     def kill(self, now: float, cause: str) -> None:
         """Skip the polite rungs: SIGKILL at the next step."""
         self.cancel(now, cause)

@@ -2,7 +2,8 @@
 
 A `Command` is complete and inspectable: absolute program, argument list (never a shell line), the whole environment, the
 working directory. `launch` starts it in a session of its own, so that the terminal's signals do not reach it behind our
-back, it cannot ask a person on /dev/tty, and one signal reaches all of its descendants that stay in its group.
+back, it cannot ask a person on /dev/tty, and one signal reaches all of its descendants that stay in its group. A command
+with `tree` is started by the keeper instead, and then a signal reaches every descendant, and none survives the host.
 
 subprocess.Popen is used and nothing newer: it costs 1.0x of the measured floor also in a large threaded host, because
 CPython forks with CLONE_VFORK (the asyncio and uvloop process APIs cost 1.3x to 39x).
@@ -11,13 +12,16 @@ CPython forks with CLONE_VFORK (the asyncio and uvloop process APIs cost 1.3x to
 import errno
 import os
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from operable.kernel.errors import Fail
 from operable.proc.environment import environment
 from operable.proc.executable import resolve
+from operable.proc.group import Group
 from operable.proc.hearing import hear
+from operable.proc.reactor import Reactor
 from operable.proc.warden import WARDEN
 
 
@@ -29,21 +33,39 @@ class Command:
     executable: str
     env: Mapping[str, str]
     cwd: str | None
-    fds: tuple[int, ...] = ()  # further descriptors that the child inherits, under their numbers
+    fds: tuple[
+        int, ...
+    ] = ()  # further descriptors that the child inherits, under their numbers; not with `tree`
+    tree: bool = (
+        False  # supervise every descendant, also what leaves the group: for agents, which start daemons
+    )
+    enclosure: int = 0  # so many generations from the top belong to a sandbox: only SIGKILL is for them
+
+
+class Leader(Protocol):
+    """What was started, with its followers: a `group.Group` or a `keeper.Tree`."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def status(self) -> int | None: ...
+    def watch(self, reactor: Reactor, on_exit: Callable[[], object]) -> None: ...
+    def signal(self, number: int) -> None: ...
+    def alive(self) -> bool: ...
+    def reap(self) -> None: ...
+    def release(self) -> None: ...
+    def abandon(self) -> None: ...
+    def abort(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A started leader of its own group, and the host's ends of its pipes (None: not a pipe)."""
+    """A started leader, and the host's ends of its pipes (None: not a pipe)."""
 
-    process: subprocess.Popen[bytes]
+    leader: Leader
     stdin: int | None
     stdout: int
     stderr: int
-
-    @property
-    def group(self) -> int:
-        return self.process.pid
 
 
 def prepare(
@@ -79,34 +101,58 @@ def launch(command: Command, *, stdin: int | None = None, pipe_stdin: bool = Fal
         out_read, out_write = _pipe(opened)
         err_read, err_write = _pipe(opened)
         in_read, in_write = _pipe(opened) if pipe_stdin else (None, None)
-        child_stdin = in_read if in_read is not None else subprocess.DEVNULL if stdin is None else stdin
-        process = subprocess.Popen(
-            command.argv,
-            executable=command.executable,
-            stdin=child_stdin,
-            stdout=out_write,
-            stderr=err_write,
-            env=command.env,
-            cwd=command.cwd,
-            start_new_session=True,
-            pass_fds=command.fds,
-        )
+        child_stdin = in_read if in_read is not None else stdin
+        start = _start_tree if command.tree else _start_group
+        leader = start(command, child_stdin, out_write, err_write)
     except OSError as error:
         _close(opened)
         raise _spawn_failure(error, command) from error
-    try:
-        WARDEN.watch(process.pid)
     except Fail:
-        # What nobody would end after us must not run.
-        process.kill()
-        process.wait()
         _close(opened)
         raise
     _close([fd for fd in (out_write, err_write, in_read) if fd is not None])
     for fd in (out_read, err_read, in_write):
         if fd is not None:
             os.set_blocking(fd, False)
-    return Launched(process, in_write, out_read, err_read)
+    return Launched(leader, in_write, out_read, err_read)
+
+
+def _start_group(command: Command, stdin: int | None, stdout: int, stderr: int) -> Leader:
+    process = subprocess.Popen(
+        command.argv,
+        executable=command.executable,
+        stdin=subprocess.DEVNULL if stdin is None else stdin,
+        stdout=stdout,
+        stderr=stderr,
+        env=command.env,
+        cwd=command.cwd,
+        start_new_session=True,
+        pass_fds=command.fds,
+    )
+    try:
+        WARDEN.watch(process.pid)
+    except Fail:
+        # What nobody would end after us must not run.
+        process.kill()
+        process.wait()
+        raise
+    return Group(process)
+
+
+def _start_tree(command: Command, stdin: int | None, stdout: int, stderr: int) -> Leader:
+    from operable.proc.keeper import KEEPER, missing
+
+    if command.fds:
+        raise ValueError("a tree inherits no further descriptors: their numbers are the keeper's own")
+    if missing() is not None:
+        return _start_group(command, stdin, stdout, stderr)
+    if stdin is not None:
+        return KEEPER.start(command, stdin, stdout, stderr)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    try:
+        return KEEPER.start(command, nothing, stdout, stderr)
+    finally:
+        os.close(nothing)
 
 
 def _pipe(opened: list[int]) -> tuple[int, int]:

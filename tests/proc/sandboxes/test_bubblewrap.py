@@ -6,6 +6,7 @@ import pytest
 
 from operable.kernel.errors import Fail
 from operable.proc.confine import Confinement, sandbox
+from operable.proc.group import Group
 from operable.proc.output import output
 from operable.proc.spawn import launch, prepare
 from operable.proc.warden import WARDEN
@@ -60,16 +61,17 @@ def test_a_command_behind_a_gate_starts_when_it_is_opened(tmp_path: Path):
         Confinement(cwd="/tmp/place", writable={"/tmp/place": str(tmp_path)}, gate=reading),
     )
     launched = launch(wrapped)
+    assert isinstance(launched.leader, Group)
     os.close(reading)
 
     with pytest.raises(subprocess.TimeoutExpired):
-        launched.process.wait(timeout=0.3)
+        launched.leader.process.wait(timeout=0.3)
     assert not (tmp_path / "it").exists()
     os.close(writing)
 
-    assert launched.process.wait(timeout=10) == 0
+    assert launched.leader.process.wait(timeout=10) == 0
     assert (tmp_path / "it").read_text() == "started\n"
-    WARDEN.release(launched.process.pid)
+    WARDEN.release(launched.leader.process.pid)
     os.close(launched.stdout)
     os.close(launched.stderr)
 
