@@ -5,7 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.host.arm import Noise
-from operable.host.peer import count, json_line, mapping, pairs, parse, string, transport, usage, with_files
+from operable.host.peer import (
+    Odometer,
+    count,
+    json_line,
+    mapping,
+    pairs,
+    parse,
+    string,
+    transport,
+    usage,
+    with_files,
+)
 from operable.wire.events import Usage
 
 
@@ -76,3 +87,12 @@ def test_environments_are_read_in_both_shapes():
 )
 def test_a_server_says_how_it_is_reached_in_several_ways(server, reached_by):
     assert transport(server) == reached_by
+
+
+def test_counters_that_run_on_are_read_as_what_a_turn_took():
+    meter = Odometer()
+
+    assert meter.turn(Usage(100, 10, cost_usd=0.5)) == Usage(100, 10, cost_usd=0.5)
+    assert meter.turn(Usage()) == Usage()
+    assert meter.turn(Usage(250, 30, 5, cost_usd=0.75)) == Usage(150, 20, 5, cost_usd=0.25)
+    assert meter.turn(Usage(10, 1)) == Usage(), "a counter that was reset is not negative"

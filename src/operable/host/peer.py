@@ -74,3 +74,19 @@ def transport(server: Mapping[str, Any]) -> str:
     """How an MCP server is reached: stdio, http or sse."""
     told = str(server.get("type") or server.get("transport") or ("http" if server.get("url") else "stdio"))
     return "http" if told.startswith("streamable") else told
+
+
+class Odometer:
+    """Counters that run on through a session, read as what one turn took."""
+
+    def __init__(self) -> None:
+        self._last = Usage()
+
+    def turn(self, total: Usage) -> Usage:
+        """What was used since the total before; all zeros are no reading (agents say that after an error)."""
+        if total == Usage():
+            return total
+        last, self._last = self._last, total
+        cost = None if total.cost_usd is None else max(0.0, total.cost_usd - (last.cost_usd or 0.0))
+        names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+        return Usage(*(max(0, getattr(total, name) - getattr(last, name)) for name in names), cost_usd=cost)

@@ -1,0 +1,327 @@
+"""JSON-stream: agents that speak JSON lines as aionrs and `operable-agent` do, versions 0.1.0 and 0.2.0.
+
+Handshake: the agent's `ready`; then, in this order, what must come before the first message: `add_mcp_server` (any other
+command ends the time for it), `init_history`, `set_mode`, `set_config`.
+
+Questions: `tool_request`. Allowing sends scope `once`; `always` is sent only when that very choice was made, because it
+allows the whole category of the tool, not this tool. Denying sends the reason, which the agent feeds to its model.
+
+Cancel: open questions are denied, then `stop`. A conforming agent answers `stream_end`; the reference agent exits without
+it, which ends the turn as cancelled, too. While no turn runs nothing is sent: an idle reference agent would exit.
+
+Quirks (`metadata.operable` of the manifest): `usage: session` or `usage: turn` says what the counters of `stream_end` count.
+Without it, a `ready.version` that is none of the protocol's own (the reference agent puts its release there, and counts per
+session) means session.
+"""
+
+import re
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Final
+
+from operable.host.arm import Answer, Arm, Happening, Message, Noise, Opened, Opening
+from operable.host.conversation import Conversation
+from operable.host.peer import Odometer, count, pairs, transport
+from operable.wire import json_stream as wire
+from operable.wire.events import CANCELLED, COMPLETED, ERROR, Choice, ModeChange, Usage
+
+_CHOICES: Final = (
+    Choice("once", "Allow this call", "allow_once"),
+    Choice("always", "Allow every tool of this category in this session", "allow_always"),
+    Choice("deny", "Deny", "reject_once"),
+)
+_KINDS: Final = {"info": "read", "edit": "edit", "exec": "execute"}
+# Of tools whose call was announced by `tool_running` alone, which has no category.
+_KINDS_BY_NAME: Final = {
+    "Read": "read",
+    "ViewImage": "read",
+    "Glob": "search",
+    "Grep": "search",
+    "ToolSearch": "search",
+    "Write": "edit",
+    "Edit": "edit",
+    "Bash": "execute",
+    "ExecCommand": "execute",
+    "Spawn": "execute",
+    "EnterPlanMode": "switch_mode",
+    "ExitPlanMode": "switch_mode",
+}
+# Lines with which the reference agent says a second time what its tool events have said.
+_ECHO: Final = re.compile(r"Tool call: |\[\S+ (success|error)\]")
+_CONFIGURABLE: Final = frozenset(
+    {"model", "image_input", "thinking", "thinking_budget", "effort", "compaction"}
+)
+_OWN_VERSIONS: Final = (wire.SEED_VERSION, wire.VERSION)
+_REMEMBERED: Final = 100  # ids of earlier messages, to know what is late
+
+
+class JsonStream:
+    """The host's side of one conversation."""
+
+    def __init__(self) -> None:
+        self._books = Conversation()
+        self._opening = Opening(cwd="", session_id="")
+        self._ready: wire.Ready | None = None
+        self._message_id = ""
+        self._sent = 0
+        self._earlier: deque[str] = deque(maxlen=_REMEMBERED)
+        self._meter = Odometer()
+
+    def open(self, opening: Opening) -> None:
+        self._opening = opening
+        self._books.session_id = opening.session_id
+
+    def receive(self, line: bytes) -> list[Happening]:
+        try:
+            event = wire.decode_event(line)
+        except wire.BadFrame as error:
+            return [Noise(line, str(error))]
+        if isinstance(event, wire.Unknown):
+            return self._books.notice("unknown_event", f"The agent sent {event.type!r}.", event.fields)
+        message_id = getattr(event, "msg_id", None)
+        if message_id and message_id != self._message_id and message_id in self._earlier:
+            return self._books.notice(
+                "outside_turn", f"The agent sent {_tag(event)!r} for an earlier message."
+            )
+        return self._happened(event)
+
+    def send(self, message: Message) -> None:
+        self._books.begin()
+        self._sent += 1
+        if self._message_id:
+            self._earlier.append(self._message_id)
+        self._message_id = message.message_id or f"m{self._sent}"
+        version = self._ready.version if self._ready else ""
+        self._write(wire.message(self._message_id, message.text, tuple(message.files), version=version))
+
+    def cancel(self) -> list[Happening]:
+        if not self._books.running or self._books.cancelling:
+            return []
+        for question in self._books.open_questions():
+            self.answer(question, Answer(allowed=False, cancelled=True))
+        self._books.cancelling = True
+        self._write(wire.Stop())
+        return []
+
+    def answer(self, request_id: str, answer: Answer) -> list[Happening]:
+        is_allowed = answer.allowed and not answer.cancelled and answer.option_id != "deny"
+        call_id = self._books.take(request_id, denied=not is_allowed)
+        if call_id is None:
+            return []
+        if is_allowed:
+            self._write(
+                wire.ToolApprove(call_id=call_id, scope="always" if answer.option_id == "always" else "once")
+            )
+        else:
+            reason = answer.reason or ("The user cancelled the turn." if answer.cancelled else "Denied.")
+            self._write(wire.ToolDeny(call_id=call_id, reason=reason))
+        return []
+
+    def reply(self, call_id: str, result: Any = None, error: Mapping[str, Any] | None = None) -> None:
+        """Nothing: an agent of this protocol asks its host for nothing but permission."""
+
+    def select(
+        self, *, mode: str | None = None, model: str | None = None, option: tuple[str, Any] | None = None
+    ) -> bool:
+        settings: dict[str, Any] = {"model": model} if model is not None else {}
+        if option is not None:
+            settings[option[0]] = option[1]
+        if settings and (self._is_seed() or not settings.keys() <= _CONFIGURABLE):
+            return False
+        if mode is not None:
+            self._write(wire.SetMode(mode=mode))
+        if settings:
+            self._write(wire.SetConfig(**settings))
+        return mode is not None or bool(settings)
+
+    def ping(self) -> bool:
+        """Ask for a sign of life, which comes as a Notice `pong`; False: this version has none."""
+        if self._is_seed():
+            return False
+        self._write(wire.Ping())
+        return True
+
+    def close(self) -> None:
+        """Nothing: the end of its input is the agent's goodbye."""
+
+    def eof(self, exit_status: int | None) -> list[Happening]:
+        return self._books.eof(exit_status)
+
+    def outgoing(self) -> bytes:
+        return self._books.outgoing()
+
+    # --- what the agent says
+
+    def _happened(self, event: wire.Event) -> list[Happening]:  # noqa: C901, PLR0911 - one case per kind of event
+        books = self._books
+        match event:
+            case wire.Ready():
+                return self._opened(event)
+            case wire.TextDelta():
+                return books.text(event.text, event.msg_id or None)
+            case wire.Thinking():
+                return books.thought(event.text)
+            case wire.ToolRequest(call_id=call_id, tool=tool):
+                return self._requested(call_id, tool)
+            case wire.ToolRunning(call_id=call_id, tool_name=name):
+                return books.call(call_id, name, kind=_KINDS_BY_NAME.get(name, "other"))
+            case wire.ToolResult(call_id=call_id, tool_name=name):
+                return books.result(call_id, _output(event), is_error=event.status != "success", name=name)
+            case wire.ToolCancelled(call_id=call_id):
+                return books.result(call_id, event.reason, is_error=True)
+            case wire.StreamEnd():
+                return self._ended(event)
+            case wire.Error(error=problem):
+                data = problem.extra or None
+                return books.error(problem.message, problem.code, retryable=problem.retryable, data=data)
+            case wire.Info():
+                is_echo = event.msg_id == "" and _ECHO.match(event.message)
+                return [] if is_echo else books.notice("info", event.message)
+            case wire.ConfigChanged():
+                return self._changed(event.capabilities)
+            case wire.McpReady():
+                return books.notice("mcp_ready", f"MCP server {event.name!r} is ready.", list(event.tools))
+            case wire.Pong():
+                return books.notice("pong", "The agent is alive.")
+            case _:  # stream_start: the turn began when its message was sent
+                return []
+
+    def _opened(self, ready: wire.Ready) -> list[Happening]:
+        if self._ready is not None:
+            return self._books.notice("outside_turn", "The agent said `ready` a second time.")
+        self._ready = ready
+        notices = self._prepare(self._opening)
+        abilities = ready.capabilities
+        observed = {"tool_calls": True, "streaming": True, "bidirectional": abilities.tool_approval}
+        if abilities.image_input in {"supported", "unsupported"}:
+            observed["multimodal"] = abilities.image_input == "supported"
+        if ready.session_id is None:
+            observed["resumable"] = False
+        model = abilities.extra.get("current_model")
+        return [
+            Opened(
+                ready.session_id,
+                protocol_version=ready.version,
+                capabilities={name: value for name, value in _facts(abilities).items() if value is not None},
+                modes=abilities.modes or wire.MODES,
+                current_mode=abilities.current_mode,
+                current_model=model if isinstance(model, str) else None,
+                observed=observed,
+            ),
+            *notices,
+        ]
+
+    def _prepare(self, opening: Opening) -> list[Happening]:
+        """What must be said before the first message, in the order that the reference agent needs."""
+        notices: list[Happening] = []
+        if opening.mcp_servers and self._is_seed():
+            told = "Version 0.1.0 of the protocol has no way to add MCP servers; they were left out."
+            notices = self._books.notice("mcp_servers_unsupported", told)
+        elif opening.mcp_servers:
+            for server in opening.mcp_servers:
+                self._write(_mcp_server(server))
+        if opening.history:
+            self._write(wire.InitHistory(text=opening.history))
+        self.select(mode=opening.mode)
+        model = [("model", opening.model)] if opening.model else []
+        for setting in [*model, *opening.options.items()]:
+            if not self.select(option=setting):
+                told = f"This agent has no way to be told {setting[0]!r}; it was left out."
+                notices += self._books.notice("setting_unsupported", told)
+        return notices
+
+    def _requested(self, call_id: str, tool: wire.ToolUse) -> list[Happening]:
+        books = self._books
+        if not books.running or books.cancelling:
+            # Nobody is there to decide, and an agent without an answer waits for ever.
+            self._write(wire.ToolDeny(call_id=call_id, reason="The turn was cancelled."))
+            return books.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
+        if books.question_of(call_id) is not None:
+            return []
+        called = books.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
+        return called + books.ask(
+            call_id,
+            options=_CHOICES,
+            text=tool.description,
+            name=tool.name,
+            arguments=tool.args,
+            kind=_kind(tool),
+            call_id=call_id,
+        )
+
+    def _ended(self, event: wire.StreamEnd) -> list[Happening]:
+        if not self._books.running:
+            return []
+        reason = CANCELLED if self._books.cancelling else ERROR if self._books.failed else COMPLETED
+        return self._books.end(reason, usage=self._turn_usage(event.usage) if event.usage else None)
+
+    def _turn_usage(self, told: wire.Usage) -> Usage:
+        names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+        total = Usage(*(count(getattr(told, name)) for name in names))
+        return self._meter.turn(total) if self._counts_per_session() else total
+
+    def _counts_per_session(self) -> bool:
+        told = self._opening.quirks.get("usage")
+        if told in {"session", "turn"}:
+            return bool(told == "session")
+        return self._ready is not None and self._ready.version not in {*_OWN_VERSIONS, ""}
+
+    def _changed(self, abilities: wire.Capabilities) -> list[Happening]:
+        model = abilities.extra.get("current_model")
+        return [
+            ModeChange(
+                self._opening.session_id,
+                abilities.current_mode,
+                model if isinstance(model, str) else None,
+                {name: value for name, value in _facts(abilities).items() if value is not None},
+            )
+        ]
+
+    def _is_seed(self) -> bool:
+        return self._ready is not None and self._ready.version.startswith("0.1.")
+
+    def _write(self, command: wire.Command) -> None:
+        self._books.write(wire.encode(command))
+
+
+def _tag(event: wire.Event) -> str:
+    return str(event.__struct_config__.tag)
+
+
+def _kind(tool: wire.ToolUse) -> str:
+    by_name = _KINDS_BY_NAME.get(tool.name)
+    return _KINDS.get(tool.category) or by_name or "other" if tool.category != "info" else by_name or "read"
+
+
+def _output(event: wire.ToolResult) -> Any:
+    if event.output_type == "text" and event.metadata is None:
+        return event.output
+    told = {"type": event.output_type, "output": event.output, "metadata": event.metadata}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _facts(abilities: wire.Capabilities) -> dict[str, Any]:
+    names = (name for name in abilities.__struct_fields__ if name != "extra")
+    return {**{name: getattr(abilities, name) for name in names}, **abilities.extra}
+
+
+def _mcp_server(server: Mapping[str, Any]) -> wire.AddMcpServer:
+    reached_by = transport(server)
+    return wire.AddMcpServer(
+        name=str(server.get("name", "")),
+        transport="streamable-http" if reached_by == "http" else reached_by,
+        command=server.get("command"),
+        args=tuple(server["args"]) if server.get("args") else None,
+        env=pairs(server.get("env")) or None,
+        url=server.get("url"),
+        headers=pairs(server.get("headers")) or None,
+    )
+
+
+ARM = Arm(
+    name="json-stream",
+    title="JSON-stream 0.1.0 and 0.2.0 (aionrs, operable-agent)",
+    connect=JsonStream,
+    adapters=("json-stream", "aionrs", "@agentproto/adapter-aionrs"),
+    resume_arguments=lambda session_id: ("--resume", session_id),
+)
