@@ -88,5 +88,10 @@ class Odometer:
             return total
         last, self._last = self._last, total
         cost = None if total.cost_usd is None else max(0.0, total.cost_usd - (last.cost_usd or 0.0))
-        names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-        return Usage(*(max(0, getattr(total, name) - getattr(last, name)) for name in names), cost_usd=cost)
+        return Usage(
+            max(0, total.input_tokens - last.input_tokens),
+            max(0, total.output_tokens - last.output_tokens),
+            max(0, total.cache_read_tokens - last.cache_read_tokens),
+            max(0, total.cache_write_tokens - last.cache_write_tokens),
+            cost,
+        )
