@@ -1,0 +1,69 @@
+"""The contract of a target: what a manifest is compiled to, and what that backend can do."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from operable.flow.contracts import FlowError
+from operable.flow.expand import expand
+from operable.flow.merge import Json
+from operable.flow.validate import validate
+from operable.kernel import catalogue
+from operable.kernel.errors import Fail
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What a target works on: the manifest as it was given (digests), and with its shorthands written out (plans)."""
+
+    original: Json
+    manifest: Json
+    explain: bool = False
+    field_version: str | None = None  # scheduler targets: "1" to "4"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One backend. `order` is its place in listings."""
+
+    name: str
+    order: int
+    description: str
+    capabilities: tuple[str, ...]
+    features: Mapping[str, Any]
+    compile: Callable[[Compilation], Json]
+
+
+def target(name: Any) -> Target:
+    """The target of this name; FlowError when there is none."""
+    try:
+        found: Target = catalogue.load("operable.flow.targets", str(name), "TARGET", kind="target")
+    except Fail:
+        raise FlowError("invalid_argument", f"Unsupported compile target: {name}") from None
+    return found
+
+
+def listed_targets() -> list[Target]:
+    from operable.flow import targets
+
+    names = [name for directory in targets.__path__ for name in catalogue.names(directory)]
+    return sorted((target(name) for name in names), key=lambda found: found.order)
+
+
+def compile_manifest(
+    manifest: Any, target_name: str, *, explain: bool = False, field_version: str | None = None
+) -> Json:
+    """The compiled artifact; FlowError with the validation result when the manifest is none."""
+    chosen = target(target_name)
+    require_valid(manifest)
+    return chosen.compile(Compilation(manifest, expand(manifest), explain, field_version))
+
+
+def require_valid(manifest: Any) -> None:
+    found = validate(manifest)
+    if not found["ok"]:
+        raise invalid(found)
+
+
+def invalid(found: Json) -> FlowError:
+    return FlowError("validation_error", "Manifest validation failed", validation=found)
