@@ -188,10 +188,11 @@ class Call(Outcome):
         """End it now, if it has not ended, and wait for that: at most the graces."""
         if self._chain is None or self._stages is not None:
             return
-        if not self._chain.done:
-            self.cancel(cause)
-        self._channel.discard()
         try:
+            # The tool may answer before this thread goes on: a Ctrl-C can arrive in the middle of asking.
+            if not self._chain.done:
+                self.cancel(cause)
+            self._channel.discard()
             self._join()
         except BaseException:  # a second Ctrl-C: no more patience
             self._kill()
