@@ -34,7 +34,7 @@ _SET_CHILD_SUBREAPER = 36
 # After the host's death nobody waits for last words; the warden's grace, for the same reason.
 GRACE = 1.0
 # How often what does not die of SIGKILL at once is looked at: fork bombs, uninterruptible sleep.
-_AGAIN = 0.02
+_AGAIN = 0.005
 _PATIENCE = 10.0
 _DESCRIPTORS = 5
 
