@@ -136,7 +136,25 @@ class Noise:
     reason: str
 
 
-Happening = AnyEvent | Opened | NeedsAuth | ClientCall | CallWithdrawn | Noise
+@dataclass(frozen=True, slots=True)
+class KnownSession:
+    """A session that the agent keeps; its id is what `Opening.resume` takes."""
+
+    agent_session_id: str
+    cwd: str = ""
+    title: str = ""
+    updated_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One page of the agent's own sessions; `cursor` asks for the next one."""
+
+    sessions: tuple[KnownSession, ...]
+    cursor: str | None = None
+
+
+Happening = AnyEvent | Opened | NeedsAuth | ClientCall | CallWithdrawn | Noise | Listed
 
 
 @dataclass(frozen=True, slots=True)

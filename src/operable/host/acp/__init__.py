@@ -1,0 +1,1 @@
+"""The Agent Client Protocol, host side, without I/O: what the arm `acp` is made of."""

@@ -1,0 +1,323 @@
+"""Tool calls of a session: every call is told once, before its result, and every call that was told gets one result.
+
+Theory of operation. Agents report a call in any order they like: some start it empty and fill in the arguments while the
+model still writes them (Claude, opencode), some update it before they start it (Cline), some only ask for permission and
+never start it (Gemini), some never say how it ended (hermes, Codex after a denial). A call is therefore *held* while it is
+pending, and told when somebody must know it: it runs, it asks, it ended, the turn ended; or when the agent, having given
+arguments, goes on to something else. A call without an end is closed as an error at the end of its turn.
+
+What comes for a call that is closed already is late: it becomes a notice, never an event of a turn. An id that is started
+again in another turn is another call and gets another id.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterable
+from typing import Any, Final
+
+from operable.host.acp.content import tool_content
+from operable.wire import events
+from operable.wire.acp import ToolFields
+from operable.wire.events import Notice
+
+_FINAL: Final = frozenset({"completed", "failed", "cancelled"})
+_REMEMBERED: Final = 4096
+"""Ids of closed calls that are kept, to tell late results from new calls."""
+_TERMINAL_LIMIT: Final = 1024 * 1024
+"""Bytes of output kept of an agent's own terminal; what is more belongs in the agent's log."""
+_NOW, _BEFORE = "in this turn", "in an earlier turn"
+"""When a call was closed: an id that is started again in the same turn is an echo, in another turn a new call."""
+_UNTOLD: Final = "The agent told no result."
+
+CallEvent = events.ToolCall | events.ToolResult | Notice
+
+
+class _Call:
+    __slots__ = (
+        "arguments",
+        "asked",
+        "content",
+        "denied",
+        "id",
+        "kind",
+        "locations",
+        "name",
+        "output",
+        "status",
+        "title",
+        "told",
+    )
+
+    def __init__(self, public_id: str) -> None:
+        self.id = public_id
+        self.title = ""
+        self.name = ""
+        self.kind = "other"
+        self.status = "pending"
+        self.arguments: Any = None
+        self.content: list[Any] = []
+        self.locations: tuple[str, ...] = ()
+        self.output: Any = None
+        self.told = False
+        self.asked = False
+        self.denied = False
+
+    def copy(self) -> "_Call":
+        other = _Call(self.id)
+        for name in _Call.__slots__:
+            setattr(other, name, getattr(self, name))
+        return other
+
+
+class Calls:
+    """The tool calls of one session."""
+
+    def __init__(self, session_id: str, *, name_from_id: str = "") -> None:
+        """`name_from_id` is what ends the tool's name in the id of a call, for agents that say it nowhere else."""
+        self._session_id = session_id
+        self._name_from_id = name_from_id
+        self._open: dict[str, _Call] = {}
+        self._closed: dict[str, str] = {}
+        self._used: dict[str, int] = {}
+        self._terminals: dict[str, bytearray] = {}
+        self.holding = False
+        """Whether a call with arguments waits to be told; `passed_over` tells it."""
+
+    # --- what the agent says about a call ----------------------------------------------------------------------------
+
+    def report(self, fields: ToolFields, *, starts: bool) -> list[CallEvent]:
+        """A start or an update of a call inside a turn."""
+        call = self._open.get(fields.tool_call_id)
+        told: list[CallEvent] = []
+        if self.holding:
+            told = self.passed_over(but=call)
+        if call is None:
+            closed = self._closed.get(fields.tool_call_id)
+            if closed == _NOW or (closed and not starts):
+                return [*told, *self.late(fields)]
+            call = self._begin(fields.tool_call_id)
+        before = len(call.content)
+        self._merge(call, fields)
+        if call.status in _FINAL:
+            return [*told, *self._finish(fields.tool_call_id, call)]
+        if call.status != "pending" and not call.told:
+            return [*told, *self._tell(call)]
+        if call.told and call.content and (fields.content is not None or len(call.content) != before):
+            return [*told, *self._progress(call)]
+        self.holding = self.holding or (not call.told and bool(call.arguments))
+        return told
+
+    @staticmethod
+    def ends(fields: ToolFields) -> bool:
+        """Whether a report is the last one about its call."""
+        return fields.status in _FINAL
+
+    def ask(self, fields: ToolFields) -> tuple[list[CallEvent], events.ToolCall]:
+        """A request for permission: the call is told first. Gives the call that is asked about, under its public id."""
+        own = self._open.get(fields.tool_call_id)
+        if own is None and (own := self._meant(fields)) is None:
+            own = self._begin(fields.tool_call_id)
+        told = self.passed_over(but=own) if self.holding else []
+        own.asked = True
+        # The question may carry other words for the arguments than the call does (opencode adds a diff): what is asked
+        # about is what the question says, and a call that is known already keeps its own.
+        asked = own.copy()
+        self._merge(asked, fields)
+        if not own.told and not own.arguments:
+            own.arguments, own.content = asked.arguments, asked.content
+            own.kind, own.title, own.name = asked.kind, own.title or asked.title, asked.name
+            own.locations = asked.locations
+        self.holding = False
+        return [*told, *self._tell(own)], self._event(asked)
+
+    def deny(self, public_id: str | None) -> None:
+        """The host has said no to this call."""
+        for call in self._open.values():
+            if call.id == public_id:
+                call.denied = True
+
+    def output(self, tool_call_id: str, item: Any) -> list[CallEvent]:
+        """One more piece of content of a call (version 2)."""
+        call = self._open.get(tool_call_id)
+        if call is None:
+            return []
+        call.content = [*call.content, item]
+        return self._progress(call) if call.told else []
+
+    def terminal(self, terminal_id: str, data: Any, *, whole: bool) -> None:
+        """Output of a terminal of the agent (version 2), in base64."""
+        if not isinstance(data, str):
+            return
+        try:
+            piece = base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            return
+        kept = self._terminals.setdefault(terminal_id, bytearray())
+        if whole:
+            kept.clear()
+        kept += piece[: _TERMINAL_LIMIT - len(kept)]
+
+    # --- what follows from other messages ----------------------------------------------------------------------------
+
+    def passed_over(self, but: _Call | None = None) -> list[CallEvent]:
+        """The agent goes on to something else: calls whose arguments are there are told now."""
+        self.holding = False
+        told: list[CallEvent] = []
+        for call in self._open.values():
+            if call is not but and not call.told and call.arguments:
+                told += self._tell(call)
+            elif call is but and not call.told and call.arguments:
+                self.holding = True
+        return told
+
+    def end_turn(self) -> list[CallEvent]:
+        """Close what is open; whatever comes for these calls from now on is late."""
+        told: list[CallEvent] = []
+        for key, call in list(self._open.items()):
+            told += self._tell(call)
+            result = self._result(call)
+            told.append(
+                events.ToolResult(
+                    self._session_id, call.id, _UNTOLD if result is None else result, True, call.denied
+                )
+            )
+            self._close(key)
+        self._open.clear()
+        self._terminals.clear()
+        self.holding = False
+        self._closed = dict.fromkeys(self._closed, _BEFORE)
+        return told
+
+    def late(self, fields: ToolFields) -> list[CallEvent]:
+        """Something about a call that is closed, or outside of any turn."""
+        if fields.status not in _FINAL:
+            return []
+        call = _Call(fields.tool_call_id)
+        self._merge(call, fields)
+        data = {"toolCallId": call.id, "status": call.status, "result": self._result(call)}
+        message = "A tool call ended after its result had been told."
+        return [Notice("late_result", message, self._session_id, data)]
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _begin(self, key: str) -> _Call:
+        count = self._used[key] = self._used.get(key, 0) + 1
+        if len(self._used) > _REMEMBERED:
+            self._forget()
+        call = self._open[key] = _Call(key if count == 1 else f"{key}#{count}")
+        self._closed.pop(key, None)
+        return call
+
+    def _forget(self) -> None:
+        # Only the older half, and nothing that is open: the number of an id must not start again while it is in use.
+        for key in list(self._used)[: _REMEMBERED // 2]:
+            if key not in self._open:
+                self._closed.pop(key, None)
+                del self._used[key]
+
+    def _meant(self, fields: ToolFields) -> _Call | None:
+        """The open call that a question under an id of its own is about (hermes): the last of its kind not asked about.
+
+        Only where the question says what is to be done: one without arguments (Gemini) is the first word about its call.
+        """
+        if not isinstance(fields.raw_input, dict) or fields.tool_call_id in self._closed:
+            return None
+        for call in reversed(self._open.values()):
+            if (
+                call.kind == fields.kind
+                and not call.asked
+                and not _contradict(call.arguments, fields.raw_input)
+            ):
+                return call
+        return None
+
+    def _merge(self, call: _Call, fields: ToolFields) -> None:
+        if fields.title:
+            call.title = fields.title
+        if fields.kind:
+            call.kind = fields.kind if fields.kind in events.TOOL_KINDS else "other"
+        if fields.status:
+            call.status = fields.status
+        if fields.content is not None:
+            call.content = fields.content
+        if fields.locations is not None:
+            call.locations = tuple(place.path for place in fields.locations if place.path)
+        if fields.raw_input not in (None, {}, []):
+            call.arguments = fields.raw_input
+        if fields.raw_output is not None:
+            call.output = fields.raw_output
+        name = fields.name or _named(fields.meta) or self._from_id(fields.tool_call_id)
+        if name:
+            call.name = name
+
+    def _from_id(self, tool_call_id: str) -> str:
+        if not self._name_from_id:
+            return ""
+        name, mark, _ = tool_call_id.partition(self._name_from_id)
+        return name if mark else ""
+
+    def _tell(self, call: _Call) -> list[CallEvent]:
+        if call.told:
+            return []
+        call.told = True
+        return [self._event(call)]
+
+    def _event(self, call: _Call) -> events.ToolCall:
+        arguments = call.arguments
+        if arguments in (None, {}, []):
+            # Gemini gives no arguments at all: what it shows to people is all there is to judge by.
+            arguments = {**({"title": call.title} if call.title else {}), **tool_content(call.content)}
+        return events.ToolCall(
+            self._session_id,
+            call.id,
+            call.name or call.title or call.kind,
+            arguments,
+            call.kind,
+            call.title,
+            call.locations,
+        )
+
+    def _finish(self, key: str, call: _Call) -> list[CallEvent]:
+        told = self._tell(call)
+        failed = call.status != "completed"
+        denied = call.denied and failed
+        told.append(events.ToolResult(self._session_id, call.id, self._result(call), failed, denied))
+        self._close(key)
+        return told
+
+    def _close(self, key: str) -> None:
+        self._open.pop(key, None)
+        self._closed[key] = _NOW
+
+    def _result(self, call: _Call) -> Any:
+        if call.output is not None:
+            return call.output
+        content = tool_content(call.content)
+        shown = [self._terminals.get(name) for name in content.pop("terminals", ())]
+        output = b"".join(bytes(piece) for piece in shown if piece).decode("utf-8", "replace")
+        if output:
+            content["text"] = f"{content['text']}\n{output}" if "text" in content else output
+        if not content:
+            return None
+        return content["text"] if content.keys() == {"text"} else content
+
+    def _progress(self, call: _Call) -> list[CallEvent]:
+        text = tool_content(call.content).get("text", "")
+        if not text:
+            return []
+        return [Notice("tool_progress", text, self._session_id, {"toolCallId": call.id})]
+
+
+def _contradict(known: Any, asked: dict[str, Any]) -> bool:
+    return isinstance(known, dict) and any(name in known and known[name] != asked[name] for name in asked)
+
+
+def _named(meta: Any, depth: int = 3) -> str | None:
+    """The name of the tool where only the vendor's metadata have it (Claude, goose): a `toolName` at any place in them."""
+    if not isinstance(meta, dict) or not depth:
+        return None
+    name = meta.get("toolName")
+    if isinstance(name, str) and name:
+        return name
+    inner: Iterable[Any] = meta.values()
+    return next((found for value in inner if (found := _named(value, depth - 1))), None)
