@@ -24,6 +24,7 @@ CATALOGUES = {
     "host/arms": "ARM",
     "lint/checks": "CHECK",
     "lint/reports": "REPORT",
+    "manifest/kinds": "KIND",
     "proc/sandboxes": "SANDBOX",
     "testing/dialects": "DIALECT",
     "testing/voices": "VOICE",

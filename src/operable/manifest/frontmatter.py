@@ -1,0 +1,111 @@
+"""A Markdown file in two: the YAML between the first two lines `---`, and the text below. Bytes in, parts and problems out.
+
+What is refused, each with its line: bytes that are no UTF-8, a file or a frontmatter over its limit, no frontmatter, a fence
+that is never closed. A byte order mark and Windows line ends are read past and noted. `yaml_tree` reads the YAML itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from operable.manifest.part import Path, Position, Source
+from operable.manifest.problem import ManifestError, Problem
+from operable.manifest.yaml_tree import read
+
+# A manifest is written by people and read whole into memory; the largest known one has 40 kB.
+FILE_LIMIT = 1_048_576
+# Reading YAML with line numbers costs about 20 µs a byte: more than this is an attack, not a manifest.
+FRONTMATTER_LIMIT = 262_144
+_FENCE = "---"
+_MARK = "\ufeff"
+
+
+class Document(NamedTuple):
+    """A Markdown file, read: its data, where each field stands, and its text."""
+
+    data: dict[str, object]
+    lines: dict[Path, Position]
+    body: str
+    body_line: int
+    """The line on which the body begins."""
+    problems: tuple[Problem, ...]
+    """Warnings; errors are raised."""
+
+
+class Halves(NamedTuple):
+    """The two parts of a text, not read yet."""
+
+    yaml: str
+    body: str
+    body_line: int
+
+
+def decode(raw: bytes, path: str, limit: int = FILE_LIMIT) -> str:
+    """The text of a file; a ManifestError when it is too long or no UTF-8."""
+    if len(raw) > limit:
+        message = f"the file is longer than {limit} bytes"
+        raise ManifestError(
+            [Problem(path, 1, 1, "FILE_TOO_LARGE", message, "keep a manifest to what a host must know")]
+        )
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start]
+        line = before.count(b"\n") + 1
+        column = error.start - (before.rfind(b"\n") + 1) + 1
+        hint = (
+            "it looks like UTF-16; save it as UTF-8"
+            if raw[:2] in (b"\xff\xfe", b"\xfe\xff")
+            else "save it as UTF-8"
+        )
+        raise ManifestError(
+            [Problem(path, line, column, "NOT_UTF8", "this byte is no UTF-8", hint)]
+        ) from error
+
+
+def parse_document(text: str, path: str = "<text>", limit: int = FRONTMATTER_LIMIT) -> Document:
+    """Read a whole text; a ManifestError has everything that is wrong with its form."""
+    plain, notes = _tidied(text, path)
+    halves = split(plain, path)
+    if len(halves.yaml) > limit:
+        message = f"the frontmatter is longer than {limit} characters"
+        raise ManifestError([*notes, Problem(path, 1, 1, "FRONTMATTER_TOO_LARGE", message)])
+    data, lines, problems = read(halves.yaml, Source(path, {}, Position(2, 1)))
+    if any(problem.level == "error" for problem in problems):
+        raise ManifestError([*notes, *problems])
+    if not isinstance(data, dict):
+        what = "is empty" if data is None else "is no mapping of keys to values"
+        problem = Problem(
+            path, 2, 1, "FRONTMATTER_NOT_MAPPING", f"the frontmatter {what}", "write `key: value` lines"
+        )
+        raise ManifestError([*notes, problem])
+    return Document(data, lines, halves.body, halves.body_line, (*notes, *problems))
+
+
+def split(text: str, path: str = "<text>") -> Halves:
+    """The frontmatter and the body of a text with plain line ends."""
+    first, _, rest = text.partition("\n")
+    if first.rstrip(" \t") != _FENCE:
+        message = "the file has no frontmatter: its first line is not `---`"
+        raise ManifestError([Problem(path, 1, 1, "FRONTMATTER_MISSING", message, "begin with a line `---`")])
+    offset = 0
+    for count, line in enumerate(rest.split("\n")):
+        if line.rstrip(" \t") == _FENCE:
+            return Halves(rest[:offset], rest[offset + len(line) + 1 :], count + 3)
+        offset += len(line) + 1
+    message = "the frontmatter that begins here is never closed"
+    raise ManifestError([Problem(path, 1, 1, "FENCE_OPEN", message, "add a line `---` after it")])
+
+
+def _tidied(text: str, path: str) -> tuple[str, list[Problem]]:
+    notes = []
+    if text.startswith(_MARK):
+        text = text.removeprefix(_MARK)
+        notes.append(
+            Problem(path, 1, 1, "BYTE_ORDER_MARK", "the file begins with a byte order mark", level="warning")
+        )
+    if "\r\n" in text:
+        line = text.count("\n", 0, text.index("\r\n")) + 1
+        text = text.replace("\r\n", "\n")
+        notes.append(Problem(path, line, 1, "LINE_ENDS", "lines end as on Windows (CRLF)", level="warning"))
+    return text, notes

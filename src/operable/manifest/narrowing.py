@@ -1,0 +1,78 @@
+"""Whether one tool sandbox stays within another: a child may narrow what its bundle allows, never widen it.
+
+Patterns are compared as text: one covers another when it is equal, or when it is a glob that matches the other read as a
+text and the other's own wildcards cannot reach further. That is strict on purpose: what cannot be shown to be narrower is
+treated as wider.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from operable.manifest.part import Part
+from operable.manifest.problem import Problem
+
+# Allow-lists: every entry of the child must be covered by one of the bundle. Hosts and paths differ in what ends a `*`.
+_LISTS = (
+    (("network", "egress"), "."),
+    (("network", "ingress"), "."),
+    (("fs", "read"), "/"),
+    (("fs", "write"), "/"),
+    (("exec", "spawn"), "/"),
+    (("env", "pass"), ""),
+)
+
+
+def widenings(child: Part, bundle: Part) -> Iterator[Problem]:
+    """Every way in which the child's sandbox allows more than the bundle's."""
+    if not isinstance(child.value, dict):
+        return
+    for path, separator in _LISTS:
+        allowed = [text for _, text in bundle.at(*path).texts()]
+        if path == ("fs", "read"):  # what may be written may be read
+            allowed += [text for _, text in bundle.at("fs", "write").texts()]
+        for part, text in child.at(*path).texts():
+            if not any(covers(wide, text, separator) for wide in allowed):
+                yield _wider(part, f"{'.'.join(path)}: {text[:80]!r}")
+    if child.at("exec", "allow").value is True and bundle.at("exec", "allow").value is not True:
+        yield _wider(child.at("exec", "allow"), "exec.allow")
+    denied = {text for _, text in child.at("fs", "deny").texts()}
+    if child.at("fs").present:
+        for part, text in bundle.at("fs", "deny").texts():
+            if not any(covers(mine, text, "/") for mine in denied):
+                yield _wider(child.at("fs", "deny"), f"fs.deny without {text[:80]!r}", near=child.at("fs"))
+            del part
+    fixed = bundle.at("env", "set").value
+    for name, part in child.at("env", "set").entries():
+        if not isinstance(fixed, dict) or fixed.get(name) != part.value:
+            yield _wider(part, f"env.set.{name}")
+
+
+def covers(wide: str, narrow: str, separator: str) -> bool:
+    """Whether everything that the narrow pattern matches is matched by the wide one."""
+    if wide == narrow or wide in ("**", "*" if separator == "." else "**"):
+        return True
+    if ".." in narrow.split("/"):
+        return False
+    # The wildcards of the narrow pattern are kept as characters that only a wildcard of the wide one can match.
+    reach = narrow.replace("**", "\x00\x01\x00" if not separator else f"\x00{separator}\x00").replace(
+        "*", "\x00"
+    )
+    return _expression(wide, separator).fullmatch(reach) is not None
+
+
+def _expression(pattern: str, separator: str) -> re.Pattern[str]:
+    one = f"[^{re.escape(separator)}]*" if separator else ".*"
+    parts = re.split(r"(\*\*|\*|\?)", pattern)
+    words = {"**": ".*", "*": ".*" if separator == "." else one, "?": one[:-1] or "."}
+    return re.compile("".join(words.get(part, re.escape(part)) for part in parts), re.DOTALL)
+
+
+def _wider(part: Part, what: str, near: Part | None = None) -> Problem:
+    return part.problem(
+        "SANDBOX_WIDENED",
+        f"the sandbox of this command allows more than its bundle: {what}",
+        "a command may narrow the sandbox of its CLI.md, never widen it",
+        near=near if not part.present else None,
+    )

@@ -1,0 +1,110 @@
+"""A place in a document: the value there, the way to it, and where it stands in the file.
+
+Cross-field rules read the plain data through `Part` instead of the model, because they must also run on a document that has
+other faults: a field of the wrong type reads as absent (the schema has complained about it already), and a path that does
+not exist is a `Part` without a value. `Part.problem` makes the complaint with the line of the field, or of the nearest
+thing around it that is written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from operable.manifest.problem import Level, Problem
+
+Path = tuple[str | int, ...]
+
+
+class Position(NamedTuple):
+    """Line and column, from 1."""
+
+    line: int
+    column: int
+
+
+class Source(NamedTuple):
+    """Where a document came from: its name for people, and where each of its fields stands."""
+
+    path: str
+    lines: dict[Path, Position]
+    first: Position = Position(1, 1)
+    """Where to point at what is missing at the top."""
+    directory: str | None = None
+    """The name of the folder that the file stands in; None for a text that is no file."""
+
+    def position(self, path: Path) -> Position:
+        """Of the field, else of the nearest thing around it."""
+        while path:
+            found = self.lines.get(path)
+            if found is not None:
+                return found
+            path = path[:-1]
+        return self.first
+
+
+class Part:
+    """The value at a path, or the lack of one (`value` is None)."""
+
+    __slots__ = ("path", "source", "value")
+
+    def __init__(self, source: Source, value: Any, path: Path = ()) -> None:
+        self.source = source
+        self.value = value
+        self.path = path
+
+    def at(self, *keys: str | int) -> Part:
+        value = self.value
+        for key in keys:
+            inside = isinstance(value, dict) if isinstance(key, str) else isinstance(value, list)
+            if not inside or (isinstance(key, int) and key >= len(value)):
+                value = None
+            else:
+                value = value.get(key) if isinstance(key, str) else value[key]
+        return Part(self.source, value, (*self.path, *keys))
+
+    @property
+    def text(self) -> str | None:
+        return self.value if isinstance(self.value, str) else None
+
+    @property
+    def number(self) -> int | None:
+        return self.value if isinstance(self.value, int) and not isinstance(self.value, bool) else None
+
+    @property
+    def present(self) -> bool:
+        return self.value is not None
+
+    def items(self) -> Iterator[Part]:
+        """The items of a list; none when it is no list."""
+        if isinstance(self.value, list):
+            for index in range(len(self.value)):
+                yield self.at(index)
+
+    def entries(self) -> Iterator[tuple[str, Part]]:
+        """The entries of a mapping; none when it is no mapping."""
+        if isinstance(self.value, dict):
+            for key in self.value:
+                yield key, self.at(key)
+
+    def texts(self) -> Iterator[tuple[Part, str]]:
+        """The items of a list that are texts, with their places."""
+        for item in self.items():
+            if isinstance(item.value, str):
+                yield item, item.value
+
+    @property
+    def key(self) -> str:
+        return ".".join(map(str, self.path))
+
+    def problem(
+        self,
+        rule: str,
+        message: str,
+        hint: str | None = None,
+        level: Level = "error",
+        near: Part | None = None,
+    ) -> Problem:
+        """A complaint about this field; `near` is where to point instead, for a field that is missing."""
+        place = self.source.position((near or self).path)
+        return Problem(self.source.path, place.line, place.column, rule, message, hint, level, self.key)

@@ -1,0 +1,148 @@
+"""What crosses the fields of an AIP-36 sandbox block, whether it stands in a SANDBOX.md or in another manifest."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from operable.kernel.redact_names import is_secret_name
+from operable.manifest.embedding import block, one_form
+from operable.manifest.part import Part
+from operable.manifest.problem import Problem
+
+# provider -> the fields of `config` that it cannot do without (AIP-36, provider config shapes), then our own providers.
+PROVIDERS: dict[str, tuple[str, ...]] = {
+    "local": (),
+    "node-permission": (),
+    "mastra-e2b": ("template", "api_key_ref"),
+    "mastra-modal": ("app_name", "function_name", "api_token_ref"),
+    "mastra-daytona": ("workspace_id", "api_key_ref"),
+    "mastra-blaxel": ("workspace", "api_key_ref"),
+    "bubblewrap": (),
+    "e2b": (),
+    "modal": (),
+    "daytona": (),
+    "blaxel": (),
+}
+# A host name, with `*` as a whole label, optionally with a port; or `*` alone.
+_EGRESS = re.compile(
+    r"(\*|(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?"
+)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def sandbox_tolerances() -> dict[str, str]:
+    """Keys that the prose of AIP-36 uses and its schema lacks."""
+    return {"lifecycle.pause_after_idle_ms": "milliseconds of idleness after which the sandbox pauses"}
+
+
+def sandbox_file(root: Part) -> Iterator[Problem]:
+    """Of a SANDBOX.md."""
+    for rule in (_mounts, _egress, _environment, _plaintext, _provider):
+        yield from rule(root)
+
+
+def sandbox_inline(root: Part) -> Iterator[Problem]:
+    """Of the `sandbox` of another manifest."""
+    yield from one_form(root.at("sandbox"))
+    found = block(root.at("sandbox"))
+    if found.present:
+        yield from sandbox_file(found)
+
+
+def variables(part: Part) -> Iterator[Problem]:
+    """A list of names of environment variables: nothing that a shell would read as more."""
+    for item, name in part.texts():
+        yield from variable(item, name)
+
+
+def variable(part: Part, name: str) -> Iterator[Problem]:
+    if not _VARIABLE.fullmatch(name):
+        yield part.problem("VARIABLE_NAME", f"{name!r} is no name of an environment variable")
+
+
+def _mounts(root: Part) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for mount in root.at("mounts").items():
+        at = mount.at("at")
+        if at.text is None:
+            continue
+        if not at.text.startswith("/"):
+            yield at.problem("MOUNT_PATH", f"a mount stands at an absolute path, not at {at.text!r}")
+        elif ".." in at.text.split("/"):
+            yield at.problem("MOUNT_PATH", f"{at.text!r} leaves its place with '..'")
+        elif at.text != "/" and posixpath.normpath(at.text).replace("//", "/") != at.text:
+            normal = posixpath.normpath(at.text).replace("//", "/")
+            yield at.problem("MOUNT_PATH", f"{at.text!r} is not normalised", f"write {normal!r}")
+        if at.text in seen:
+            yield at.problem("MOUNT_TWICE", f"two mounts stand at {at.text!r}")
+        seen.add(at.text)
+        source = mount.at("source")
+        forms = [word for word, _ in source.entries()]
+        if len(forms) > 1:
+            yield source.problem(
+                "INLINE_AND_REF", f"a source has one of ref, inline, file; not {' and '.join(forms)}"
+            )
+
+
+def _egress(root: Part) -> Iterator[Problem]:
+    for item, host in root.at("network", "egress").texts():
+        if not _EGRESS.fullmatch(host):
+            yield item.problem(
+                "EGRESS_HOST",
+                f"{host[:80]!r} is no host name",
+                "write a host, `*.example.com` or `*`, without scheme and path",
+            )
+
+
+def _environment(root: Part) -> Iterator[Problem]:
+    given = root.at("env", "set")
+    if given.present:
+        # Point 1 of the decision on manifest contradictions: `env.set` is what the host makes of `auth`, never input.
+        yield given.problem(
+            "SANDBOX_ENV_SET",
+            "env.set is filled by the host from auth; a manifest cannot set it",
+            "name the secret in SECRETS.md and refer to it with auth.ref, or use passthrough",
+        )
+    yield from variables(root.at("env", "passthrough"))
+    yield from variables(root.at("env", "auth", "state", "env"))
+
+
+def _plaintext(root: Part) -> Iterator[Problem]:
+    for part, key in _named(root.at("config")):
+        if isinstance(part.value, str | int) and not isinstance(part.value, bool) and _is_credential(key):
+            yield part.problem(
+                "SANDBOX_PLAINTEXT",
+                f"{part.key} looks like a credential in plain text",
+                f"store it as a secret and write {key}_ref with its slug",
+            )
+
+
+def _is_credential(key: str) -> bool:
+    return is_secret_name(key) and not key.lower().endswith(("_ref", "-ref", "ref", "_slug"))
+
+
+def _named(part: Part) -> Iterator[tuple[Part, str]]:
+    for key, inner in part.entries():
+        yield inner, key
+        yield from _named(inner)
+    for inner in part.items():
+        yield from _named(inner)
+
+
+def _provider(root: Part) -> Iterator[Problem]:
+    provider = root.at("provider")
+    if provider.text is None:
+        return
+    if provider.text not in PROVIDERS:
+        yield provider.problem(
+            "SANDBOX_PROVIDER_UNKNOWN",
+            f"the sandbox provider {provider.text!r} is not one that we know",
+            f"known: {', '.join(PROVIDERS)}; a host refuses what nobody has registered",
+            "warning",
+        )
+    for name in PROVIDERS.get(provider.text, ()):
+        if not root.at("config", name).present:
+            missing = root.at("config", name)
+            yield missing.problem("SANDBOX_CONFIG", f"the provider {provider.text} needs config.{name}")
