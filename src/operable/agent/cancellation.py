@@ -1,7 +1,8 @@
 """One way to stop what is under way: a flag, and the things that must be woken to notice it.
 
-Whatever blocks (a model's stream, a tool's process, a wait for approval) registers how it can be woken, and unregisters when
-it is done. `cancel` may come from any thread; each waker is called once, at once when it is already too late.
+Whatever blocks (a model's stream, a tool's process, a wait for approval) registers how it can be woken, and
+unregisters when it is done. `cancel` may come from any thread; each waker is called once, at once when it is already
+too late.
 """
 
 import threading

@@ -1,7 +1,8 @@
 """What was said so far, as plain values: the messages that go to a model and into the session file.
 
-A history is a list of `Turn`s, alternating between the user and the assistant; tool results are blocks of the user's turn,
-as every vendor has it in one way or another. Providers translate these blocks to their own wire format and back.
+A history is a list of `Turn`s, alternating between the user and the assistant; tool results are blocks of the user's
+turn, as every vendor has it in one way or another. Providers translate these blocks to their own wire format and
+back.
 """
 
 from typing import Any, Literal

@@ -1,0 +1,86 @@
+"""Who may do what: the mode, what was allowed for the session, and the calls that wait for somebody's word.
+
+A call is decided at once (by mode or allow-list) or becomes a pending request, which is answered once, in any order,
+by the host. Deciding is plain logic; waiting is the round's business: it hears of each decision through
+`on_decision`.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from operable.agent.ability import Ability
+
+MODES = ("default", "auto_edit", "yolo")
+_AUTO_EDIT = ("info", "edit")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    call_id: str
+    allowed: bool
+    reason: str = ""
+
+
+class Permissions:
+    """What is allowed without asking, for one session."""
+
+    def __init__(self, mode: str = "default", allow_list: tuple[str, ...] = ()) -> None:
+        self.mode = mode
+        self.tools = set(allow_list)  # names of tools
+        self.categories: set[str] = set()
+
+    def allows(self, ability: Ability, *, outside: bool) -> bool:
+        """Whether a call needs nobody's word. `outside` are calls that reach beyond the workspace."""
+        if ability.always_ask:
+            return False
+        if self.mode == "yolo":
+            return True
+        if outside:
+            return False
+        if ability.name in self.tools or ability.category in self.categories:
+            return True
+        return self.mode == "auto_edit" and ability.category in _AUTO_EDIT
+
+
+class Desk:
+    """The pending requests of a session. `ask` and `answer` come from different threads."""
+
+    def __init__(self, permissions: Permissions) -> None:
+        self.permissions = permissions
+        self._lock = threading.Lock()
+        self._pending: dict[str, tuple[str, bool, Callable[[Decision], None]]] = {}
+
+    def ask(
+        self, call_id: str, ability: Ability, *, outside: bool, on_decision: Callable[[Decision], None]
+    ) -> None:
+        with self._lock:
+            rememberable = not (outside or ability.always_ask)
+            self._pending[call_id] = (ability.category, rememberable, on_decision)
+
+    def approve(self, call_id: str, scope: str = "once") -> bool:
+        """False: nothing waits under this id. `always` allows the whole category from now on."""
+        with self._lock:
+            pending = self._pending.pop(call_id, None)
+            if pending is None:
+                return False
+            category, rememberable, on_decision = pending
+            # A word about one destructive or far-reaching call says nothing about the next one.
+            if scope == "always" and rememberable:
+                self.permissions.categories.add(category)
+        on_decision(Decision(call_id, allowed=True))
+        return True
+
+    def deny(self, call_id: str, reason: str = "") -> bool:
+        with self._lock:
+            pending = self._pending.pop(call_id, None)
+        if pending is None:
+            return False
+        pending[2](Decision(call_id, allowed=False, reason=reason))
+        return True
+
+    def withdraw(self, call_ids: list[str]) -> None:
+        """These calls are no longer wanted; an answer that comes later finds nothing."""
+        with self._lock:
+            for call_id in call_ids:
+                self._pending.pop(call_id, None)

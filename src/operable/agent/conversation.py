@@ -1,0 +1,163 @@
+"""The state of one session: what was said, with which model, under which permissions, with which tools, in which workspace.
+
+Owned by the process for its whole life; a run changes it from its own thread, and there is never more than one run.
+It knows nothing of the protocol: what the host may see is decided by the run and the server.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from operable.agent import model as models
+from operable.agent.ability import Ability, Scene
+from operable.agent.approvals import Desk, Permissions
+from operable.agent.cancellation import Cancellation
+from operable.agent.compaction import Compaction
+from operable.agent.guards import Guard
+from operable.agent.history import Text, Tokens, ToolOutput, ToolUse, Turn
+from operable.agent.round import STOPPED
+
+
+@dataclass(slots=True)
+class Tuning:
+    """What `set_config` may change between messages, and what the command line said."""
+
+    model: str
+    max_tokens: int = 8192
+    thinking_budget: int | None = None
+    effort: str | None = None
+    image_input: str = "unknown"
+    compaction: str = "safe"
+    system_prompt: str = ""
+    max_turns: int | None = None
+    malformed_limit: int = 3
+    failure_limit: int = 3
+
+
+class Store(Protocol):
+    """Where a session is kept; `operable.agent.store` on disk, or nothing at all for a sub-agent."""
+
+    def append(self, turn: Turn) -> None: ...
+    def replace(self, turns: Sequence[Turn]) -> None: ...
+    def save(self, tokens: Tokens, model: str) -> None: ...
+
+
+class Conversation:
+    """See the module."""
+
+    def __init__(
+        self,
+        *,
+        provider: models.Model,
+        session: models.Session,
+        tuning: Tuning,
+        toolbox: Mapping[str, Ability],
+        workspace: str,
+        environment: Mapping[str, str],
+        store: Store,
+        permissions: Permissions,
+        sandbox: str | None = None,
+        turns: Sequence[Turn] = (),
+        tokens: Tokens | None = None,
+    ) -> None:
+        self.provider = provider
+        self.tuning = tuning
+        self.toolbox = dict(toolbox)
+        self.desk = Desk(permissions)
+        self.turns = list(turns)
+        self.tokens = tokens or Tokens()
+        self._session = session
+        self._store = store
+        self._compaction = Compaction()
+        self._scene = Scene(workspace, Cancellation(), environment, sandbox=sandbox)
+
+    def ability(self, name: str) -> Ability | None:
+        """The tool that the model means, also by an older name."""
+        found = self.toolbox.get(name)
+        return found or next((tool for tool in self.toolbox.values() if name in tool.aliases), None)
+
+    def scene(self, cancellation: Cancellation) -> Scene:
+        """What the tools of a round may use; reads and grants are remembered for the session."""
+        self._scene.cancellation = cancellation
+        return self._scene
+
+    def guard(self) -> Guard:
+        tuning = self.tuning
+        return Guard(
+            max_turns=tuning.max_turns,
+            malformed_limit=tuning.malformed_limit,
+            failure_limit=tuning.failure_limit,
+        )
+
+    def add(self, turn: Turn) -> None:
+        self.turns.append(turn)
+        self._store.append(turn)
+
+    def remark(self, text: str) -> None:
+        """A word from the agent itself to the model."""
+        self.add(Turn("user", (Text(f"[notice] {text}"),)))
+
+    def count(self, tokens: Tokens) -> None:
+        self.tokens += tokens
+        self._compaction.heard(tokens)
+
+    def save(self) -> None:
+        self._store.save(self.tokens, self.tuning.model)
+
+    def close_open_calls(self) -> None:
+        """After a run was cut off: give every call of the last answer a result, so that the history stays valid."""
+        answered = {
+            block.call_id for turn in self.turns for block in turn.blocks if isinstance(block, ToolOutput)
+        }
+        open_calls = [
+            block.call_id
+            for turn in self.turns
+            for block in turn.blocks
+            if isinstance(block, ToolUse) and block.call_id not in answered
+        ]
+        if open_calls:
+            self.add(
+                Turn("user", tuple(ToolOutput(call_id, STOPPED, is_error=True) for call_id in open_calls))
+            )
+
+    def compact(self, cancellation: Cancellation) -> str | None:
+        """Make room when the window is nearly full; a note for the host when something was done."""
+        window = self.provider.context_window(self.tuning.model)
+        shorter, note = self._compaction.shorten(
+            self.turns, window, self.tuning.compaction, lambda turns: self._summary(turns, cancellation)
+        )
+        if shorter is not None:
+            self.turns = shorter
+            self._store.replace(shorter)
+        return note
+
+    def stream(self, cancellation: Cancellation, *, with_tools: bool) -> Iterator[models.Piece]:
+        """The model's answer to the history so far."""
+        return self._session.stream(self._request(self.turns, with_tools=with_tools), cancellation)
+
+    def _request(self, turns: Sequence[Turn], *, with_tools: bool) -> models.Request:
+        tuning = self.tuning
+        offered = [
+            tool for tool in self.toolbox.values() if tool.offered({"image_input": tuning.image_input})
+        ]
+        return models.Request(
+            model=tuning.model,
+            turns=tuple(turns),
+            system=tuning.system_prompt,
+            tools=tuple(models.ToolOffer(tool.name, tool.description, tool.schema) for tool in offered)
+            if with_tools
+            else (),
+            max_tokens=tuning.max_tokens,
+            thinking_budget=tuning.thinking_budget,
+            effort=tuning.effort,
+        )
+
+    def _summary(self, turns: Sequence[Turn], cancellation: Cancellation) -> str:
+        """The model's own summary of older turns."""
+        said = []
+        for piece in self._session.stream(self._request(turns, with_tools=False), cancellation):
+            if isinstance(piece, models.Said):
+                said.append(piece.text)
+            elif isinstance(piece, models.Finished):
+                self.tokens += piece.tokens
+        return "".join(said)

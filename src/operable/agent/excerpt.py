@@ -1,0 +1,9 @@
+"""Long output, cut in the middle: its head and its tail say more than its first half."""
+
+
+def excerpt(text: str, cap: int) -> str:
+    """At most about `cap` characters, the halves of both ends around a mark that says what is missing."""
+    if len(text) <= cap:
+        return text
+    half = cap // 2
+    return f"{text[:half]}\n... [truncated {len(text) - 2 * half} chars] ...\n{text[-half:]}"

@@ -1,0 +1,183 @@
+"""One message, answered: model call after model call, with the rounds of tools between them.
+
+A run owns its message's events from `stream_start` to `stream_end`, each exactly once. It lives in a worker thread;
+`stop` may come at any moment from another. If the work does not let go within the grace, the run is closed over its
+head: the end is emitted, and whatever the work still says is dropped. The history always stays valid: every call in
+it has a result.
+"""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from operable.agent.cancellation import Cancellation, Cancelled
+from operable.agent.conversation import Conversation
+from operable.agent.guards import Verdict
+from operable.agent.history import Block, Text, Thinking, Tokens, ToolUse, Turn
+from operable.agent.model import Called, Finished, ModelError, Piece, Retrying, Said, Thought
+from operable.agent.round import Call, Emit, Round
+from operable.kernel.redact import redact_text
+from operable.wire import json_stream as protocol
+
+STOP_GRACE = 0.7  # seconds; the protocol's readers expect the end within one
+_EMPTY_ANSWER = "Your last answer was empty. Answer the user now."
+_BUDGET = "The turn budget is used up. Answer now with what you have; no further tools."
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What one model call gave."""
+
+    said: list[str] = field(default_factory=list)
+    thoughts: list[Thought] = field(default_factory=list)
+    calls: list[Called] = field(default_factory=list)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """The turn of the assistant, in the order that every provider accepts: thoughts, text, calls."""
+        blocks: list[Block] = [_joined_thought(self.thoughts)] if self.thoughts else []
+        if text := "".join(self.said):
+            blocks.append(Text(text))
+        return (*blocks, *(ToolUse(call.call_id, call.name, dict(call.arguments)) for call in self.calls))
+
+
+class Run:
+    """`work` in a thread of its own; `stop` and `join` from the thread that serves the host."""
+
+    def __init__(self, conversation: Conversation, msg_id: str, emit: Emit) -> None:
+        self._conversation = conversation
+        self._msg_id = msg_id
+        self._emit_frame = emit
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self.cancellation = Cancellation()
+        self.tokens = Tokens()
+        self._guard = conversation.guard()
+
+    @property
+    def over(self) -> bool:
+        return self._over.is_set()
+
+    def stop(self) -> None:
+        """Cancel, and see to it that the end is emitted in time."""
+        self.cancellation.cancel()
+        if not self._over.wait(STOP_GRACE):
+            self._close()
+
+    def work(self, blocks: Sequence[Block]) -> None:
+        """Answer these blocks of the user."""
+        self._emit(protocol.StreamStart(msg_id=self._msg_id))
+        try:
+            self._conversation.add(Turn("user", tuple(blocks)))
+            self._answer()
+        except Cancelled:
+            self._conversation.close_open_calls()
+        except ModelError as error:
+            self._conversation.close_open_calls()
+            self._fail("provider_error", error.message, retryable=error.retryable)
+        except Exception as error:  # noqa: BLE001 - the conversation must survive a fault of ours; it is reported as one
+            self._conversation.close_open_calls()
+            self._fail("internal_error", f"{type(error).__name__}: {error}")
+        finally:
+            self._conversation.save()
+            self._close()
+
+    def _answer(self) -> None:
+        """Until the model has nothing more to do, or may not do more."""
+        last, retried = False, False
+        while True:
+            self.cancellation.check()
+            if not last and self._guard.out_of_turns() and self._guard.max_turns != 1:
+                last = True
+                self._conversation.remark(_BUDGET)
+            answer = self._ask(with_tools=not last)
+            if not answer.calls:
+                if not answer.said and not retried:
+                    retried = True
+                    self._conversation.remark(_EMPTY_ANSWER)
+                    continue
+                return
+            verdict = self._round(answer.calls)
+            match verdict.action:
+                case "abort":
+                    self._fail("tool_error", verdict.message)
+                    return
+                case "warn" | "finalise":
+                    self._info(verdict.message)
+                    self._conversation.remark(verdict.message)
+                    last = last or verdict.action == "finalise"
+
+    def _ask(self, *, with_tools: bool) -> _Answer:
+        """One model call; what it has said is kept also when it is cut off, because the user has seen it."""
+        if note := self._conversation.compact(self.cancellation):
+            self._info(note)
+        answer = _Answer()
+        try:
+            for piece in self._conversation.stream(self.cancellation, with_tools=with_tools):
+                self._heard(answer, piece)
+        except (Cancelled, ModelError):
+            if text := "".join(answer.said):
+                self._conversation.add(Turn("assistant", (Text(text),)))
+            raise
+        if blocks := answer.blocks():
+            self._conversation.add(Turn("assistant", blocks))
+        return answer
+
+    def _heard(self, answer: _Answer, piece: Piece) -> None:
+        match piece:
+            case Said(text):
+                answer.said.append(text)
+                self._emit(protocol.TextDelta(msg_id=self._msg_id, text=text))
+            case Thought(text):
+                answer.thoughts.append(piece)
+                if text:
+                    self._emit(protocol.Thinking(msg_id=self._msg_id, text=text))
+            case Called():
+                answer.calls.append(piece)
+            case Retrying(message):
+                self._info(message)
+            case Finished(tokens=tokens):
+                self.tokens += tokens
+                self._conversation.count(tokens)
+
+    def _round(self, calls: list[Called]) -> Verdict:
+        conversation = self._conversation
+        tools = Round(
+            [Call(called, conversation.ability(called.name)) for called in calls],
+            msg_id=self._msg_id,
+            desk=conversation.desk,
+            scene=conversation.scene(self.cancellation),
+            emit=self._emit,
+        )
+        outputs = tools.run()
+        conversation.add(Turn("user", tuple(outputs)))
+        conversation.save()
+        self.cancellation.check()
+        return self._guard.after_round(calls, set(tools.failed))
+
+    def _info(self, message: str) -> None:
+        self._emit(protocol.Info(msg_id=self._msg_id, message=message))
+
+    def _fail(self, code: str, message: str, *, retryable: bool = False) -> None:
+        problem = protocol.Problem(code=code, message=redact_text(message), retryable=retryable)
+        self._emit(protocol.Error(msg_id=self._msg_id, error=problem))
+
+    def _emit(self, event: protocol.Event) -> None:
+        with self._lock:
+            if not self._over.is_set():
+                self._emit_frame(event)
+
+    def _close(self) -> None:
+        with self._lock:
+            if not self._over.is_set():
+                usage = protocol.Usage(
+                    **{name: getattr(self.tokens, name) for name in Tokens.__struct_fields__}
+                )
+                self._emit_frame(protocol.StreamEnd(msg_id=self._msg_id, usage=usage))
+                self._over.set()
+
+
+def _joined_thought(pieces: list[Thought]) -> Thinking:
+    """Deltas of one thought; the provider's signature comes with the last of them."""
+    signature = next((piece.signature for piece in reversed(pieces) if piece.signature), "")
+    data = next((piece.data for piece in reversed(pieces) if piece.data is not None), None)
+    return Thinking("".join(piece.text for piece in pieces), signature, data)

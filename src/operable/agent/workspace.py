@@ -1,0 +1,41 @@
+"""Where files may be touched: inside the workspace, by real path, or where somebody has approved it.
+
+A path is judged by what it really names: symbolic links are followed, also those in the middle, and a file that does
+not exist yet is judged by the deepest folder that does. The judgement is repeated when the file is opened, so a link
+that is swapped in between gains nothing that was not granted.
+"""
+
+import os
+from collections.abc import Iterable
+
+from operable.agent.ability import Scene
+
+
+def real_path(scene: Scene, path: str) -> str:
+    """What a path of the model means: relative to the workspace, `~` as the user's home, links resolved."""
+    return os.path.realpath(os.path.join(scene.workspace, os.path.expanduser(path)))
+
+
+def outside_workspace(scene: Scene, paths: Iterable[str]) -> list[str]:
+    """Those of these paths, resolved, that are neither inside the workspace nor granted."""
+    return [path for path in (real_path(scene, path) for path in paths) if not _inside(scene, path)]
+
+
+def _inside(scene: Scene, path: str) -> bool:
+    return any(_below(path, root) for root in (scene.workspace, *scene.granted))
+
+
+def _below(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+class OutsideWorkspaceError(PermissionError):
+    """A tool reached for a path that nobody has approved."""
+
+
+def permitted(scene: Scene, path: str) -> str:
+    """The real path, when it may be touched now; OutsideWorkspaceError otherwise."""
+    real = real_path(scene, path)
+    if not _inside(scene, real):
+        raise OutsideWorkspaceError(f"{path} is outside the workspace {scene.workspace}")
+    return real
