@@ -22,6 +22,8 @@ CATALOGUES = {
     "flow/proofs": "PROOF",
     "flow/targets": "TARGET",
     "host/arms": "ARM",
+    "host/installers": "INSTALLER",
+    "host/steps": "STEP",
     "lint/checks": "CHECK",
     "lint/reports": "REPORT",
     "manifest/kinds": "KIND",

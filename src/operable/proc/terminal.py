@@ -16,7 +16,7 @@ import termios
 import threading
 import time
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -39,6 +39,10 @@ _LOOK_INTERVAL = 0.1
 _LAST_WORDS = 2.0
 
 
+# Asked regularly; what it answers is typed for the person, once. None: nothing yet.
+Feed = Callable[[], bytes | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Terminal:
     """The person's side: two descriptors, usually 0 and 1; not necessarily terminals."""
@@ -48,7 +52,12 @@ class Terminal:
 
 
 def converse(
-    command: Command, terminal: Terminal, *, timeout: float, stop: threading.Event | None = None
+    command: Command,
+    terminal: Terminal,
+    *,
+    timeout: float,
+    stop: threading.Event | None = None,
+    feed: Feed | None = None,
 ) -> End:
     """Run to the end. `cause` of the End is "deadline" or "stopped" when it did not end by itself."""
     master, slave = os.openpty()
@@ -57,7 +66,7 @@ def converse(
         argv = ("sh", "-c", _SCRIPT, name, command.executable, *command.argv[1:])
         started = replace(command, argv=argv, executable="/bin/sh")
         with _raw(terminal.input):
-            return _Conversation(master, terminal, stop).run(started, timeout)
+            return _Conversation(master, terminal, stop, feed).run(started, timeout)
     finally:
         # Ours stays open until now: a slave that nobody holds would hang up the master before the child opens it.
         os.close(slave)
@@ -65,11 +74,14 @@ def converse(
 
 
 class _Conversation:
-    def __init__(self, master: int, terminal: Terminal, stop: threading.Event | None) -> None:
+    def __init__(
+        self, master: int, terminal: Terminal, stop: threading.Event | None, feed: Feed | None
+    ) -> None:
         os.set_blocking(master, False)
         self._master = master
         self._terminal = terminal
         self._stop = stop
+        self._feed = feed
         self._reactor = SelectorReactor()
         self._typed = Inlet(self._reactor, os.dup(master))
         self._drawn = bytearray()
@@ -163,6 +175,10 @@ class _Conversation:
 
     def _look(self) -> None:
         copy_size(self._terminal.output, self._master)
+        given = self._feed() if self._feed is not None else None
+        if given is not None:
+            self._typed.write(given)
+            self._feed = None
         if self._stop is not None and self._stop.is_set():
             self._child.cancel("stopped")
         elif not self._ends:

@@ -1,0 +1,14 @@
+"""`pacman`: packages of Arch Linux. Needs root.
+
+Runs `pacman -S --noconfirm --needed -- PACKAGE`.
+"""
+
+from operable.host.launch.installer import Installer, Job
+
+
+def _install(job: Job) -> list[str]:
+    job.run(["pacman", "-S", "--noconfirm", "--needed", "--", job.package])
+    return []
+
+
+INSTALLER = Installer("pacman", _install, systems=("linux",), program="pacman", privileged=True)

@@ -1,0 +1,14 @@
+"""`scoop`: Scoop, on Windows; for the user, without privilege.
+
+Runs `scoop install PACKAGE`.
+"""
+
+from operable.host.launch.installer import Installer, Job
+
+
+def _install(job: Job) -> list[str]:
+    job.run(["scoop", "install", job.package], inherit=("SCOOP", "SCOOP_GLOBAL"))
+    return []
+
+
+INSTALLER = Installer("scoop", _install, systems=("windows",), program="scoop")

@@ -1,0 +1,145 @@
+"""What stands between a manifest and a start, one check after the other, each with what would mend it.
+
+`doctor` looks and changes nothing (but remembers what it found); a `Check` that failed has a `fix`: a word for machines, the
+command that a person would type, and a function that does it, where it can be done from here. `mend` runs the fixes in
+order until nothing more can be done, for `doctor --fix`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from operable.host.launch.install import Installed
+from operable.host.launch.readiness import Launch, checked
+from operable.host.launch.version import check
+from operable.kernel.errors import Fail
+
+Status = Literal["ok", "failed", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What to do: `action` is install, setup, login, sandbox or secrets; `run` is None where only a person can."""
+
+    action: str
+    command: str
+    run: Callable[[], object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    status: Status
+    message: str
+    fix: Fix | None = None
+
+
+def doctor(
+    launch: Launch,
+    *,
+    sandbox: Callable[[], str | None] | None = None,
+    secrets: Sequence[str] = (),
+) -> Iterator[Check]:
+    """Look. `sandbox` says why there is no confinement (None: there is); `secrets` are slugs that must have values."""
+    installed = launch.installation().locate()
+    yield _installed(launch, installed)
+    if installed is None:
+        for name in ("version", "setup", "auth"):
+            yield Check(name, "skipped", "it is not installed")
+    else:
+        yield _version(launch, installed)
+        yield _setup(launch, installed)
+        yield _auth(launch, installed)
+    if sandbox is not None:
+        missing = sandbox()
+        fix = Fix("sandbox", "install the program that the message names") if missing else None
+        yield Check("sandbox", "failed" if missing else "ok", missing or "the confinement can be had", fix)
+    if secrets:
+        yield _secrets(launch, secrets)
+
+
+def mend(checks: Callable[[], Iterator[Check]]) -> Iterator[Check]:
+    """Run every fix that can be run, in the order of the checks, looking again after each; then what is left."""
+    done: set[str] = set()
+    while True:
+        found = list(checks())
+        fix = next((each.fix for each in found if _mendable(each, done)), None)
+        if fix is None or fix.run is None:
+            yield from found
+            return
+        done.add(fix.action)
+        try:
+            fix.run()
+        except Fail as fail:
+            if fail.category == "cancelled":
+                raise
+            yield Check(fix.action, "failed", fail.message)
+
+
+def _mendable(check: Check, done: set[str]) -> bool:
+    return check.fix is not None and check.fix.run is not None and check.fix.action not in done
+
+
+def _installed(launch: Launch, installed: Installed | None) -> Check:
+    name = launch.manifest.name
+    if installed is not None:
+        how = f" (by {installed.method})" if installed.method else ""
+        return Check("installed", "ok", f"{installed.binary}{how}")
+    run = lambda: checked(replace(launch, may_install=True))  # noqa: E731
+    return Check(
+        "installed",
+        "failed",
+        f"{name} is not installed",
+        Fix("install", f"operable agent install {name}", run),
+    )
+
+
+def _version(launch: Launch, installed: Installed) -> Check:
+    name = launch.manifest.name
+    run = lambda: checked(replace(launch, may_install=True))  # noqa: E731
+    try:
+        found = check(launch.manifest.version_check, launch.surroundings(installed.binary))
+    except Fail as fail:
+        return Check("version", "failed", fail.message)
+    if found.fits:
+        return Check("version", "ok", found.version or "")
+    return Check("version", "failed", found.why, Fix("install", f"operable agent install {name}", run))
+
+
+def _setup(launch: Launch, installed: Installed) -> Check:
+    setup = launch.setup(installed.binary)
+    pending = setup.pending()
+    if not pending:
+        return Check("setup", "ok", f"{len(setup.steps)} steps done" if setup.steps else "nothing to set up")
+    names = ", ".join(step.id for step in pending)
+    alone = launch.person is not None or not pending[0].needs_person or pending[0].id in launch.answers
+    fix = Fix("setup", f"operable agent setup {launch.manifest.name}", setup.run if alone else None)
+    return Check("setup", "failed", f"to be done: {names}", fix)
+
+
+def _auth(launch: Launch, installed: Installed) -> Check:
+    authentication = launch.authentication(installed.binary, launch.setup(installed.binary).environment())
+    if launch.manifest.auth is None:
+        return Check("auth", "ok", "no login declared")
+    if authentication.look() == "authed":
+        return Check("auth", "ok", "logged in")
+    login = launch.manifest.auth.login
+    if login is None:
+        return Check(
+            "auth", "failed", authentication.required().hint or "", Fix("login", "provide its secrets")
+        )
+    alone = launch.person is not None or not login.interactive
+    command = f"operable agent login {launch.manifest.name}"
+    return Check(
+        "auth", "failed", "not logged in", Fix("login", command, authentication.login if alone else None)
+    )
+
+
+def _secrets(launch: Launch, slugs: Sequence[str]) -> Check:
+    store = launch.store
+    missing = [slug for slug in slugs if store is None or store.get(slug) is None]
+    if not missing:
+        return Check("secrets", "ok", f"{len(slugs)} present")
+    return Check(
+        "secrets", "failed", f"missing: {', '.join(missing)}", Fix("secrets", "operable secret set SLUG")
+    )

@@ -1,0 +1,132 @@
+"""What a way to install is: the contract between `install` and the entries of `host/installers`.
+
+An installer gets a `Job`, runs programs and fetches files through it, and answers with the files or folders where the
+program may now be found (none: the search path). It raises `MethodFailed` when it did not work, so that the next method is
+tried, and `Fail` when no other method must be tried (a hash that does not match). Whatever it makes of its own goes below
+`job.prefix`, an empty folder that is thrown away unless the installation succeeds.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from operable.host.launch.machine import Machine
+from operable.host.launch.running import Done, run
+from operable.kernel.catalogue import load
+from operable.kernel.errors import Fail
+from operable.kernel.redact import redact_text
+from operable.manifest.blocks import Install
+from operable.proc.spawn import prepare
+
+# A compiler on a slow machine; whoever waits longer can be asked to stop.
+TIMEOUT = 1800.0
+# Behind a company's proxy or with its certificates, every installer needs these; none is a credential by itself.
+_NETWORK = (
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "XDG_*",
+)
+# The end of what a failed installer said: enough for its error, little enough to show.
+_SAID = 2000
+
+
+class MethodFailed(Exception):  # noqa: N818 - not a mistake: the next method is tried
+    """This method did not install the program here; the message says why."""
+
+
+class Progress(NamedTuple):
+    """What is being done: `stage` is a stable word, `message` for people, `done` of `total` where that is known."""
+
+    stage: str
+    message: str
+    done: int | None = None
+    total: int | None = None
+
+
+Report = Callable[[Progress], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One attempt. `name` is the file that must exist in the end."""
+
+    install: Install
+    name: str
+    prefix: str
+    folder: str | None  # of the manifest: where `vendored` looks
+    machine: Machine
+    allow_unpinned: bool = False
+    report: Report = lambda _: None
+    stop: threading.Event | None = None
+    timeout: float = TIMEOUT
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def package(self) -> str:
+        """The package, which no program can take for an option."""
+        package = self.install.package or ""
+        if not package or package.startswith("-") or any(character in package for character in "\0\n"):
+            raise MethodFailed(f"{package[:80]!r} is not the name of a package")
+        return package
+
+    def say(self, message: str) -> None:
+        self.report(Progress("install", message))
+
+    def run(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, inherit: Sequence[str] = ()
+    ) -> Done:
+        """Run a program of the installer; MethodFailed unless it ends well."""
+        variables = {**self.env, **(env or {})}
+        if self.machine.path is not None:
+            variables["PATH"] = self.machine.path
+        try:
+            command = prepare(argv, env=variables, inherit=(*_NETWORK, *inherit), cwd=self.prefix)
+            done = run(command, timeout=self.timeout, stop=self.stop)
+        except Fail as fail:
+            if fail.category == "cancelled":
+                raise
+            raise MethodFailed(fail.message) from fail
+        if done.status != 0:
+            said = (done.stderr.strip() or done.text.strip())[-_SAID:]
+            name = os.path.basename(argv[0])
+            raise MethodFailed(f"{name} ended with {done.status}: {redact_text(said) or 'it said nothing'}")
+        return done
+
+
+@dataclass(frozen=True, slots=True)
+class Installer:
+    """One way. It fits a machine when `systems` name its kind (empty: any) and `program` is there (None: needs none)."""
+
+    name: str
+    install: Callable[[Job], Sequence[str]]
+    systems: tuple[str, ...] = ()
+    program: str | None = None
+    privileged: bool = False
+
+    def unfit(self, machine: Machine) -> str | None:
+        """Why it cannot be used there; None: it can."""
+        if self.systems and machine.os not in self.systems:
+            return f"{self.name} exists on {' and '.join(self.systems)} only; this is {machine.os}"
+        if self.program is not None and machine.program(self.program) is None:
+            return f"there is no {self.program} on this machine"
+        if self.privileged and not machine.privileged:
+            return (
+                f"{self.name} changes the system and needs to be run as root; nobody was asked for a password"
+            )
+        return None
+
+
+def installer(method: str) -> Installer:
+    """The installer of this name; Fail when there is none."""
+    found: Installer = load("operable.host.installers", method, "INSTALLER", kind="install method")
+    return found

@@ -1,0 +1,76 @@
+"""Where launching keeps its state, and where manifests are looked for.
+
+    <state>/agents/ledger.sqlite              what is installed, set up, logged in and approved
+    <state>/agents/installs/<id>@<major>/N/   one private installation each; what the ledger does not name is rubbish
+    <state>/agents/locks/                     so that two hosts do not do the same thing at once
+
+All of it is private to its owner (0700). The folder is `operable.tool.places.state_directory("agents")` unless given.
+"""
+
+import os
+from dataclasses import dataclass
+
+from operable.kernel.errors import Fail
+from operable.tool.places import state_directory
+
+MANIFEST = "AGENT-CLI.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The state folder of launching, and what stands where in it."""
+
+    state: str
+
+    @classmethod
+    def default(cls) -> "Places":
+        return cls(state_directory("agents"))
+
+    @property
+    def ledger(self) -> str:
+        return os.path.join(self.state, "ledger.sqlite")
+
+    def installs(self, major: str) -> str:
+        """The folder of all installations of `id@major`; made when it is not there."""
+        return self._made("installs", plain(major))
+
+    def lock(self, name: str) -> str:
+        """The path of a lock file."""
+        return os.path.join(self._made("locks"), plain(name))
+
+    def _made(self, *names: str) -> str:
+        path = os.path.join(self.state, *names)
+        try:
+            os.makedirs(path, mode=0o700, exist_ok=True)
+        except OSError as problem:
+            raise Fail(
+                "config",
+                "STATE_DIRECTORY_UNUSABLE",
+                f"The state directory cannot be used: {problem.strerror}",
+                target=path,
+                hint="set OPERABLE_HOME to a writable directory",
+            ) from problem
+        return path
+
+
+def plain(name: str) -> str:
+    """A file name from an identity: what is not a letter, a digit or one of `@.-_` becomes `_`, and it is never hidden."""
+    kept = "".join(character if character.isalnum() or character in "@.-_" else "_" for character in name)
+    return f"_{kept}" if kept.startswith(".") else kept or "_"
+
+
+def user_agents() -> str | None:
+    """The folder of the user's own manifests: below `$OPERABLE_HOME/config`, `$XDG_CONFIG_HOME/operable` or `~/.config`."""
+    home, config = os.environ.get("OPERABLE_HOME", ""), os.environ.get("XDG_CONFIG_HOME", "")
+    if home:
+        parent = os.path.join(home, "config")
+    elif os.path.isabs(config):
+        parent = os.path.join(config, "operable")
+    else:
+        parent = os.path.join(os.environ.get("HOME", ""), ".config", "operable")
+    return os.path.join(parent, "agents") if os.path.isabs(parent) else None
+
+
+def bundled_agents() -> str:
+    """The folder of the manifests that come with Operable."""
+    return os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "agents")

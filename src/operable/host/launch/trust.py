@@ -1,0 +1,139 @@
+"""Which manifests may be acted on: those that come with Operable or that the user keeps, and those that somebody approved.
+
+A manifest says what is downloaded and run. One that lies in a project came with whatever was cloned, so it is only looked at
+until somebody approves it; the approval holds for this path and this content. The content is the manifest and every file
+inside its folder that the manifest names (the profile, the secrets' descriptions, a vendored program), and what those name.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from operable.host.launch.ledger import Ledger
+from operable.kernel.errors import Fail
+from operable.manifest.frontmatter import decode, parse_document
+from operable.manifest.problem import ManifestError
+
+_FILES = 1000
+_BYTES = 4 * 1024 * 1024 * 1024
+_CHUNK = 1024 * 1024
+_NAME = 1024
+_DEPTH = 50
+TRUSTED_ORIGINS = ("bundled", "user")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """May this manifest be acted on? `digest` is what an approval must name."""
+
+    trusted: bool
+    digest: str
+    why: str
+
+
+def standing(path: str, origin: str, ledger: Ledger) -> Standing:
+    """Judge the manifest at a path by where it comes from and what was approved."""
+    found = content_digest(path)
+    if origin in TRUSTED_ORIGINS:
+        return Standing(trusted=True, digest=found, why=origin)
+    approved = ledger.approval(os.path.realpath(path))
+    if approved == found:
+        return Standing(trusted=True, digest=found, why="approved")
+    why = "nobody has approved it" if approved is None else "it has changed since it was approved"
+    return Standing(trusted=False, digest=found, why=why)
+
+
+def approve(path: str, ledger: Ledger, *, expected: str | None = None) -> str:
+    """Approve the manifest as it is now. `expected` is the digest that was looked at: Fail when it is another by now."""
+    found = content_digest(path)
+    if expected is not None and expected != found:
+        raise Fail(
+            "conflict",
+            "MANIFEST_CHANGED",
+            "the manifest has changed since it was looked at",
+            target=path,
+            hint="look at it again",
+        )
+    ledger.approve(os.path.realpath(path), found)
+    return found
+
+
+def not_approved(name: str, path: str, judged: Standing) -> Fail:
+    return Fail(
+        "authz",
+        "MANIFEST_NOT_APPROVED",
+        f"the manifest of {name} comes with the project, and {judged.why}",
+        target=path,
+        hint=f"read it, then approve it: operable agent approve {name}",
+        digest=judged.digest,
+    )
+
+
+def content_digest(path: str) -> str:
+    """One digest of a manifest and of all the files in its folder that it names."""
+    folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
+    first = os.path.realpath(path)
+    waiting, seen, total = [first], {first}, 0
+    digest = hashlib.sha256()
+    while waiting:
+        file = waiting.pop(0)
+        content, size = _hash_file(file)
+        total += size
+        if total > _BYTES or len(seen) > _FILES:
+            raise Fail(
+                "validation",
+                "MANIFEST_TOO_LARGE",
+                "the manifest names too many or too large files",
+                target=path,
+            )
+        digest.update(f"{os.path.relpath(file, folder)}\0{content}\0".encode("utf-8", "surrogateescape"))
+        for named in sorted(_named_files(file, folder)):
+            if named not in seen:
+                seen.add(named)
+                waiting.append(named)
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _hash_file(path: str) -> tuple[str, int]:
+    digest, size = hashlib.sha256(), 0
+    try:
+        with open(path, "rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+                size += len(chunk)
+    except OSError as problem:
+        raise Fail(
+            "io", "MANIFEST_UNREADABLE", f"cannot read {path}: {problem.strerror}", target=path
+        ) from problem
+    return digest.hexdigest(), size
+
+
+def _named_files(path: str, folder: str) -> set[str]:
+    if not path.endswith(".md"):
+        return set()
+    try:
+        with open(path, "rb") as file:
+            data = parse_document(decode(file.read(), path), path).data
+    except ManifestError:
+        return set()  # what cannot be read names nothing, and will not be loaded either
+    named = set()
+    for text in _texts(data, _DEPTH):
+        # Relative to the file that names it, or to the bundle.
+        for start in (os.path.dirname(path), folder):
+            real = os.path.realpath(os.path.join(start, text))
+            if real != folder and os.path.commonpath([folder, real]) == folder and os.path.isfile(real):
+                named.add(real)
+    return named
+
+
+def _texts(value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        if 0 < len(value) <= _NAME and "\0" not in value and "\n" not in value:
+            yield value
+    elif depth and isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts(inner, depth - 1)
+    elif depth and isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner, depth - 1)
