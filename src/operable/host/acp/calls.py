@@ -28,6 +28,7 @@ _TERMINAL_LIMIT: Final = 1024 * 1024
 _NOW, _BEFORE = "in this turn", "in an earlier turn"
 """When a call was closed: an id that is started again in the same turn is an echo, in another turn a new call."""
 _UNTOLD: Final = "The agent told no result."
+_DENIED: Final = "The call was denied."
 
 CallEvent = events.ToolCall | events.ToolResult | Notice
 
@@ -123,10 +124,10 @@ class Calls:
         # about is what the question says, and a call that is known already keeps its own.
         asked = own.copy()
         self._merge(asked, fields)
-        if not own.told and not own.arguments:
-            own.arguments, own.content = asked.arguments, asked.content
-            own.kind, own.title, own.name = asked.kind, own.title or asked.title, asked.name
-            own.locations = asked.locations
+        if not own.told:
+            own.arguments = _joined(own.arguments, asked.arguments)
+            own.content, own.locations, own.kind = asked.content, asked.locations, asked.kind
+            own.title, own.name = own.title or asked.title, asked.name
         self.holding = False
         return [*told, *self._tell(own)], self._event(asked)
 
@@ -175,11 +176,8 @@ class Calls:
         told: list[CallEvent] = []
         for key, call in list(self._open.items()):
             told += self._tell(call)
-            result = self._result(call)
             told.append(
-                events.ToolResult(
-                    self._session_id, call.id, _UNTOLD if result is None else result, True, call.denied
-                )
+                events.ToolResult(self._session_id, call.id, _DENIED if call.denied else _UNTOLD, True, call.denied)
             )
             self._close(key)
         self._open.clear()
@@ -246,9 +244,9 @@ class Calls:
             call.arguments = fields.raw_input
         if fields.raw_output is not None:
             call.output = fields.raw_output
+        # Where nothing names the tool, its first title does (opencode: first "bash", then the whole command).
         name = fields.name or _named(fields.meta) or self._from_id(fields.tool_call_id)
-        if name:
-            call.name = name
+        call.name = name or call.name or call.title
 
     def _from_id(self, tool_call_id: str) -> str:
         if not self._name_from_id:
@@ -270,7 +268,7 @@ class Calls:
         return events.ToolCall(
             self._session_id,
             call.id,
-            call.name or call.title or call.kind,
+            call.name or call.kind,
             arguments,
             call.kind,
             call.title,
@@ -306,6 +304,13 @@ class Calls:
         if not text:
             return []
         return [Notice("tool_progress", text, self._session_id, {"toolCallId": call.id})]
+
+
+def _joined(known: Any, asked: Any) -> Any:
+    """The arguments of a call that is not told yet: a question may know more than the call (opencode: the command)."""
+    if isinstance(known, dict) and isinstance(asked, dict):
+        return {**known, **asked}
+    return asked or known
 
 
 def _contradict(known: Any, asked: dict[str, Any]) -> bool:
