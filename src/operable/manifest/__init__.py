@@ -28,9 +28,14 @@ if TYPE_CHECKING:
     from operable.manifest.loading import from_mapping as from_mapping
     from operable.manifest.loading import load as load
     from operable.manifest.loading import parse as parse
+    from operable.manifest.patches import SelectionError as SelectionError
+    from operable.manifest.patches import Spawn as Spawn
+    from operable.manifest.patches import spawn_for as spawn_for
+    from operable.manifest.patches import strategy_for as strategy_for
     from operable.manifest.problem import ManifestError as ManifestError
     from operable.manifest.problem import Problem as Problem
     from operable.manifest.refs import Workspace as Workspace
+    from operable.manifest.rendering import render as render
 
 _HOMES = {
     "AcpProfile": "operable.manifest.kinds.acp",
@@ -44,6 +49,8 @@ _HOMES = {
     "RunnerFile": "operable.manifest.kinds.runner",
     "Secret": "operable.manifest.kinds.secrets",
     "Secrets": "operable.manifest.kinds.secrets",
+    "SelectionError": "operable.manifest.patches",
+    "Spawn": "operable.manifest.patches",
     "ToolManifest": "operable.manifest.kinds.tool",
     "Workspace": "operable.manifest.refs",
     "all_kinds": "operable.manifest.kind",
@@ -51,6 +58,9 @@ _HOMES = {
     "kind_named": "operable.manifest.kind",
     "load": "operable.manifest.loading",
     "parse": "operable.manifest.loading",
+    "render": "operable.manifest.rendering",
+    "spawn_for": "operable.manifest.patches",
+    "strategy_for": "operable.manifest.patches",
 }
 
 __all__ = [
@@ -65,6 +75,8 @@ __all__ = [
     "RunnerFile",
     "Secret",
     "Secrets",
+    "SelectionError",
+    "Spawn",
     "ToolManifest",
     "Workspace",
     "all_kinds",
@@ -72,6 +84,9 @@ __all__ = [
     "kind_named",
     "load",
     "parse",
+    "render",
+    "spawn_for",
+    "strategy_for",
 ]
 
 __getattr__ = lazily(__name__, _HOMES)

@@ -126,11 +126,11 @@ def _options(root: Part) -> Iterator[Problem]:
             continue
         if kind == "enum" and not option.at("enum").present:
             yield option.at("enum").problem(
-                "OPTION_ENUM", "an option of type enum needs enum: its values", near=option.at("id")
+                "OPTION_VALUES", "an option of type enum needs enum: its values", near=option.at("id")
             )
         if kind != "enum" and option.at("enum").present:
             yield option.at("enum").problem(
-                "OPTION_ENUM", f"enum has no meaning for an option of type {kind}"
+                "OPTION_VALUES", f"enum has no meaning for an option of type {kind}"
             )
         for bound in ("min", "max"):
             if kind != "integer" and option.at(bound).present:
