@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "operable"
 # Bytes to values and back: no clock, no randomness, no processes (architecture.md of the project).
-SANS_IO = ["kernel", "spec", "wire", "manifest", "host.acp", "host.arms", "lint.checks"]
+SANS_IO = ["kernel", "spec", "wire", "manifest", "host.acp", "host.arms", "host.mcp", "lint.checks"]
 EMPTY_NAMES = {"utils", "util", "helpers", "common", "misc", "core", "base", "shared", "manager", "handler"}
 
 

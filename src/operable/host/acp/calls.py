@@ -177,7 +177,9 @@ class Calls:
         for key, call in list(self._open.items()):
             told += self._tell(call)
             told.append(
-                events.ToolResult(self._session_id, call.id, _DENIED if call.denied else _UNTOLD, True, call.denied)
+                events.ToolResult(
+                    self._session_id, call.id, _DENIED if call.denied else _UNTOLD, True, call.denied
+                )
             )
             self._close(key)
         self._open.clear()
