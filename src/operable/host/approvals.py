@@ -1,0 +1,297 @@
+"""The approvals desk: questions that wait for an answer, from whichever surface gives it first.
+
+Theory of operation. An `Ask` is put on the desk and as a file into the session's folder, so that a callback, this
+process's own interface and other processes (`operable agent …`) see the same list. An answer is a file, too, made with
+`link`, which the file system lets only one party do: that party's answer counts, whoever comes later is told so. No answer
+within the limit is a denial, made the same way. A decision is bound to the digest of what was asked: who answers may say
+which digest it has seen, and an answer to something else is refused.
+
+Answers are plain `Decision` values; turning them into a protocol's words is for the arm.
+"""
+
+import asyncio
+import hashlib
+import inspect
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from operable.kernel.canonical import digest
+from operable.kernel.errors import Fail
+from operable.wire.events import Choice
+
+# Long enough to fetch a cup of coffee, short enough that a forgotten session does not hold an agent for the night.
+TIMEOUT = 300.0
+# Answers of other processes are files; a person does not notice a tenth of a second.
+POLL_INTERVAL = 0.1
+_FOLDER = "asks"
+ONCE = "allow_once"
+
+
+class Ask(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A question. `kind`: permission (of a tool call), input (of the user), budget (a limit was reached)."""
+
+    id: str
+    session_id: str
+    kind: str
+    text: str = ""
+    tool: str = ""
+    tool_kind: str = "other"
+    arguments: Any = None
+    options: tuple[Choice, ...] = ()
+    schema: Any = None
+    url: str | None = None
+    digest: str = ""
+    expires_at: int = 0  # milliseconds since 1970
+    # Why no rule answered it.
+    why: str = ""
+
+
+class Decision(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """An answer. `remember`: "" this time only, "call" for the same call again in this session, else a policy pattern."""
+
+    allowed: bool
+    reason: str = ""
+    by: str = ""
+    option_id: str | None = None
+    content: Any = None
+    remember: str = ""
+    digest: str = ""
+    cancelled: bool = False
+
+
+OnAsk = Callable[
+    [Ask], Any
+]  # may return a Decision, a bool, None (leave it to others), or an awaitable of these
+_ASK, _DECISION = msgspec.json.Decoder(Ask), msgspec.json.Decoder(Decision)
+
+
+def argument_digest(tool: str, arguments: Any) -> str:
+    """What a decision is bound to: the tool and its arguments, whatever order and spacing they came in."""
+    try:
+        return digest({"tool": tool, "arguments": arguments})
+    except (TypeError, ValueError):
+        return digest({"tool": tool, "arguments": msgspec.json.encode(arguments).decode()})
+
+
+class Desk:
+    """The open questions of one session. Belongs to the session's loop."""
+
+    def __init__(self, folder: str, *, timeout: float = TIMEOUT, on_ask: OnAsk | None = None) -> None:
+        self.timeout = timeout
+        self._folder = os.path.join(folder, _FOLDER)
+        self._on_ask = on_ask
+        self._open: dict[str, tuple[Ask, asyncio.Future[Decision]]] = {}
+        self._poll: asyncio.TimerHandle | None = None
+
+    @property
+    def pending(self) -> list[Ask]:
+        return [ask for ask, _ in self._open.values()]
+
+    async def ask(self, ask: Ask) -> Decision:
+        """Put a question on the desk and wait for its answer."""
+        self.put(ask)
+        return await self.wait(ask.id)
+
+    def put(self, ask: Ask) -> None:
+        """Put a question on the desk: from now on it can be answered."""
+        ask = msgspec.structs.replace(ask, expires_at=int((time.time() + self.timeout) * 1000))
+        self._open[ask.id] = (ask, asyncio.get_running_loop().create_future())
+        _write(self._folder, _name(ask.id) + ".ask", msgspec.json.encode(ask))
+        self._watch()
+
+    async def wait(self, ask_id: str) -> Decision:
+        """Until somebody answers: by `answer`, by the callback, from another process, or the denial when time is over."""
+        loop = asyncio.get_running_loop()
+        ask, future = self._open[ask_id]
+        asked = None if self._on_ask is None else loop.create_task(self._call_back(ask))
+        late = loop.call_later(self.timeout, self._expire, ask_id)
+        try:
+            return await future
+        finally:
+            late.cancel()
+            if asked is not None:
+                asked.cancel()
+            self._close(ask_id)
+
+    def answer(self, ask_id: str, decision: Decision) -> None:
+        """Answer from this process. Fail not_found/NO_SUCH_ASK, conflict/ALREADY_ANSWERED, conflict/ASK_CHANGED."""
+        entry = self._open.get(ask_id)
+        if entry is None:
+            raise _no_such(ask_id)
+        ask, future = entry
+        _claim(self._folder, ask, decision)
+        if not future.done():
+            future.set_result(decision)
+
+    def withdraw(self, ask_id: str | None = None, reason: str = "the agent no longer waits for it") -> None:
+        """The question is moot (turn cancelled, agent gone): whoever waits gets a cancelled denial."""
+        for known in [ask_id] if ask_id is not None else list(self._open):
+            if known in self._open:
+                try:
+                    self.answer(known, Decision(False, reason, by="host", cancelled=True))
+                except Fail:
+                    self._look(known)  # somebody was faster: that answer is in the file
+
+    def _expire(self, ask_id: str) -> None:
+        try:
+            self.answer(ask_id, Decision(False, f"nobody answered within {self.timeout:g} s", by="timeout"))
+        except Fail:
+            self._look(ask_id)
+
+    async def _call_back(self, ask: Ask) -> None:
+        if self._on_ask is None:
+            return
+        try:
+            said = self._on_ask(ask)
+            if inspect.isawaitable(said):
+                said = await said
+        except Exception as error:  # noqa: BLE001 - the caller's own code: what it cannot answer is a denial
+            said = Decision(False, f"the callback failed: {type(error).__name__}", by="callback")
+        if said is None or ask.id not in self._open:
+            return
+        decision = said if isinstance(said, Decision) else Decision(bool(said), by="callback")
+        try:
+            self.answer(ask.id, decision)
+        except Fail:
+            self._look(ask.id)
+
+    def _watch(self) -> None:
+        if self._poll is None and self._open:
+            self._poll = asyncio.get_running_loop().call_later(POLL_INTERVAL, self._look_at_all)
+
+    def _look_at_all(self) -> None:
+        self._poll = None
+        for ask_id in list(self._open):
+            self._look(ask_id)
+        self._watch()
+
+    def _look(self, ask_id: str) -> None:
+        """Take an answer that somebody has put into the folder."""
+        entry = self._open.get(ask_id)
+        decision = _answered(self._folder, ask_id)
+        if entry is not None and decision is not None and not entry[1].done():
+            entry[1].set_result(decision)
+
+    def _close(self, ask_id: str) -> None:
+        self._open.pop(ask_id, None)
+        _remove(os.path.join(self._folder, _name(ask_id) + ".ask"))
+        if not self._open and self._poll is not None:
+            self._poll.cancel()
+            self._poll = None
+
+
+def pending_asks(session_folder: str) -> list[Ask]:
+    """The open questions of a session, from any process; oldest first."""
+    folder = os.path.join(session_folder, _FOLDER)
+    found: list[Ask] = []
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    for name in names:
+        if name.endswith(".ask"):
+            try:
+                with open(os.path.join(folder, name), "rb") as file:
+                    found.append(_ASK.decode(file.read()))
+            except (FileNotFoundError, msgspec.MsgspecError):
+                continue  # answered meanwhile
+    return sorted(found, key=lambda ask: (ask.expires_at, ask.id))
+
+
+def answer_ask(session_folder: str, ask_id: str, decision: Decision) -> Ask:
+    """Answer from another process; the question that was answered. Fails as `Desk.answer` does."""
+    for ask in pending_asks(session_folder):
+        if ask.id == ask_id:
+            _claim(os.path.join(session_folder, _FOLDER), ask, decision)
+            return ask
+    raise _no_such(ask_id)
+
+
+def _claim(folder: str, ask: Ask, decision: Decision) -> None:
+    """Make this the answer, if nobody else has answered."""
+    _check_option(ask, decision)
+    if decision.digest and decision.digest != ask.digest:
+        raise Fail(
+            "conflict",
+            "ASK_CHANGED",
+            "the answer is for something else than what is being asked",
+            target=ask.id,
+            hint="look at the question again",
+        )
+    answer = os.path.join(folder, _name(ask.id) + ".answer")
+    draft = f"{answer}.{os.getpid()}.{os.urandom(4).hex()}"
+    _write(folder, os.path.basename(draft), msgspec.json.encode(decision))
+    try:
+        os.link(draft, answer)
+    except FileExistsError:
+        other = _answered(folder, ask.id)
+        by = "somebody else" if other is None or not other.by else other.by
+        raise Fail("conflict", "ALREADY_ANSWERED", f"{by} has answered already", target=ask.id) from None
+    finally:
+        _remove(draft)
+
+
+def needs_option(options: tuple[Choice, ...]) -> bool:
+    """Must somebody choose by name? Only one plain one-time permission may be taken without being looked at."""
+    return bool(options) and sum(choice.kind == ONCE for choice in options) != 1
+
+
+def _check_option(ask: Ask, decision: Decision) -> None:
+    offered = ", ".join(f"{choice.id} ({choice.name})" for choice in ask.options)
+    if decision.option_id is not None and decision.option_id not in {choice.id for choice in ask.options}:
+        raise Fail(
+            "usage",
+            "NO_SUCH_OPTION",
+            f"there is no option {decision.option_id!r}",
+            hint=f"Offered: {offered}",
+        )
+    if (
+        decision.allowed
+        and decision.option_id is None
+        and ask.kind == "permission"
+        and needs_option(ask.options)
+    ):
+        raise Fail(
+            "usage",
+            "OPTION_REQUIRED",
+            "this agent offers no plain one-time permission: say which option",
+            target=ask.id,
+            hint=f"Offered: {offered}",
+        )
+
+
+def _answered(folder: str, ask_id: str) -> Decision | None:
+    try:
+        with open(os.path.join(folder, _name(ask_id) + ".answer"), "rb") as file:
+            return _DECISION.decode(file.read())
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return None
+
+
+def _name(ask_id: str) -> str:
+    """Ids come from agents: never a file name as they are."""
+    return hashlib.sha256(ask_id.encode("utf-8", "replace")).hexdigest()[:24]
+
+
+def _write(folder: str, name: str, data: bytes) -> None:
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    fd = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(fd, data)
+    finally:
+        os.close(fd)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def _no_such(ask_id: str) -> Fail:
+    return Fail("not_found", "NO_SUCH_ASK", "no such question is open", target=ask_id)

@@ -1,0 +1,280 @@
+"""What the host does for an agent that asks it to: read and write files of the workspace, run commands.
+
+Served only when the opening granted it, and only inside the workspace: a path is resolved first and then walked folder by
+folder without following links, so that a link that appears in between leads nowhere. Writes and commands pass the gate:
+what the rules allow, or what was allowed when the agent asked in this turn, or what the desk now allows. Commands run
+confined as the agent is (`confine`); their output is bounded; they are killed when the turn is cancelled or the session
+ends, because agents were seen to leave them running.
+"""
+
+import asyncio
+import os
+import shutil
+import stat
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from operable.host.approvals import Ask, Decision, Desk
+from operable.host.arm import ClientCall
+from operable.host.gate import Gate
+from operable.host.terminals import Terminal
+from operable.kernel.errors import Fail
+from operable.proc.spawn import Command
+
+# A file that a model is to read is text; what is larger than this does not fit its context anyway.
+READ_LIMIT = 16 * 1024 * 1024
+TERMINAL_LIMIT = 16  # at a time
+OUTPUT_LIMIT = 1024 * 1024
+
+# JSON-RPC codes: -32602 and -32603 are the protocol's own, -32002 is ACP's for a missing resource, -32001 is ours.
+INVALID, INTERNAL, NOT_FOUND, DENIED, UNKNOWN = -32602, -32603, -32002, -32001, -32601
+
+Confine = Callable[[tuple[str, ...], Mapping[str, str], str], Command]
+Reply = tuple[Any, dict[str, Any] | None]
+
+
+class _RefusedError(Exception):
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.error = {"code": code, "message": message}
+
+
+class ClientMethods:
+    """The host's side of fs/* and terminal/* for one session."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        *,
+        fs_read: bool = False,
+        fs_write: bool = False,
+        confine: Confine | None = None,
+        missing_is_empty: bool = False,
+    ) -> None:
+        self._gate = gate
+        self._root = os.path.realpath(gate.workspace)
+        self._granted = {
+            "fs/read_text_file": fs_read,
+            "fs/write_text_file": fs_write,
+            **{f"terminal/{verb}": confine is not None for verb in _VERBS},
+        }
+        self._confine = confine
+        self._missing_is_empty = (
+            missing_is_empty  # a quirk: some agents cannot create a file that reads as an error
+        )
+        self._terminals: dict[str, Terminal] = {}
+        self._made = 0
+        self._waiting: dict[str, asyncio.Event] = {}
+
+    @property
+    def busy(self) -> bool:
+        """Whether the agent waits for a command of ours."""
+        return bool(self._waiting)
+
+    async def serve(self, call: ClientCall, desk: Desk) -> Reply:
+        """Do it; (result, None) or (None, JSON-RPC error)."""
+        if not self._granted.get(call.method, False):
+            return None, {"code": UNKNOWN, "message": f"{call.method} is not granted"}
+        try:
+            match call.method:
+                case "fs/read_text_file":
+                    return self._read(call.params), None
+                case "fs/write_text_file":
+                    return await self._write(call.params, desk), None
+                case "terminal/create":
+                    return await self._create(call.params, desk), None
+                case "terminal/wait_for_exit":
+                    return await self._wait(call), None
+                case method:
+                    return self._terminal(call.params, method.partition("/")[2]), None
+        except _RefusedError as refused:
+            return None, refused.error
+        except (OSError, Fail) as error:
+            text = error.message if isinstance(error, Fail) else error.strerror or "failed"
+            return None, {"code": INTERNAL, "message": text}
+
+    def withdraw(self, call_id: str) -> None:
+        """The agent no longer waits; real ones leave the command running then, so it is ended."""
+        waiting = self._waiting.get(call_id)
+        if waiting is not None:
+            waiting.set()
+
+    def turn_ended(self, *, cancelled: bool) -> None:
+        if cancelled:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Kill all commands, without waiting."""
+        for terminal in self._terminals.values():
+            terminal.kill()
+
+    async def close(self) -> None:
+        self.abandon()
+        for terminal in list(self._terminals.values()):
+            await terminal.wait()
+        self._terminals.clear()
+
+    # --- files
+
+    def _read(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        path = self._inside(params.get("path"))
+        ruled = self._gate.rule_own("fs/read_text_file", "read", {"path": path}, path)
+        if isinstance(ruled, Decision) and not ruled.allowed and ruled.by.startswith("policy:deny"):
+            raise _RefusedError(DENIED, ruled.reason)
+        try:
+            fd = _open_beneath(self._root, path, os.O_RDONLY)
+        except FileNotFoundError:
+            if self._missing_is_empty:
+                return {"content": ""}
+            raise _RefusedError(NOT_FOUND, f"there is no file {path}") from None
+        with os.fdopen(fd, "rb") as file:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise _RefusedError(INVALID, f"{path} is no regular file")
+            data = file.read(READ_LIMIT + 1)
+        if len(data) > READ_LIMIT:
+            raise _RefusedError(INVALID, f"{path} is larger than {READ_LIMIT} bytes")
+        return {"content": _window(data.decode("utf-8", "replace"), params)}
+
+    async def _write(self, params: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
+        path, content = self._inside(params.get("path")), params.get("content")
+        if not isinstance(content, str):
+            raise _RefusedError(INVALID, "content is a string")
+        await self._permit("fs/write_text_file", "edit", {"path": path}, path, desk)
+        fd = _open_beneath(self._root, path, os.O_WRONLY | os.O_CREAT)
+        with os.fdopen(fd, "wb") as file:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise _RefusedError(INVALID, f"{path} is no regular file")
+            file.truncate(0)
+            file.write(content.encode("utf-8", "surrogatepass"))
+        return {}
+
+    def _inside(self, path: Any) -> str:
+        """The path relative to the workspace, links resolved."""
+        if not isinstance(path, str) or not path or "\0" in path:
+            raise _RefusedError(INVALID, "path is a string")
+        real = os.path.realpath(os.path.join(self._root, path))
+        if not real.startswith(self._root.rstrip("/") + "/"):
+            raise _RefusedError(DENIED, f"{path} is outside the workspace")
+        return real[len(self._root.rstrip("/")) + 1 :]
+
+    # --- commands
+
+    async def _create(self, params: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
+        argv, shown = _argv(params)
+        cwd = self._root if not params.get("cwd") else os.path.join(self._root, self._folder(params["cwd"]))
+        await self._permit("terminal/create", "execute", {"command": shown}, shown, desk)
+        running = [one for one in self._terminals.values() if not one.ended]
+        if len(running) >= TERMINAL_LIMIT:
+            raise _RefusedError(INTERNAL, f"there are {TERMINAL_LIMIT} commands running already")
+        given = [entry for entry in params.get("env") or [] if isinstance(entry, dict)]
+        env = {str(entry.get("name", "")): str(entry.get("value", "")) for entry in given}
+        limit = params.get("outputByteLimit")
+        size = min(limit, OUTPUT_LIMIT) if isinstance(limit, int) and limit > 0 else OUTPUT_LIMIT
+        if self._confine is None:  # cannot be: the method would not have been granted
+            raise _RefusedError(UNKNOWN, "commands are not granted")
+        self._made += 1
+        name = f"term-{self._made}"
+        self._terminals[name] = Terminal(self._confine(argv, env, cwd), size)
+        return {"terminalId": name}
+
+    def _folder(self, cwd: Any) -> str:
+        real = os.path.realpath(os.path.join(self._root, str(cwd)))
+        return "" if real == self._root else self._inside(cwd)
+
+    async def _wait(self, call: ClientCall) -> dict[str, Any]:
+        terminal = self._known(call.params)
+        withdrawn = self._waiting[call.call_id] = asyncio.Event()
+        ended = asyncio.ensure_future(terminal.wait())
+        given_up = asyncio.ensure_future(withdrawn.wait())
+        try:
+            await asyncio.wait((ended, given_up), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._waiting.pop(call.call_id, None)
+            for waiting in (ended, given_up):
+                waiting.cancel()
+        if withdrawn.is_set() and not terminal.ended:
+            terminal.kill()
+            await terminal.wait()
+        return terminal.exit_status() or {}
+
+    def _terminal(self, params: Mapping[str, Any], verb: str) -> dict[str, Any]:
+        terminal = self._known(params)
+        if verb == "output":
+            return terminal.output()
+        terminal.kill()
+        if verb == "release":
+            del self._terminals[str(params["terminalId"])]
+        return {}
+
+    def _known(self, params: Mapping[str, Any]) -> Terminal:
+        terminal = self._terminals.get(str(params.get("terminalId")))
+        if terminal is None:
+            raise _RefusedError(NOT_FOUND, "there is no such terminal")
+        return terminal
+
+    async def _permit(
+        self, tool: str, kind: str, arguments: Mapping[str, Any], needle: str, desk: Desk
+    ) -> None:
+        found = self._gate.rule_own(tool, kind, arguments, needle)
+        if isinstance(found, Ask):
+            found = await desk.ask(found)
+        self._gate.note(
+            "agent.decision", found.reason, tool=tool, arguments=dict(arguments), allowed=found.allowed
+        )
+        if not found.allowed:
+            raise _RefusedError(DENIED, f"denied: {found.reason}")
+
+
+_VERBS = ("create", "output", "wait_for_exit", "kill", "release")
+
+
+def _open_beneath(root: str, path: str, flags: int) -> int:
+    """Open a file below a folder without following any link on the way; missing folders are made for a new file."""
+    *folders, name = path.split("/")
+    here = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for folder in folders:
+            below = _step(here, folder, make=bool(flags & os.O_CREAT))
+            os.close(here)
+            here = below
+        # Non-blocking: opening a FIFO must not hang the host.
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644, dir_fd=here)
+    finally:
+        os.close(here)
+
+
+def _step(here: int, folder: str, *, make: bool) -> int:
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(folder, flags, dir_fd=here)
+    except FileNotFoundError:
+        if not make:
+            raise
+        os.mkdir(folder, dir_fd=here)
+        return os.open(folder, flags, dir_fd=here)
+
+
+def _window(text: str, params: Mapping[str, Any]) -> str:
+    """The lines that were asked for: `line` is the first (from 1), `limit` how many."""
+    line, limit = params.get("line"), params.get("limit")
+    if not isinstance(line, int) and not isinstance(limit, int):
+        return text
+    lines = text.splitlines(keepends=True)
+    first = max(0, line - 1) if isinstance(line, int) else 0
+    return "".join(lines[first : first + limit] if isinstance(limit, int) and limit >= 0 else lines[first:])
+
+
+def _argv(params: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
+    """The words to run, and the line to show and to judge. A line instead of a program is given to the shell."""
+    from shlex import join
+
+    command, words = params.get("command"), params.get("args") or []
+    if not isinstance(command, str) or not command or not all(isinstance(word, str) for word in words):
+        raise _RefusedError(INVALID, "command is a string, args are strings")
+    if words or shutil.which(command) is not None:
+        argv = (command, *words)
+        is_script = (
+            len(argv) == 3 and os.path.basename(command) in ("sh", "bash") and argv[1] in ("-c", "-lc")
+        )
+        return argv, argv[2] if is_script else join(argv)
+    return ("/bin/sh", "-c", command), command

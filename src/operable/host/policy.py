@@ -1,0 +1,270 @@
+"""Rules about tool calls: allow, deny or ask, by tool, by kind and by argument.
+
+A rule is an effect and a pattern:
+
+    Bash                 the tool with this name (`*` and `?` as in file names: `mcp__github__*`)
+    Bash(git *)          … when its argument matches: the command line, the path or the address, by the kind of the tool
+    kind:execute         every tool of this kind (read edit delete move search execute think fetch switch_mode other)
+    edit:src/**          … when its argument matches; paths from the workspace on (`*` within a folder, `**` across)
+    *                    everything
+
+The most specific rule that matches decides: tool or kind with an argument, then an exact tool name, a tool pattern, a kind,
+`*`; among equals the one with more literal characters; among those deny before ask before allow. No rule: `default`.
+
+Two asymmetries keep an allow from being talked into more than it says. In a command line, `*` of an allow does not reach
+over `; & | < > $ ( )`, backquotes or line ends, while deny and ask also match any single command of a compound line. A call
+with several paths is allowed only when each is, and denied when one is; a path is judged by where it really leads
+(symbolic links resolved), and one outside the workspace is written absolute, so that no relative pattern matches it.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from operable.wire.events import TOOL_KINDS
+
+ALLOW: Final = "allow"
+ASK: Final = "ask"
+DENY: Final = "deny"
+EFFECTS: Final = (ALLOW, ASK, DENY)
+_STRENGTH = {ALLOW: 0, ASK: 1, DENY: 2}
+_PATH_KINDS = frozenset({"read", "edit", "delete", "move", "search"})
+_PATH_NAMES = (
+    "path file_path filePath abs_path absolute_path file filename notebook_path target_file"
+    " source destination old_path new_path from to paths files"
+).split()
+_COMMAND_NAMES = ("command", "cmd", "script", "commandLine", "command_line")
+_ADDRESS_NAMES = ("url", "uri", "address", "query")
+_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "fish"})
+_CONTROL = r";&|<>$()`\n\r"
+_COMPOUND = re.compile(r"[;&|()`\n\r]+|\$\(")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What is to be judged: one tool call, as its arm tells it."""
+
+    tool: str
+    kind: str = "other"
+    arguments: Any = None
+    locations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    effect: str
+    pattern: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The answer of a policy: what to do, and which rule said so (None: the default)."""
+
+    effect: str
+    rule: Rule | None = None
+
+    @property
+    def reason(self) -> str:
+        if self.rule is None:
+            return "no rule allows it"
+        return self.rule.reason or f"the rule {self.rule.effect} {self.rule.pattern} says so"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """An ordered set of rules. Nothing said: every ask is denied."""
+
+    rules: tuple[Rule, ...] = ()
+    default: str = DENY
+    # The limits of the [budget] table, for `operable.host.budget`.
+    budget: dict[str, float] = field(default_factory=dict)
+    ask_timeout: float | None = None
+
+    def decide(self, call: Call, workspace: str) -> Ruling:
+        """What the rules say about this call."""
+        facts = _Facts(call, workspace)
+        best: tuple[tuple[int, int, int], Rule] | None = None
+        for rule in self.rules:
+            matcher = parse(rule.pattern)
+            if not matcher.matches(facts, rule.effect):
+                continue
+            rank = (*matcher.specificity, _STRENGTH[rule.effect])
+            if best is None or rank > best[0]:
+                best = (rank, rule)
+        return Ruling(self.default) if best is None else Ruling(best[1].effect, best[1])
+
+    def with_rules(self, rules: Iterable[Rule]) -> "Policy":
+        """The same policy and more rules."""
+        return Policy((*self.rules, *rules), self.default, self.budget, self.ask_timeout)
+
+    @property
+    def asks(self) -> bool:
+        """Does it want to be asked, or deny, about anything at all? False: everything is allowed."""
+        return self.default != ALLOW or any(rule.effect != ALLOW for rule in self.rules)
+
+
+def policy(
+    *,
+    allow: Sequence[str] = (),
+    deny: Sequence[str] = (),
+    ask: Sequence[str] = (),
+    default: str = DENY,
+) -> Policy:
+    """A policy from lists of patterns; Fail validation/POLICY_INVALID with all problems."""
+    from operable.host.policy_file import policy_from
+
+    return policy_from(
+        {"allow": list(allow), "deny": list(deny), "ask": list(ask), "default": default}, source="policy"
+    )
+
+
+class _Facts:
+    """The call in the forms in which patterns look at it, each worked out once."""
+
+    def __init__(self, call: Call, workspace: str) -> None:
+        self.tool = call.tool
+        self.kind = call.kind if call.kind in TOOL_KINDS else "other"
+        self.command = _command(call.arguments)
+        self.address = _first(call.arguments, _ADDRESS_NAMES)
+        self.paths = [real_path(path, workspace) for path in _paths(call)]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A parsed pattern. `tool` None: any tool of `kind`; `kind` None: any kind; `argument` None: any argument."""
+
+    tool: str | None = None
+    kind: str | None = None
+    argument: str | None = None
+
+    @property
+    def specificity(self) -> tuple[int, int]:
+        literal = len(re.sub(r"[*?]", "", (self.argument or "") + (self.tool or "")))
+        if self.argument is not None:
+            return 4, literal
+        if self.tool is not None:
+            return (2 if set(self.tool) & set("*?") else 3), literal
+        return (1, 0) if self.kind is not None else (0, 0)
+
+    def matches(self, facts: _Facts, effect: str) -> bool:
+        if self.kind is not None and facts.kind != self.kind:
+            return False
+        if self.tool is not None and not re.fullmatch(_glob(self.tool, r".", r"."), facts.tool, re.DOTALL):
+            return False
+        return self.argument is None or self._argument_matches(facts, effect)
+
+    def _argument_matches(self, facts: _Facts, effect: str) -> bool:
+        argument = self.argument or ""
+        if facts.kind in _PATH_KINDS or (facts.paths and facts.command is None):
+            found = [
+                bool(re.fullmatch(_glob(argument, r"[^/]", r"."), path, re.DOTALL)) for path in facts.paths
+            ]
+            return bool(found) and (all(found) if effect == ALLOW else any(found))
+        if facts.command is not None:
+            return _command_matches(argument, facts.command, effect)
+        if facts.address is not None:
+            return bool(re.fullmatch(_glob(argument, r".", r"."), facts.address, re.DOTALL))
+        return False
+
+
+def parse(text: str) -> Pattern:
+    """A pattern; ValueError says what is wrong with it."""
+    if text != text.strip() or not text:
+        raise ValueError("a pattern is not empty and has no spaces around it")
+    if text == "*":
+        return Pattern()
+    head, colon, rest = text.partition(":")
+    if colon and head == "kind":
+        if rest not in TOOL_KINDS:
+            raise ValueError(f"there is no kind {rest!r}; kinds are {' '.join(TOOL_KINDS)}")
+        return Pattern(kind=rest)
+    if colon and head in TOOL_KINDS:
+        if not rest:
+            raise ValueError(f"what follows {head}: is empty; write kind:{head} for every {head}")
+        return Pattern(kind=head, argument=rest)
+    tool, parenthesis, argument = text.partition("(")
+    if not parenthesis:
+        return Pattern(tool=text)
+    if not argument.endswith(")") or not tool:
+        raise ValueError("an argument stands in parentheses behind the tool: Bash(git *)")
+    return Pattern(tool=tool, argument=argument[:-1])
+
+
+def real_path(path: str, workspace: str) -> str:
+    """Where a path really leads: relative to the workspace when inside it, else absolute."""
+    root = os.path.realpath(workspace)
+    real = os.path.realpath(os.path.join(root, os.path.expanduser(path)))
+    if real == root:
+        return "."
+    return real[len(root) + 1 :] if real.startswith(root.rstrip("/") + "/") else real
+
+
+def _glob(pattern: str, star: str, double: str) -> str:
+    """The regular expression of a pattern: `*` and `?` stand for `star`, `**` for `double`."""
+    pieces = re.split(r"(\*\*/?|\*|\?)", pattern)
+    words = {"*": f"{star}*", "?": star, "**": f"{double}*", "**/": f"(?:{double}*/)?"}
+    return "".join(words.get(piece) or re.escape(piece) for piece in pieces)
+
+
+def _command_matches(pattern: str, command: str, effect: str) -> bool:
+    if effect == ALLOW:
+        # An allow stays within one simple command, unless its author wrote the operator literally.
+        inside = f"[^{_CONTROL}]"
+        return bool(re.fullmatch(_glob(pattern, inside, inside), command))
+    whole = re.compile(_glob(pattern, ".", "."), re.DOTALL)
+    parts = [part.strip() for part in _COMPOUND.split(command)]
+    return any(whole.fullmatch(part) for part in (command, *parts) if part)
+
+
+def _command(arguments: Any) -> str | None:
+    """The command line of a call; a list of words that starts a shell with -c is the script that it is given."""
+    found: Any = None
+    if isinstance(arguments, dict):
+        found = next((arguments[name] for name in _COMMAND_NAMES if arguments.get(name)), None)
+    if isinstance(found, list) and all(isinstance(word, str) for word in found):
+        if len(found) == 3 and os.path.basename(found[0]) in _SHELLS and re.fullmatch(r"-l?i?c", found[1]):
+            return str(found[2])
+        from shlex import join
+
+        return join(found)
+    if isinstance(found, str):
+        extra = arguments.get("args")
+        if isinstance(extra, list) and extra and all(isinstance(word, str) for word in extra):
+            from shlex import join
+
+            return join([found, *extra])
+        return found.strip()
+    return None
+
+
+def _paths(call: Call) -> list[str]:
+    found = list(call.locations)
+    if isinstance(call.arguments, dict):
+        for name in _PATH_NAMES:
+            value = call.arguments.get(name)
+            if isinstance(value, str) and value:
+                found.append(value)
+            elif isinstance(value, list):
+                found += [item for item in value if isinstance(item, str)]
+        for change in ("changes", "edits"):  # several files in one call: a mapping, or a list of objects
+            value = call.arguments.get(change)
+            found += _changed(value)
+    return list(dict.fromkeys(path.removeprefix("file://") for path in found))
+
+
+def _changed(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [key for key in value if isinstance(key, str)]
+    if isinstance(value, list):
+        named = [item.get("path") or item.get("file_path") for item in value if isinstance(item, dict)]
+        return [path for path in named if isinstance(path, str)]
+    return []
+
+
+def _first(arguments: Any, names: Sequence[str]) -> str | None:
+    if not isinstance(arguments, dict):
+        return None
+    return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), None)

@@ -1,0 +1,233 @@
+"""The sessions of this user on disk: one folder each, with what a person or another process wants to know about it.
+
+    <state>/agents/<workspace>/sessions/<session id>/    meta.json, events-….jsonl, asks/, stderr
+    <state>/agents/<workspace>/audit.jsonl
+
+Theory of operation. A session belongs to the process that runs it. That process holds a lock on one file of its own
+(`owners/<pid>-<random>`), which the system releases however the process ends; the session's `meta.json` names it. So
+whether a "running" session really runs is never a guess from a process id that may have been given to somebody else, and
+`recover` turns those whose owner is gone into `error`, with the reason. Statuses are those of AIP-46.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from operable.host.log import SessionLog
+from operable.kernel.errors import Fail
+from operable.tool.places import state_directory
+from operable.wire.events import Notice
+
+STARTING, RUNNING = "starting", "running"
+EXITED, KILLED, ERROR = "exited", "killed", "error"
+ALIVE = (STARTING, RUNNING)
+_META = "meta.json"
+
+
+class SessionMeta(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What is known about a session: the fields of AIP-46, and ours behind them. Unknown fields are ignored."""
+
+    id: str
+    adapter_slug: str
+    workspace_slug: str
+    cwd: str
+    status: str = STARTING
+    started_at: str = ""
+    ended_at: str | None = None
+    last_output_at: str | None = None
+    exit_code: int | None = None
+    label: str | None = None
+    agent_slug: str | None = None
+    parent_session_id: str | None = None
+    depth: int = 0
+    owner: str = ""
+    pid: int | None = None
+    agent_session_id: str | None = None
+    agent_name: str = ""
+    agent_version: str = ""
+    protocol: str = ""
+    error: str | None = None
+    turns: int = 0
+
+
+_DECODER = msgspec.json.Decoder(SessionMeta)
+
+
+class SessionHome:
+    """The folder of one session, and its meta.json."""
+
+    def __init__(self, folder: str, meta: SessionMeta) -> None:
+        self.folder = folder
+        self.meta = meta
+
+    def save(self, **changes: Any) -> None:
+        """Change the meta data; readers see the old or the new, never a half."""
+        for name, value in changes.items():
+            setattr(self.meta, name, value)
+        _replace(os.path.join(self.folder, _META), msgspec.json.encode(self.meta))
+
+
+class Registry:
+    """All sessions below one state directory; by default the user's own."""
+
+    def __init__(self, root: str | None = None) -> None:
+        self.root = state_directory("agents") if root is None else root
+
+    def workspace_folder(self, workspace: str) -> str:
+        return os.path.join(self.root, workspace_slug(workspace))
+
+    def audit_path(self, workspace: str) -> str:
+        return os.path.join(self.workspace_folder(workspace), "audit.jsonl")
+
+    def create(self, meta: SessionMeta) -> SessionHome:
+        """A folder for a new session that belongs to this process."""
+        meta.owner = _own(self.root)
+        meta.started_at = timestamp()
+        meta.pid = os.getpid()
+        folder = os.path.join(self.root, meta.workspace_slug, "sessions", meta.id)
+        try:
+            os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
+            os.mkdir(folder, 0o700)
+        except FileExistsError:
+            raise Fail(
+                "conflict", "SESSION_EXISTS", f"there is a session {meta.id} already", target=meta.id
+            ) from None
+        except OSError as error:
+            raise Fail(
+                "io", "STATE_UNWRITABLE", f"sessions cannot be kept: {error.strerror}", target=folder
+            ) from error
+        home = SessionHome(folder, meta)
+        home.save()
+        return home
+
+    def sessions(self, *, workspace: str | None = None) -> list[SessionHome]:
+        """All sessions, newest first; those whose owner is gone are marked before they are shown."""
+        slugs = [workspace_slug(workspace)] if workspace is not None else _listed(self.root)
+        found = [home for slug in slugs for home in self._in(os.path.join(self.root, slug, "sessions"))]
+        for home in found:
+            self.recover(home)
+        return sorted(found, key=lambda home: (home.meta.started_at, home.meta.id), reverse=True)
+
+    def session(self, session_id: str) -> SessionHome:
+        """One session; a unique beginning of its id is enough. Fail not_found/NO_SUCH_SESSION."""
+        found = (
+            [home for home in self.sessions() if home.meta.id.startswith(session_id)] if session_id else []
+        )
+        exact = [home for home in found if home.meta.id == session_id]
+        if len(exact or found) == 1:
+            return (exact or found)[0]
+        problem = "is the beginning of several sessions" if found else "is no session"
+        raise Fail("not_found", "NO_SUCH_SESSION", f"{session_id!r} {problem}", target=session_id)
+
+    def recover(self, home: SessionHome) -> bool:
+        """Mark a session whose owner is gone, close its log; True when that was so."""
+        if home.meta.status not in ALIVE or owner_lives(self.root, home.meta.owner):
+            return False
+        log = SessionLog(home.folder)
+        text = "the host of this session ended without closing it"
+        log.append([Notice("session_interrupted", text, session_id=home.meta.id)])
+        log.close()
+        for name in _listed(os.path.join(home.folder, "asks")):
+            os.unlink(os.path.join(home.folder, "asks", name))
+        home.save(status=ERROR, ended_at=timestamp(), error="interrupted")
+        return True
+
+    def _in(self, folder: str) -> Iterator[SessionHome]:
+        for name in _listed(folder):
+            path = os.path.join(folder, name)
+            try:
+                with open(os.path.join(path, _META), "rb") as file:
+                    yield SessionHome(path, _DECODER.decode(file.read()))
+            except (OSError, msgspec.MsgspecError):
+                continue  # being made this moment, or not ours
+
+
+def workspace_slug(workspace: str) -> str:
+    """A name for a workspace that is a file name, readable, and different for different folders."""
+    real = os.path.realpath(workspace)
+    name = "".join(char if char.isalnum() or char in "-_." else "-" for char in os.path.basename(real))
+    return f"{name[:40].strip('.-') or 'root'}-{sha256(os.fsencode(real)).hexdigest()[:10]}"
+
+
+def timestamp() -> str:
+    now = time.time()
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03d}Z"
+
+
+def owner_lives(root: str, owner: str) -> bool:
+    """Does the process that made this owner file still run? Asked of the lock, not of the process table."""
+    path = os.path.join(root, "owners", os.path.basename(owner))
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        _remove(path)
+        return False
+    finally:
+        os.close(fd)
+
+
+_OWN: dict[
+    tuple[str, int], tuple[str, int]
+] = {}  # (root, pid) -> (owner file, the descriptor that holds its lock)
+
+
+def _own(root: str) -> str:
+    """The owner file of this process; made and locked on first use, and after a fork anew."""
+    key = (root, os.getpid())
+    known = _OWN.get(key)
+    if known is not None and os.path.exists(os.path.join(root, "owners", known[0])):
+        return known[0]
+    folder = os.path.join(root, "owners")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    name = f"{os.getpid()}-{os.urandom(6).hex()}"
+    draft = os.path.join(folder, f".{name}")
+    fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    os.rename(draft, os.path.join(folder, name))  # only now, locked, can anybody else come across it
+    _OWN[key] = (name, fd)
+    return name
+
+
+def _forget_in_fork() -> None:
+    """A fork has copies of the descriptors; holding them would keep a dead parent's sessions alive."""
+    for _, fd in _OWN.values():
+        os.close(fd)
+    _OWN.clear()
+
+
+os.register_at_fork(after_in_child=_forget_in_fork)
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _replace(path: str, data: bytes) -> None:
+    draft = f"{path}.{os.getpid()}.new"
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(fd, data)
+    finally:
+        os.close(fd)
+    os.replace(draft, path)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass

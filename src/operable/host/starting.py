@@ -1,0 +1,122 @@
+"""Putting a session together from decided parts: an arm, a way to spawn the agent, rules, and a place on disk.
+
+Everything that can fail for reasons of the manifest, the machine or the user has been settled before this
+(`operable.host.agent_cli`); here only the state directory and the agent itself can still say no.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from operable.host.approvals import TIMEOUT, Desk, OnAsk
+from operable.host.arm import Arm, Opening
+from operable.host.audit import Audit
+from operable.host.budget import Budget
+from operable.host.client_methods import ClientMethods, Confine
+from operable.host.gate import Gate
+from operable.host.link import Link, Spawn
+from operable.host.log import SessionLog
+from operable.host.policy import ASK, Policy
+from operable.host.registry import Registry, SessionMeta, workspace_slug
+from operable.host.session import Limits, Parts, Session
+from operable.host.transport import LINE_LIMIT, TERM_GRACE
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A session that may now begin. `policy` None: everything is asked where `on_ask` is given, else denied."""
+
+    arm: Arm
+    spawn: Spawn
+    workspace: str
+    agent: str = "agent"
+    opening: Opening | None = None
+    policy: Policy | None = None
+    on_ask: OnAsk | None = None
+    limits: Limits = field(default_factory=Limits)
+    budget: Mapping[str, float] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    session_id: str | None = None
+    label: str | None = None
+    actor: str = ""
+    asking: bool = True  # the agent, in the mode it was started in, asks before it changes anything
+    confine: Confine | None = None
+    registry: Registry | None = None
+    quirks: Mapping[str, Any] = field(default_factory=dict)
+    line_limit: int = LINE_LIMIT
+    term_grace: float = TERM_GRACE
+    on_close: Any = None
+
+
+async def start_session(start: Start) -> Session:
+    """Make the session's place on disk, spawn, shake hands; Fail with nothing left running."""
+    registry = start.registry or Registry()
+    session_id = start.session_id or new_session_id()
+    opening = start.opening or Opening(cwd=start.workspace, session_id=session_id, quirks=start.quirks)
+    policy = start.policy
+    if policy is None:
+        policy = Policy(default=ASK) if start.on_ask is not None else Policy()
+    home = registry.create(
+        SessionMeta(
+            session_id,
+            start.agent,
+            workspace_slug(start.workspace),
+            start.workspace,
+            label=start.label,
+        )
+    )
+    audit = Audit(
+        registry.audit_path(start.workspace),
+        actor=start.actor or f"agent:{start.agent}",
+        secrets=start.secrets,
+    )
+    attended = start.on_ask is not None or policy.default == ASK or any(r.effect == ASK for r in policy.rules)
+    gate = Gate(
+        session_id=session_id,
+        workspace=start.workspace,
+        policy=policy,
+        audit=audit,
+        attended=attended,
+        asking=start.asking and start.arm.can_ask and policy.asks,
+        quirks=start.quirks,
+        secrets=start.secrets,
+    )
+    desk = Desk(home.folder, timeout=policy.ask_timeout or TIMEOUT, on_ask=start.on_ask)
+    session = Session(
+        Parts(
+            home=home,
+            log=SessionLog(home.folder, secrets=start.secrets),
+            gate=gate,
+            desk=desk,
+            budget=Budget({**policy.budget, **start.budget}, asyncio.get_running_loop().time),
+            methods=ClientMethods(
+                gate,
+                fs_read=opening.fs_read,
+                fs_write=opening.fs_write,
+                confine=start.confine if opening.terminal else None,
+                missing_is_empty=start.quirks.get("missing_file") == "empty",
+            ),
+            make_link=lambda session: Link(
+                start.arm,
+                start.spawn,
+                opening,
+                on_happenings=session.took,
+                on_ended=session.ended,
+                on_broken=session.broke,
+                secrets=start.secrets,
+                line_limit=start.line_limit,
+                term_grace=start.term_grace,
+            ),
+            limits=start.limits,
+            on_close=start.on_close,
+        )
+    )
+    gate.note("session.start", f"{start.agent} in {start.workspace}", arm=start.arm.name)
+    await session.open()
+    return session
+
+
+def new_session_id() -> str:
+    return f"ses_{os.urandom(10).hex()}"

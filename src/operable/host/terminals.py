@@ -1,0 +1,71 @@
+"""One command that the host runs for an agent: its output, bounded, and its end.
+
+Output and diagnostics are one stream, as on a terminal. Beyond the limit the beginning is dropped (as ACP wants it), at a
+character boundary. No terminal device is behind it: programs see pipes and no input.
+"""
+
+import asyncio
+import signal
+from typing import Any
+
+from operable.proc.child import Child, End
+from operable.proc.spawn import Command
+
+
+class Terminal:
+    """A running command on the caller's loop."""
+
+    def __init__(self, command: Command, limit: int) -> None:
+        self._limit = limit
+        self._kept = bytearray()
+        self._truncated = False
+        self._end: End | None = None
+        self._ended = asyncio.Event()
+        self._child = Child(
+            asyncio.get_running_loop(),
+            command,
+            on_stdout=self._took,
+            on_stderr=self._took,
+            on_end=self._over,
+        )
+
+    @property
+    def ended(self) -> bool:
+        return self._end is not None
+
+    def output(self) -> dict[str, Any]:
+        self._cut()
+        text = self._kept.decode("utf-8", "ignore" if self._truncated else "replace")
+        found: dict[str, Any] = {"output": text, "truncated": self._truncated}
+        status = self.exit_status()
+        return found if status is None else {**found, "exitStatus": status}
+
+    def exit_status(self) -> dict[str, Any] | None:
+        if self._end is None:
+            return None
+        status = self._end.status
+        if status is not None and status < 0:
+            return {"exitCode": None, "signal": signal.Signals(-status).name}
+        return {"exitCode": status, "signal": None}
+
+    def kill(self) -> None:
+        if self._end is None:
+            self._child.kill("terminal closed")
+
+    async def wait(self) -> None:
+        await self._ended.wait()
+
+    def _took(self, chunk: bytes) -> None:
+        self._kept += chunk
+        if len(self._kept) > 2 * self._limit:  # not at every chunk: moving the rest costs
+            self._cut()
+
+    def _cut(self) -> None:
+        surplus = len(self._kept) - self._limit
+        if surplus > 0:
+            del self._kept[:surplus]
+            self._truncated = True
+
+    def _over(self, end: End) -> None:
+        self._end = end
+        self._ended.set()
