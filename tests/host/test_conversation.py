@@ -127,7 +127,7 @@ def test_a_question_is_answered_once():
     turn.ask("context")
     (question,) = turn.open_questions()
 
-    assert turn.question_of("context") == question
+    assert turn.question_about("context".__eq__) == question
     assert turn.take(question, denied=False) == "context"
     assert turn.take(question, denied=False) is None
     assert turn.withdraw(question) == []

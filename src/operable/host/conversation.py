@@ -7,7 +7,7 @@ moment, twice or never, thus cannot break the order of events. No I/O, no clock.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from operable.host.arm import CallWithdrawn, Happening
@@ -227,9 +227,9 @@ class Conversation:
     def open_questions(self) -> list[str]:
         return list(self._questions)
 
-    def question_of(self, context: Any) -> str | None:
-        """The open question with this context."""
-        return next((question for question, (_, kept) in self._questions.items() if kept == context), None)
+    def question_about(self, is_it: Callable[[Any], bool]) -> str | None:
+        """The open question whose context is the one."""
+        return next((question for question, (_, context) in self._questions.items() if is_it(context)), None)
 
     def withdraw(self, question: str | None) -> list[Happening]:
         """The agent no longer waits for this one."""

@@ -1,6 +1,7 @@
 """What the tests of arms share: a connection fed by hand or by a real process, and the invariants of its events."""
 
 import contextlib
+import json
 import queue
 import subprocess
 import threading
@@ -8,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
+from hypothesis import strategies as st
 
-from operable.host.arm import Arm, Connection, Happening, Message, Opening
+from operable.host.arm import Answer, Arm, Connection, Happening, Message, Opening, PeerError
 from operable.wire.events import AgentPrompt, TextDelta, ToolCall, ToolResult, TurnEnd
 from operable.wire.frames import LineSplitter
 
@@ -59,6 +61,54 @@ def check_order(happened: Sequence[Any], turns: int) -> None:
                 asked.add(question)
             case TurnEnd():
                 assert not waiting
+
+
+_VALUES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 3)
+    | st.just("x")
+    | st.builds(lambda: [1])
+    | st.builds(lambda: {"a": 1})
+)
+
+
+@st.composite
+def mutated(draw: st.DrawFn, recorded: Sequence[Any]) -> bytes:
+    """A line of a conversation with some of its values replaced by others, or taken away; or bytes that are none."""
+    if draw(st.integers(0, 9)) == 0:
+        return draw(st.binary(max_size=30))
+    value = json.loads(json.dumps(draw(st.sampled_from(list(recorded)))))
+    for _ in range(draw(st.integers(0, 2))):
+        place = value
+        while isinstance(place, dict | list) and place:
+            keys = sorted(place) if isinstance(place, dict) else range(len(place))
+            key = draw(st.sampled_from(list(keys)))
+            if draw(st.booleans()) or not isinstance(place[key], dict | list) or not place[key]:
+                if draw(st.booleans()):
+                    del place[key]
+                else:
+                    place[key] = draw(_VALUES)
+                break
+            place = place[key]
+    return json.dumps(value).encode()
+
+
+def survives(connection: Connection, lines: Sequence[bytes], *, cancels: bool) -> None:
+    """Whatever these lines are, the connection, in which a turn runs, keeps its promises."""
+    happened: list[Happening] = []
+    try:
+        for line in lines:
+            happened += connection.receive(line)
+            for question in of_type(happened[-2:], AgentPrompt):
+                happened += connection.answer(question.tool_call_id, Answer(allowed=True))
+    except PeerError:
+        pass  # the one thing that a connection may raise
+    if cancels:
+        happened += connection.cancel()
+    happened += connection.eof(None)
+    check_order(happened, turns=1)
+    sent(connection)
 
 
 class Agent:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.host.arm import Answer, CallWithdrawn, Message, Noise, Opened
+from operable.host.arm import Answer, CallWithdrawn, Message, Noise, Opened, PeerError
 from operable.host.arms.json_stream import ARM
 from operable.wire.events import (
     CANCELLED,
@@ -24,7 +24,17 @@ from operable.wire.events import (
     TurnEnd,
     Usage,
 )
-from tests.host.arms.driving import Agent, check_order, feed, of_type, opened, sent, text_of
+from tests.host.arms.driving import (
+    Agent,
+    check_order,
+    feed,
+    mutated,
+    of_type,
+    opened,
+    sent,
+    survives,
+    text_of,
+)
 
 SEED = {
     "type": "ready",
@@ -136,16 +146,25 @@ def test_what_must_precede_the_first_message_is_said_in_the_order_that_agents_ne
     ]
 
 
-def test_what_the_first_version_cannot_do_is_said_and_not_tried():
-    connection = opened(ARM, mcp_servers=[{"name": "a", "command": "x"}], model="m", options={"wings": 2})
-    happened = feed(connection, SEED)
+@pytest.mark.parametrize(
+    "ready, options, code",
+    [
+        (SEED, {"mcp_servers": [{"name": "a", "command": "x"}]}, "mcp_unsupported"),
+        (SEED, {"model": "m"}, "select_failed"),
+        (NEWER, {"options": {"wings": 2}}, "select_failed"),
+    ],
+)
+def test_what_the_agent_cannot_be_told_is_refused_and_not_passed_over(ready, options, code):
+    with pytest.raises(PeerError) as caught:
+        feed(opened(ARM, **options), ready)
 
-    assert [notice.code for notice in of_type(happened, Notice)] == [
-        "mcp_servers_unsupported",
-        "setting_unsupported",
-        "setting_unsupported",
-    ]
-    assert sent(connection) == []
+    assert caught.value.code == code
+
+
+def test_the_first_version_has_modes_but_no_configuration():
+    connection = opened(ARM)
+    feed(connection, SEED)
+
     assert connection.select(mode="yolo")
     assert not connection.select(model="m")
     assert connection.ping() is False  # type: ignore[attr-defined]
@@ -507,36 +526,22 @@ def test_a_result_that_comes_without_an_answer_withdraws_the_question():
     assert happened == [CallWithdrawn("q1"), ToolResult("s1", "t1", "timeout", is_error=True)]
 
 
-RECORDED = [
-    json.dumps(line).encode()
-    for line in (
-        {"type": "stream_start", "msg_id": "m1"},
-        {"type": "thinking", "text": "hm", "msg_id": "m1"},
-        {"type": "text_delta", "text": "Hi", "msg_id": "m1"},
-        REQUEST,
-        {"type": "tool_running", "msg_id": "m1", "call_id": "t1", "tool_name": "Write"},
-        {"type": "tool_result", "msg_id": "m1", "call_id": "t1", "status": "success", "output": "ok"},
-        {"type": "error", "error": {"code": "engine_error", "message": "x"}},
-        {"type": "info", "message": "x"},
-        {"type": "stream_end", "msg_id": "m1", "usage": {"input_tokens": 1, "output_tokens": 1}},
-    )
+LINES = [
+    {"type": "stream_start", "msg_id": "m1"},
+    {"type": "thinking", "text": "hm", "msg_id": "m1"},
+    {"type": "text_delta", "text": "Hi", "msg_id": "m1"},
+    REQUEST,
+    {"type": "tool_running", "msg_id": "m1", "call_id": "t1", "tool_name": "Write"},
+    {"type": "tool_result", "msg_id": "m1", "call_id": "t1", "status": "success", "output": "ok"},
+    {"type": "error", "error": {"code": "engine_error", "message": "x"}},
+    {"type": "info", "message": "x"},
+    {"type": "stream_end", "msg_id": "m1", "usage": {"input_tokens": 1, "output_tokens": 1}},
 ]
 
 
-@given(st.lists(st.one_of(st.sampled_from(RECORDED), st.binary(max_size=30)), max_size=30), st.booleans())
-def test_dropped_repeated_reordered_and_random_lines_never_break_the_promises(lines, cancels):
-    connection = talking()
-    happened = []
-    for line in lines:
-        happened += connection.receive(line)
-        for question in of_type(happened[-2:], AgentPrompt):
-            happened += connection.answer(question.tool_call_id, Answer(allowed=True))
-    if cancels:
-        happened += connection.cancel()
-    happened += connection.eof(None)
-
-    check_order(happened, turns=1)
-    sent(connection)
+@given(st.lists(mutated(LINES), max_size=30), st.booleans())
+def test_dropped_repeated_reordered_and_mutated_lines_never_break_the_promises(lines, cancels):
+    survives(talking(), lines, cancels=cancels)
 
 
 @pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])

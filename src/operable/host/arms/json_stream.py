@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
 
-from operable.host.arm import Answer, Arm, Happening, Message, Noise, Opened, Opening
+from operable.host.arm import Answer, Arm, Happening, Message, Noise, Opened, Opening, PeerError
 from operable.host.conversation import Conversation
 from operable.host.peer import Odometer, count, pairs, transport
 from operable.wire import json_stream as wire
@@ -190,7 +190,7 @@ class JsonStream:
         if self._ready is not None:
             return self._books.notice("outside_turn", "The agent said `ready` a second time.")
         self._ready = ready
-        notices = self._prepare(self._opening)
+        self._prepare(self._opening)
         abilities = ready.capabilities
         observed = {"tool_calls": True, "streaming": True, "bidirectional": abilities.tool_approval}
         if abilities.image_input in {"supported", "unsupported"}:
@@ -207,28 +207,21 @@ class JsonStream:
                 current_mode=abilities.current_mode,
                 current_model=model if isinstance(model, str) else None,
                 observed=observed,
-            ),
-            *notices,
+            )
         ]
 
-    def _prepare(self, opening: Opening) -> list[Happening]:
+    def _prepare(self, opening: Opening) -> None:
         """What must be said before the first message, in the order that the reference agent needs."""
-        notices: list[Happening] = []
         if opening.mcp_servers and self._is_seed():
-            told = "Version 0.1.0 of the protocol has no way to add MCP servers; they were left out."
-            notices = self._books.notice("mcp_servers_unsupported", told)
-        elif opening.mcp_servers:
-            for server in opening.mcp_servers:
-                self._write(_mcp_server(server))
+            raise PeerError("mcp_unsupported", "Version 0.1.0 of the protocol has no way to add MCP servers.")
+        for server in opening.mcp_servers:
+            self._write(_mcp_server(server))
         if opening.history:
             self._write(wire.InitHistory(text=opening.history))
         self.select(mode=opening.mode)
-        model = [("model", opening.model)] if opening.model else []
-        for setting in [*model, *opening.options.items()]:
-            if not self.select(option=setting):
-                told = f"This agent has no way to be told {setting[0]!r}; it was left out."
-                notices += self._books.notice("setting_unsupported", told)
-        return notices
+        settings = {**({"model": opening.model} if opening.model else {}), **opening.options}
+        if unknown := [name for name, value in settings.items() if not self.select(option=(name, value))]:
+            raise PeerError("select_failed", f"This agent has no way to be told: {', '.join(unknown)}.")
 
     def _requested(self, call_id: str, tool: wire.ToolUse) -> list[Happening]:
         books = self._books
@@ -236,7 +229,7 @@ class JsonStream:
             # Nobody is there to decide, and an agent without an answer waits for ever.
             self._write(wire.ToolDeny(call_id=call_id, reason="The turn was cancelled."))
             return books.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
-        if books.question_of(call_id) is not None:
+        if books.question_about(call_id.__eq__) is not None:
             return []
         called = books.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
         return called + books.ask(

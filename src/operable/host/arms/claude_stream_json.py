@@ -1,0 +1,374 @@
+"""Claude Code's own protocol, `claude -p --input-format stream-json --output-format stream-json`, which qwen speaks, too.
+
+Command line, in the manifest: `-p --input-format stream-json --output-format stream-json --verbose
+--include-partial-messages --permission-prompt-tool stdio`. Without the last option nothing is ever asked.
+
+Handshake: the control request `initialize`. The agent tells its session id only with the first turn, and `system/init` with
+every turn; the first one opens the session a second time, with what was learned.
+
+Questions: `can_use_tool`. Allowing sends the input back unchanged; denying sends the reason and lets the turn go on. Rules
+that the agent suggests are choices of their own. What the agent asks that a host of this kind does not do is refused.
+
+Cancel: open questions are denied with `interrupt`, then the control request `interrupt`; the turn ends with its `result`.
+
+Quirks of the agent, all covered: a line that it cannot read ends the process, so nothing but whole JSON lines is written; a
+failed request of the model is a `result` of subtype `success`; `total_cost_usd` runs on through the session; text is sent in
+pieces and then again as a whole.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Final
+
+from operable.host.arm import Answer, Arm, Happening, Message, Noise, Opened, Opening, PeerError
+from operable.host.claude import questions
+from operable.host.claude.content import Content, kind_of
+from operable.host.claude.outcome import Meter, reason_of
+from operable.host.conversation import Conversation
+from operable.host.peer import mapping, pairs, parse, string, transport, with_files
+from operable.wire.events import AgentError, ModeChange
+
+_MODES: Final = ("default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto")
+_REMEMBERED: Final = 512  # ids of lines, to know one that comes twice
+# Conversation goes on without these: keep-alives, hooks, tasks in the background, estimates of tokens.
+_NOTED: Final = {
+    "api_retry": "retry",
+    "compact_boundary": "compacted",
+    "model_refusal_fallback": "model_fallback",
+}
+
+
+class ClaudeStreamJson:
+    """The host's side of one conversation."""
+
+    def __init__(self) -> None:
+        self._books = Conversation()
+        self._content = Content(self._books)
+        self._opening = Opening(cwd="", session_id="")
+        self._meter = Meter(resumed=False)
+        self._requests: dict[str, tuple[str, Any]] = {}  # our open control requests: what for, and the value
+        self._wanted: set[str] = set()  # those without which the session must not be used
+        self._numbered = 0
+        self._lines: deque[str] = deque(maxlen=_REMEMBERED)
+        self._told: tuple[str, str, str] = ("", "", "")  # session id, mode and model as last told
+
+    def open(self, opening: Opening) -> None:
+        self._opening = opening
+        self._books.session_id = opening.session_id
+        self._meter = Meter(resumed=opening.resume is not None)
+        self._request("initialize", None, hooks=None)
+
+    def receive(self, line: bytes) -> list[Happening]:
+        message = parse(line)
+        if isinstance(message, Noise):
+            return [message]
+        line_id = message.get("uuid")
+        if isinstance(line_id, str):
+            if line_id in self._lines:
+                return self._books.notice("repeated", f"The line {line_id} came a second time.")
+            self._lines.append(line_id)
+        return self._received(message, line)
+
+    def send(self, message: Message) -> None:
+        self._books.begin()
+        self._content.turn()
+        images = [
+            {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
+            for media_type, data in message.images
+        ]
+        text = {"type": "text", "text": with_files(message.text, message.files)}
+        content = {"role": "user", "content": [text, *images]}
+        self._books.write_json(
+            {"type": "user", "message": content, "parent_tool_use_id": None, "session_id": self._told[0]}
+        )
+
+    def cancel(self) -> list[Happening]:
+        if not self._books.running or self._books.cancelling:
+            return []
+        for question in self._books.open_questions():
+            self.answer(question, Answer(allowed=False, cancelled=True))
+        self._books.cancelling = True
+        self._request("interrupt", None)
+        return []
+
+    def answer(self, request_id: str, answer: Answer) -> list[Happening]:
+        context = self._books.take(request_id, denied=not questions.is_allowed(answer))
+        if context is None:
+            return []
+        control_id, how, request = context
+        self._respond(
+            control_id, questions.elicited(answer) if how == "elicitation" else _ANSWERS[how](request, answer)
+        )
+        return []
+
+    def reply(self, call_id: str, result: Any = None, error: Mapping[str, Any] | None = None) -> None:
+        """Nothing: this agent touches files and processes itself."""
+
+    def select(
+        self, *, mode: str | None = None, model: str | None = None, option: tuple[str, Any] | None = None
+    ) -> bool:
+        if option is not None and option[0] != "max_thinking_tokens":
+            return False
+        if mode is not None:
+            self._request("set_permission_mode", mode, mode=mode)
+        if model is not None:
+            self._request("set_model", model, model=model)
+        if option is not None:
+            self._request("set_max_thinking_tokens", option[1], max_thinking_tokens=option[1])
+        return any(given is not None for given in (mode, model, option))
+
+    def close(self) -> None:
+        """Nothing: the end of its input is the agent's goodbye."""
+
+    def eof(self, exit_status: int | None) -> list[Happening]:
+        return self._books.eof(exit_status)
+
+    def outgoing(self) -> bytes:
+        return self._books.outgoing()
+
+    # --- what the agent says
+
+    def _received(self, message: dict[str, Any], line: bytes) -> list[Happening]:
+        parent = string(message.get("parent_tool_use_id")) or None
+        match message.get("type"):
+            case "stream_event":
+                return self._content.streamed(mapping(message.get("event")), parent)
+            case "assistant":
+                return self._assistant(message, parent)
+            case "user":
+                return self._content.results(mapping(message.get("message")), _rejected(message))
+            case "result":
+                return self._ended(message)
+            case "system":
+                return self._system(message)
+            case "control_request":
+                return self._asked(string(message.get("request_id")), mapping(message.get("request")))
+            case "control_response":
+                return self._answered(mapping(message.get("response")))
+            case "control_cancel_request":
+                return self._books.withdraw(self._question_of(string(message.get("request_id"))))
+            case str():
+                return []  # keep-alives, status of the login, summaries of tasks: of no matter to a conversation
+        return [Noise(line, "no type")]
+
+    def _assistant(self, message: dict[str, Any], parent: str | None) -> list[Happening]:
+        if message.get("is_api_error_message") is True or message.get("error"):
+            return []  # an error in the words of an answer; its `result` says it again
+        return self._content.whole(mapping(message.get("message")), parent)
+
+    def _ended(self, result: dict[str, Any]) -> list[Happening]:
+        if not self._books.running:
+            return []
+        usage = self._meter.turn(result)
+        reason, stop, failure = reason_of(result, cancelling=self._books.cancelling)
+        happened: list[Happening] = []
+        if failure is not None:
+            happened.append(AgentError(failure, self._opening.session_id))
+        elif not self._content.said:  # a slash command answers here and nowhere else
+            happened += self._books.text(string(result.get("result")))
+        return happened + self._books.end(reason, stop, usage)
+
+    def _system(self, message: dict[str, Any]) -> list[Happening]:
+        subtype = string(message.get("subtype"))
+        mode = string(message.get("permissionMode")) or string(message.get("permission_mode"))
+        if subtype == "init":
+            return self._initialised(message, mode)
+        if subtype == "status" and mode and mode != self._told[1]:
+            self._told = (self._told[0], mode, self._told[2])
+            return [ModeChange(self._opening.session_id, mode)]
+        if subtype in _NOTED:
+            attempt = f" (attempt {message['attempt']})" if "attempt" in message else ""
+            return self._books.notice(_NOTED[subtype], f"{subtype}{attempt}")
+        return []
+
+    def _initialised(self, message: dict[str, Any], mode: str) -> list[Happening]:
+        """`system/init`, which comes with every turn."""
+        before = self._told
+        self._told = (string(message.get("session_id")), mode, string(message.get("model")))
+        if before[0] == self._told[0]:
+            changed = (
+                now if now and now != then else None
+                for now, then in zip(self._told[1:], before[1:], strict=True)
+            )
+            mode_change = ModeChange(self._opening.session_id, *changed)
+            return [mode_change] if mode_change.mode or mode_change.model else []
+        version = string(message.get("claude_code_version")) or string(message.get("qwen_code_version"))
+        is_qwen = "qwen_code_version" in message
+        facts = {name: message.get(name) for name in ("tools", "mcp_servers", "agents") if message.get(name)}
+        return [
+            Opened(
+                self._told[0] or None,
+                agent_name="qwen-code" if is_qwen else "claude-code",
+                agent_version=version,
+                capabilities=facts,
+                modes=() if is_qwen else _MODES,
+                current_mode=mode or None,
+                current_model=self._told[2] or None,
+                observed=_OBSERVED,
+            )
+        ]
+
+    def _asked(self, control_id: str, request: dict[str, Any]) -> list[Happening]:
+        """A control request of the agent, which waits for its answer."""
+        subtype = request.get("subtype")
+        if subtype == "can_use_tool":
+            return self._permission(control_id, request)
+        if subtype == "elicitation":
+            if not self._opening.elicitation or not self._books.running or self._books.cancelling:
+                self._respond(control_id, {"action": "decline"})
+                return []
+            return self._books.ask(
+                (control_id, "elicitation", request),
+                text=string(request.get("message")),
+                schema=request.get("requested_schema"),
+                url=string(request.get("url")) or None,
+            )
+        if subtype == "request_user_dialog":
+            self._respond(control_id, {"behavior": "cancelled"})
+        else:
+            self._refuse(control_id, f"This host does not serve {subtype!r}.")
+        return []
+
+    def _permission(self, control_id: str, request: dict[str, Any]) -> list[Happening]:
+        name, arguments = string(request.get("tool_name")), mapping(request.get("input"))
+        call_id = string(request.get("tool_use_id")) or f"call-{control_id}"
+        title = string(request.get("description"))
+        called = self._books.call(call_id, name, arguments, kind=kind_of(name), title=title)
+        if not self._books.running or self._books.cancelling:
+            self._respond(control_id, questions.permission(request, Answer(allowed=False, cancelled=True)))
+            return called
+        if questions.is_inquiry(request):
+            return called + self._books.ask(
+                (control_id, "inquiry", request),
+                text=questions.inquiry_text(request),
+                schema=questions.inquiry_schema(request),
+                call_id=call_id,
+            )
+        return called + self._books.ask(
+            (control_id, "permission", request),
+            options=questions.choices(request),
+            text=string(request.get("decision_reason")) or title,
+            name=name,
+            arguments=arguments,
+            kind=kind_of(name),
+            call_id=call_id,
+        )
+
+    def _answered(self, response: dict[str, Any]) -> list[Happening]:
+        """The answer to a control request of ours."""
+        request_id = string(response.get("request_id"))
+        what, value = self._requests.pop(request_id, ("", None))
+        if response.get("subtype") != "success":
+            return self._refused(what, string(response.get("error")) or "no reason given", request_id)
+        match what:
+            case "initialize":
+                return self._handshake(mapping(response.get("response")))
+            case "set_model":
+                self._told = (*self._told[:2], value)
+                return [ModeChange(self._opening.session_id, model=value)]
+            case "mcp_set_servers":
+                errors = mapping(mapping(response.get("response")).get("errors"))
+                told = (f"MCP server {name!r}: {error}" for name, error in errors.items())
+                return [
+                    notice for message in told for notice in self._books.notice("mcp_server_failed", message)
+                ]
+        return []
+
+    def _refused(self, what: str, error: str, request_id: str) -> list[Happening]:
+        if what == "initialize":
+            raise PeerError("handshake_failed", f"The agent refused to initialize: {error}")
+        if request_id in self._wanted:
+            raise PeerError("select_failed", f"The agent refused {what}: {error}")
+        return self._books.notice("request_refused", f"The agent refused {what}: {error}") if what else []
+
+    def _handshake(self, response: dict[str, Any]) -> list[Happening]:
+        opening = self._opening
+        if opening.mcp_servers:
+            servers = {str(server.get("name", "")): _mcp_server(server) for server in opening.mcp_servers}
+            self._request("mcp_set_servers", None, servers=servers)
+        self.select(mode=opening.mode, model=opening.model)
+        if unknown := [
+            name for name, value in opening.options.items() if not self.select(option=(name, value))
+        ]:
+            raise PeerError("select_failed", f"This agent has no way to be told: {', '.join(unknown)}.")
+        self._wanted = set(self._requests)
+        offered = response.get("models")
+        models = (
+            [string(mapping(model).get("value")) for model in offered] if isinstance(offered, list) else []
+        )
+        return [
+            Opened(
+                opening.resume,
+                modes=_MODES,
+                models=tuple(filter(None, models)),
+                capabilities=mapping(response.get("capabilities")),
+                observed=_OBSERVED,
+            )
+        ]
+
+    # --- what we say
+
+    def _request(self, subtype: str, value: Any, **fields: Any) -> None:
+        self._numbered += 1
+        request_id = f"operable-{self._numbered}"
+        self._requests[request_id] = (subtype, value)
+        request = {"subtype": subtype, **fields}
+        self._books.write_json({"type": "control_request", "request_id": request_id, "request": request})
+
+    def _respond(self, control_id: str, response: dict[str, Any]) -> None:
+        self._books.write_json(
+            {
+                "type": "control_response",
+                "response": {"subtype": "success", "request_id": control_id, "response": response},
+            }
+        )
+
+    def _refuse(self, control_id: str, error: str) -> None:
+        response = {"subtype": "error", "request_id": control_id, "error": error}
+        self._books.write_json({"type": "control_response", "response": response})
+
+    def _question_of(self, control_id: str) -> str | None:
+        return self._books.question_about(lambda context: context[0] == control_id)
+
+
+_ANSWERS: Final = {"permission": questions.permission, "inquiry": questions.inquiry}
+_OBSERVED: Final = {
+    "streaming": True,
+    "tool_calls": True,
+    "bidirectional": True,
+    "multimodal": True,
+    "resumable": True,
+}
+
+
+def _rejected(message: dict[str, Any]) -> frozenset[str]:
+    """The calls that the agent itself says were rejected."""
+    metas = message.get("tool_result_meta")
+    entries = [mapping(meta) for meta in metas] if isinstance(metas, list) else []
+    return frozenset(
+        string(entry.get("id"))
+        for entry in entries
+        if mapping(entry.get("permission_decision")).get("decision") == "reject"
+    )
+
+
+def _mcp_server(server: Mapping[str, Any]) -> dict[str, Any]:
+    reached_by = transport(server)
+    if reached_by == "stdio":
+        arguments = [str(word) for word in server.get("args") or ()]
+        return {
+            "type": "stdio",
+            "command": server.get("command"),
+            "args": arguments,
+            "env": pairs(server.get("env")),
+        }
+    return {"type": reached_by, "url": server.get("url"), "headers": pairs(server.get("headers"))}
+
+
+ARM = Arm(
+    name="claude-stream-json",
+    title="Claude Code stream-json (claude, qwen)",
+    connect=ClaudeStreamJson,
+    adapters=("claude-stream-json", "@agentproto/adapter-claude-code", "@agentproto/adapter-qwen-code"),
+    resume_arguments=lambda session_id: ("--resume", session_id),
+)

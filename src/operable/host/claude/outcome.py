@@ -1,0 +1,77 @@
+"""How a turn ended: the `result` line as a reason, usage and, where it failed, an error.
+
+The subtype alone does not say it: a failed request of the model is a `success` with `is_error`, an interrupt is an
+`error_during_execution`. `usage` counts the turn; `total_cost_usd` runs on through the session, also through a resumed one.
+"""
+
+from typing import Any, Final
+
+from operable.host.peer import Odometer, count, mapping, string
+from operable.wire.events import CANCELLED, COMPLETED, ERROR, MAX_TOKENS, MAX_TURNS, REFUSAL, Failure, Usage
+
+_REASONS: Final = {"max_tokens": MAX_TOKENS, "refusal": REFUSAL, "model_context_window_exceeded": MAX_TOKENS}
+_RETRYABLE: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+
+
+def reason_of(result: dict[str, Any], *, cancelling: bool) -> tuple[str, str | None, Failure | None]:
+    """Reason, the agent's own word for it, and what went wrong."""
+    subtype = string(result.get("subtype"))
+    stop = string(result.get("stop_reason")) or None
+    if subtype == "error_max_turns":
+        return MAX_TURNS, subtype, None
+    was_aborted = string(result.get("terminal_reason")).startswith("aborted")
+    if was_aborted or (cancelling and subtype != "success"):
+        return CANCELLED, subtype, None
+    if result.get("is_error") is True or subtype.startswith("error"):
+        return ERROR, stop if subtype == "success" else subtype, _failure(result, subtype)
+    return _REASONS.get(stop or "", COMPLETED), stop, None
+
+
+def _failure(result: dict[str, Any], subtype: str) -> Failure:
+    errors = result.get("errors")
+    told = [error for error in errors if isinstance(error, str)] if isinstance(errors, list) else []
+    message = (
+        string(result.get("result")) or "; ".join(told) or string(mapping(result.get("error")).get("message"))
+    )
+    status = count(result.get("api_error_status"))
+    if status in {401, 403}:
+        code = "auth_required"
+    elif status == 429:
+        code = "rate_limited"
+    elif subtype == "error_max_budget_usd":
+        code = "budget_exceeded"
+    else:
+        code = "model_error" if subtype == "success" else "agent_error"
+    return Failure(
+        message or "The turn failed.", code, status in _RETRYABLE, {"status": status} if status else None
+    )
+
+
+class Meter:
+    """What each turn took."""
+
+    def __init__(self, *, resumed: bool) -> None:
+        self._cost = Odometer()
+        self._is_known = not resumed  # what a resumed session had cost before is in its first total
+
+    def turn(self, result: dict[str, Any]) -> Usage:
+        told = mapping(result.get("usage"))
+        return Usage(
+            count(told.get("input_tokens")),
+            count(told.get("output_tokens")),
+            count(told.get("cache_read_input_tokens")),
+            count(told.get("cache_creation_input_tokens")),
+            self._turn_cost(result),
+        )
+
+    def _turn_cost(self, result: dict[str, Any]) -> float | None:
+        total = result.get("total_cost_usd")
+        if not isinstance(total, int | float):
+            return None
+        cost = self._cost.turn(Usage(cost_usd=float(total))).cost_usd
+        was_known, self._is_known = self._is_known, True
+        models = result.get("model_usage_since_last_result")
+        if isinstance(models, dict):
+            prices = (mapping(model).get("costUSD") for model in models.values())
+            return float(sum(price for price in prices if isinstance(price, int | float)))
+        return cost if was_known else None
