@@ -305,8 +305,8 @@ class Session:
                 happening, e.AgentPrompt
             ):  # nobody will answer it, and the agent would wait for ever
                 then.append((self._refuse, happening))
-        else:
-            shown.append(happening)  # type: ignore[arg-type]  # what is left are events
+        elif isinstance(happening, e.AnyEvent):
+            shown.append(happening)
             if kind in _CONSEQUENCES:
                 then.append((getattr(self, _CONSEQUENCES[kind]), happening))
 
