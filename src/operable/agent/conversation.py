@@ -6,7 +6,7 @@ It knows nothing of the protocol: what the host may see is decided by the run an
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from operable.agent import model as models
 from operable.agent.ability import Ability, Scene
@@ -16,6 +16,9 @@ from operable.agent.compaction import Compaction
 from operable.agent.guards import Guard
 from operable.agent.history import Text, Tokens, ToolOutput, ToolUse, Turn
 from operable.agent.round import STOPPED
+from operable.wire.json_stream import SetConfig
+
+DEFAULT_THINKING = 4096  # tokens, when thinking is wanted and nobody said how much
 
 
 @dataclass(slots=True)
@@ -80,6 +83,44 @@ class Conversation:
         """What the tools of a round may use; reads and grants are remembered for the session."""
         self._scene.cancellation = cancellation
         return self._scene
+
+    def config_problem(self, config: SetConfig) -> str | None:
+        """What is wrong with these wishes; None when they can be fulfilled."""
+        levels = self.provider.effort_levels
+        if config.effort is not None and config.effort not in levels:
+            known = ", ".join(levels) or "none"
+            return f"effort {config.effort!r} is not offered by {self.provider.name} (known: {known})."
+        if config.image_input not in (None, "supported", "unsupported", "unknown"):
+            return "image_input is supported, unsupported or unknown."
+        if config.compaction not in (None, "off", "safe", "full"):
+            return "compaction is off, safe or full."
+        if config.thinking not in (None, True, False, "enabled", "disabled"):
+            return "thinking is enabled or disabled."
+        if config.thinking_budget is not None and config.thinking_budget < 1:
+            return "thinking_budget is a positive number of tokens."
+        return None
+
+    def configure(self, config: SetConfig) -> list[str]:
+        """Fulfil them; what has changed, as `name=value`."""
+        tuning = self.tuning
+        wanted: dict[str, Any] = {}
+        if config.model is not None:
+            wanted["model"] = config.model
+            if config.model != tuning.model:
+                # A model that nobody has described may not see images until somebody says so.
+                wanted["image_input"] = self.provider.images(config.model)
+        for name in ("image_input", "effort", "compaction"):
+            if (value := getattr(config, name)) is not None:
+                wanted[name] = value
+        if config.thinking is not None:
+            enabled = config.thinking in (True, "enabled")
+            wanted["thinking_budget"] = (tuning.thinking_budget or DEFAULT_THINKING) if enabled else None
+        if config.thinking_budget is not None and config.thinking not in (False, "disabled"):
+            wanted["thinking_budget"] = config.thinking_budget
+        changed = {name: value for name, value in wanted.items() if getattr(tuning, name) != value}
+        for name, value in changed.items():
+            setattr(tuning, name, value)
+        return [f"{name}={value}" for name, value in changed.items()]
 
     def guard(self) -> Guard:
         tuning = self.tuning

@@ -1,0 +1,96 @@
+"""A conversation, put together from the options: provider, session, tools, instructions, permissions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from operable.agent import model as models
+from operable.agent.approvals import Permissions
+from operable.agent.conversation import DEFAULT_THINKING, Conversation, Store, Tuning
+from operable.agent.history import Tokens, Turn
+from operable.agent.instructions import system_prompt
+from operable.agent.places import new_session_id, sessions_folder
+from operable.agent.store import Sessions, SessionStore
+from operable.agent.toolbox import builtin_tools
+from operable.kernel import catalogue
+from operable.kernel.errors import Fail
+
+
+class Nowhere:
+    """The store of a conversation that nobody wants to keep."""
+
+    def append(self, turn: Turn) -> None: ...
+    def replace(self, turns: Sequence[Turn]) -> None: ...
+    def save(self, tokens: Tokens, model: str) -> None: ...
+
+
+def assemble(
+    options: dict[str, Any], environment: Mapping[str, str]
+) -> tuple[Conversation, Callable[[], None]]:
+    """The conversation, and what must be called at its end. `options["session_id"]` names the session afterwards."""
+    provider: models.Model = catalogue.load(
+        "operable.agent.models", options["provider"], "MODEL", kind="provider"
+    )
+    settings = models.Settings(options.get("base_url"), options.get("api_key"), dict(environment))
+    try:
+        session = provider.configure(settings)
+    except models.ConfigurationError as problem:
+        raise Fail("config", "PROVIDER_MISCONFIGURED", str(problem)) from problem
+    tuning = _tuning(provider, options)
+    kept = _kept(options, provider, tuning)
+    turns, tokens = (kept.state.turns, kept.state.tokens) if kept else ([], Tokens())
+    store: Store = kept or Nowhere()
+    conversation = Conversation(
+        provider=provider,
+        session=session,
+        tuning=tuning,
+        toolbox=builtin_tools(options, environment),
+        workspace=options["workspace"],
+        environment=environment,
+        store=store,
+        permissions=Permissions(
+            "yolo" if options.get("auto_approve") else "default", tuple(options.get("allow", ()))
+        ),
+        sandbox=options.get("sandbox"),
+        turns=turns,
+        tokens=tokens,
+    )
+    return conversation, kept.close if kept else _nothing
+
+
+def _tuning(provider: models.Model, options: Mapping[str, Any]) -> Tuning:
+    model = options.get("model") or provider.default_model
+    thinking = options.get("thinking") == "enabled" or "thinking_budget" in options
+    return Tuning(
+        model=model,
+        max_tokens=options.get("max_tokens") or 8192,
+        thinking_budget=options.get("thinking_budget", DEFAULT_THINKING) if thinking else None,
+        effort=options.get("effort"),
+        image_input=provider.images(model),
+        compaction=options.get("compaction", "full"),
+        system_prompt=system_prompt(options["workspace"], options.get("system_prompt")),
+        max_turns=options.get("max_turns"),
+        malformed_limit=options.get("malformed_limit", 3),
+        failure_limit=options.get("failure_limit", 3),
+    )
+
+
+def _kept(options: dict[str, Any], provider: models.Model, tuning: Tuning) -> SessionStore | None:
+    if options.get("no_session"):
+        return None
+    sessions = Sessions(sessions_folder())
+    if "resume" in options:
+        kept = sessions.resume(options["resume"], cwd=options["workspace"])
+        options["session_id"] = kept.state.id
+        return kept
+    options.setdefault("session_id", new_session_id())
+    return sessions.create(
+        options["session_id"],
+        cwd=options["workspace"],
+        provider=provider.name,
+        model=tuning.model,
+        made=bool(options.get("session_folder_made")),
+    )
+
+
+def _nothing() -> None:
+    return None

@@ -1,0 +1,150 @@
+"""`operable-agent`: from the command line to `ready` with as little loaded as possible.
+
+A host waits for `ready`, so nothing stands before it that need not: options are read by hand, and for a new session
+with the offline model the line is written before the interpreter has seen asyncio, typing or any SDK. Whatever can go
+wrong by configuration is found before `ready`: one `error` event, and an exit status that is not 0. Real stdout is
+kept for protocol lines alone: descriptor 1 leads to stderr from the first moment, so that no library can write
+between them.
+"""
+
+import os
+import sys
+
+from operable.agent.options import read_options
+from operable.kernel.errors import EX_CONFIG, Fail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+VERSION = "0.2.0"  # of the protocol
+# Provider -> the variable without which it cannot be used; the first one that is set decides when nothing was said.
+_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+
+
+def main() -> "NoReturn":
+    """The console script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(argv: list[str]) -> int:
+    environment = dict(os.environ)
+    json_stream = "--json-stream" in argv
+    stdout = _keep_stdout() if json_stream or "--acp" in argv else 1
+    try:
+        options = read_options(argv, environment)
+        if (
+            options.get("help")
+            or options.get("version")
+            or not (options.get("json_stream") or options.get("acp"))
+        ):
+            from operable.agent.people import serve_people
+
+            return serve_people(options, environment)
+        _choose_provider(options, environment)
+        _enter_workspace(options)
+        if options.get("acp"):
+            from operable.agent.acp_server import serve_acp
+
+            return serve_acp(options, environment, stdout)
+        return _serve_stream(options, environment, stdout)
+    except Fail as problem:
+        if json_stream:
+            _write(stdout, _config_error(problem))
+        else:
+            sys.stderr.write(f"operable-agent: {problem.message}\n")
+            if problem.hint:
+                sys.stderr.write(f"  {problem.hint}\n")
+        return problem.exit_code or EX_CONFIG
+
+
+def _serve_stream(options: "dict[str, Any]", environment: "dict[str, str]", stdout: int) -> int:
+    """Light first: a new session of the offline model is announced before its machinery is loaded."""
+    early = options["provider"] == "offline" and "resume" not in options
+    if early:
+        from operable.agent.places import new_session
+
+        # The folder is made here, so that an id that exists is an error and not a `ready`.
+        options["session_folder_made"] = True
+        options["session_id"] = new_session(options)
+        _write(stdout, _ready(options))
+    from operable.agent.assembly import assemble
+    from operable.agent.stream_server import StreamServer
+
+    conversation, close = assemble(options, environment)
+    server = StreamServer(conversation, stdin=0, stdout=stdout, close=close)
+    if not early:
+        from operable.wire import json_stream as protocol
+
+        ready = protocol.Ready(
+            version=VERSION, session_id=options.get("session_id"), capabilities=server.capabilities()
+        )
+        _write(stdout, protocol.encode(ready))
+    return server.serve()
+
+
+def _keep_stdout() -> int:
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    os.set_inheritable(kept, False)
+    return kept
+
+
+def _choose_provider(options: "dict[str, Any]", environment: "dict[str, str]") -> None:
+    if "provider" in options:
+        return
+    if options.get("offline"):
+        options["provider"] = "offline"
+        return
+    for provider, variable in _KEYS.items():
+        if environment.get(variable):
+            options["provider"] = provider
+            return
+    raise Fail(
+        "config",
+        "NO_PROVIDER",
+        f"No provider is configured: {' or '.join(_KEYS.values())} is not set",
+        hint="Set one of them, name a --provider, or use --offline.",
+    )
+
+
+def _enter_workspace(options: "dict[str, Any]") -> None:
+    workspace = os.path.realpath(options.get("workspace", "."))
+    if not os.path.isdir(workspace):
+        raise Fail("config", "NO_WORKSPACE", f"The workspace {workspace} is not a folder")
+    options["workspace"] = workspace
+
+
+def _ready(options: "dict[str, Any]") -> bytes:
+    """By hand, because the codec costs more to load than the interpreter; a test holds it equal to the codec's."""
+    mode = "yolo" if options.get("auto_approve") else "default"
+    session = options.get("session_id")
+    identity = f'"session_id":{_quote(session)},' if session else ""
+    return (
+        f'{{"type":"ready","version":"{VERSION}",{identity}"capabilities":{{"tool_approval":true,"thinking":true,'
+        '"mcp":true,"image_input":"supported","effort":false,"effort_levels":[],'
+        f'"modes":["default","auto_edit","yolo"],"current_mode":"{mode}"}}}}\n'
+    ).encode()
+
+
+def _config_error(problem: Fail) -> bytes:
+    return (
+        '{"type":"error","error":{"code":"config_error","message":'
+        f'{_quote(problem.message)},"retryable":false}},"msg_id":null}}\n'
+    ).encode("utf-8", "replace")
+
+
+def _quote(text: "str | None") -> str:
+    try:
+        from _json import encode_basestring_ascii as quote
+    except ImportError:  # another Python implementation
+        from json.encoder import encode_basestring_ascii as quote
+    return str(quote(text or ""))
+
+
+def _write(stdout: int, line: bytes) -> None:
+    try:
+        while line:
+            line = line[os.write(stdout, line) :]
+    except BrokenPipeError:
+        os._exit(141)

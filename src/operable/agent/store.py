@@ -1,0 +1,275 @@
+"""Sessions on disk: one folder each, an append-only journal and a snapshot, one writer, private to the user.
+
+Every turn is one line of `journal.jsonl`, written before the run goes on; `save` makes it durable. When the journal
+has outgrown the snapshot, `state.json` is replaced atomically and the journal starts again, so that saving costs the
+same however long a session is. Loading reads the snapshot and then the lines that are newer; a torn last line is the
+one that a crash cut off. The folder is locked for as long as its process lives: a second process is told whose it is.
+"""
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from urllib.parse import unquote
+
+import msgspec
+
+from operable.agent.history import Text, Tokens, Turn
+from operable.agent.places import new_session, session_folder
+from operable.kernel.errors import Fail
+
+KEPT = 50  # sessions; the least recently used beyond that are removed, never one that is in use
+_SMALL = 64 * 1024  # below this, a snapshot is not worth its rename
+_SUMMARY = 80
+
+
+class State(msgspec.Struct, omit_defaults=True):
+    """The snapshot."""
+
+    id: str
+    created_at: float
+    updated_at: float
+    cwd: str
+    provider: str = ""
+    model: str = ""
+    tokens: Tokens = Tokens()
+    sequence: int = 0  # lines of the journal up to this one are in here
+    turns: list[Turn] = []
+
+
+class _Line(msgspec.Struct, omit_defaults=True):
+    sequence: int
+    turn: Turn | None = None
+    turns: list[Turn] | None = None  # the whole history was replaced
+    tokens: Tokens | None = None
+    model: str | None = None
+    at: float = 0.0
+
+
+class Listed(msgspec.Struct):
+    """One line of a listing."""
+
+    id: str
+    created_at: float
+    updated_at: float
+    cwd: str
+    model: str
+    turns: int
+    summary: str
+
+
+class SessionStore:
+    """The session of this process. Made by `create` or `resume`."""
+
+    def __init__(self, folder: str, state: State, lock: int) -> None:
+        self._folder = folder
+        self._lock = lock
+        self.state = state
+        self._journal = os.open(
+            os.path.join(folder, "journal.jsonl"),
+            os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC,
+            0o600,
+        )
+        self._journal_size = os.fstat(self._journal).st_size
+        self._snapshot_size = _size(os.path.join(folder, "state.json"))
+
+    def append(self, turn: Turn) -> None:
+        self.state.turns.append(turn)
+        self._write(turn=turn)
+
+    def replace(self, turns: Sequence[Turn]) -> None:
+        self.state.turns = list(turns)
+        self._write(turns=list(turns))
+
+    def save(self, tokens: Tokens, model: str) -> None:
+        self.state.tokens, self.state.model, self.state.updated_at = tokens, model, time.time()
+        self._write(tokens=tokens, model=model, at=self.state.updated_at)
+        os.fsync(self._journal)
+        if self._journal_size > max(_SMALL, self._snapshot_size):
+            self._snapshot()
+
+    def close(self) -> None:
+        """The last snapshot; the session can then be resumed by anybody."""
+        self._snapshot()
+        os.close(self._journal)
+        os.close(self._lock)
+
+    def _write(self, **fields: object) -> None:
+        self.state.sequence += 1
+        line = msgspec.json.encode(_Line(sequence=self.state.sequence, **fields)) + b"\n"  # type: ignore[arg-type]
+        view = memoryview(line)
+        while view:
+            view = view[os.write(self._journal, view) :]
+        self._journal_size += len(line)
+
+    def _snapshot(self) -> None:
+        path = os.path.join(self._folder, "state.json")
+        data = msgspec.json.encode(self.state)
+        descriptor = os.open(f"{path}.tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(f"{path}.tmp", path)
+        os.ftruncate(self._journal, 0)
+        self._journal_size, self._snapshot_size = 0, len(data)
+
+
+class Sessions:
+    """All sessions of one user, in one folder."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    def create(
+        self, session_id: str, *, cwd: str, provider: str, model: str, made: bool = False
+    ) -> SessionStore:
+        """A new session; `made`: its folder is there already, by `places.new_session`."""
+        folder = session_folder(self.root, session_id)
+        if not made:
+            new_session({"session_id": session_id}, root=self.root)
+        now = time.time()
+        state = State(id=session_id, created_at=now, updated_at=now, cwd=cwd, provider=provider, model=model)
+        store = SessionStore(folder, state, _lock(folder, session_id))
+        store._snapshot()  # noqa: SLF001 - a session that was never saved can be listed and resumed, too
+        self._retire(keep=folder)
+        return store
+
+    def resume(self, session_id: str, *, cwd: str) -> SessionStore:
+        """`latest` is the one that was used last in this workspace."""
+        if session_id == "latest":
+            session_id = self._latest(cwd)
+        folder = session_folder(self.root, session_id)
+        if not os.path.isdir(folder):
+            raise Fail(
+                "not_found",
+                "SESSION_NOT_FOUND",
+                f"There is no session {session_id}.",
+                hint="operable-agent session list",
+            )
+        lock = _lock(folder, session_id)
+        return SessionStore(folder, _load(folder, session_id, repair=True), lock)
+
+    def listing(self) -> Iterator[Listed]:
+        """Newest first; what cannot be read is left out."""
+        states = []
+        for folder in self._folders():
+            try:
+                states.append(_load(folder, unquote(os.path.basename(folder))))
+            except Fail:
+                continue
+        for state in sorted(states, key=lambda state: state.updated_at, reverse=True):
+            yield Listed(
+                state.id,
+                state.created_at,
+                state.updated_at,
+                state.cwd,
+                state.model,
+                len(state.turns),
+                _summary(state),
+            )
+
+    def _latest(self, cwd: str) -> str:
+        for listed in self.listing():
+            if listed.cwd == cwd:
+                return listed.id
+        raise Fail("not_found", "SESSION_NOT_FOUND", f"There is no session of {cwd} to resume.")
+
+    def _folders(self) -> list[str]:
+        try:
+            with os.scandir(self.root) as entries:
+                return [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+        except FileNotFoundError:
+            return []
+
+    def _retire(self, keep: str) -> None:
+        folders = [folder for folder in self._folders() if folder != keep]
+        folders.sort(key=_last_use, reverse=True)
+        for folder in folders[KEPT - 1 :]:
+            try:
+                lock = _lock(folder, os.path.basename(folder))
+            except Fail:
+                continue  # somebody uses it
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+
+def _lock(folder: str, session_id: str) -> int:
+    path = os.path.join(folder, "lock")
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = os.read(descriptor, 32).decode("ascii", "replace").strip() or "another process"
+        os.close(descriptor)
+        raise Fail(
+            "conflict",
+            "SESSION_IN_USE",
+            f"Session {session_id} is in use by process {owner}.",
+            hint="End that process first, or start a new session.",
+        ) from None
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, str(os.getpid()).encode())
+    return descriptor
+
+
+def _load(folder: str, session_id: str, *, repair: bool = False) -> State:
+    try:
+        with open(os.path.join(folder, "state.json"), "rb") as file:
+            state = msgspec.json.decode(file.read(), type=State)
+        journal = _lines(os.path.join(folder, "journal.jsonl"), repair=repair)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise Fail(
+            "io",
+            "SESSION_DAMAGED",
+            f"Session {session_id} cannot be read: {error}",
+            hint="Start a new session.",
+        ) from error
+    for line in journal:
+        if line.sequence <= state.sequence:
+            continue  # the snapshot was written, but the journal was not yet emptied
+        state.sequence = line.sequence
+        if line.turns is not None:
+            state.turns = line.turns
+        if line.turn is not None:
+            state.turns.append(line.turn)
+        if line.tokens is not None:
+            state.tokens = line.tokens
+        state.model = line.model or state.model
+        state.updated_at = line.at or state.updated_at
+    return state
+
+
+def _lines(path: str, *, repair: bool) -> list[_Line]:
+    """The whole lines of a journal. What follows the last line end was cut off by a crash, or is being written; only the
+    owner of the lock knows which, and removes it.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return []
+    whole, _, torn = data.rpartition(b"\n")
+    if torn and repair:
+        os.truncate(path, len(data) - len(torn))
+    return [msgspec.json.decode(line, type=_Line) for line in whole.split(b"\n") if line]
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _last_use(folder: str) -> float:
+    return max((os.stat(entry.path).st_mtime for entry in os.scandir(folder)), default=0.0)
+
+
+def _summary(state: State) -> str:
+    for turn in state.turns:
+        for block in turn.blocks:
+            if turn.role == "user" and isinstance(block, Text):
+                return " ".join(block.text.split())[:_SUMMARY]
+    return ""
