@@ -5,6 +5,8 @@ Imports nothing, and neither do its packages until a name is used: a tool must s
 
 import sys
 
+__version__ = "0.1.0"
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,13 +6,14 @@ so: neither this module nor a command's file may import `operable.run` or anythi
 
 from __future__ import annotations
 
+from operable import __version__
 from operable.tool import Tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from operable.tool import Check
 
-VERSION = "0.1.0"
+VERSION = __version__
 
 tool = Tool(
     "operable",
