@@ -78,11 +78,13 @@ class ModelServer:
             for name in names(dialects.__path__[0])
         }
         self._loop = asyncio.new_event_loop()
-        self._server = self._loop.run_until_complete(serve(self._answer, host, port))
-        self.port: int = self._server.sockets[0].getsockname()[1]
-        self.url = f"http://{host}:{self.port}"
+        # A thread of its own: whoever uses the server may have a loop running, or may block.
         self._thread = threading.Thread(target=self._loop.run_forever, name="model-server", daemon=True)
         self._thread.start()
+        listening = asyncio.run_coroutine_threadsafe(serve(self._answer, host, port), self._loop)
+        self._server = listening.result(WAIT_LIMIT)
+        self.port: int = self._server.sockets[0].getsockname()[1]
+        self.url = f"http://{host}:{self.port}"
 
     def __enter__(self) -> Self:
         return self

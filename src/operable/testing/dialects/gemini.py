@@ -95,7 +95,13 @@ def _read(request: Request) -> Asked:
 def _text(content: Any) -> str:
     if not isinstance(content, dict):
         return str(content)
-    return "\n".join(part.get("text", "") for part in content.get("parts", []))
+    return "\n".join(_part_text(part) for part in content.get("parts", []))
+
+
+def _part_text(part: dict[str, Any]) -> str:
+    if "functionResponse" in part:
+        return json.dumps(part["functionResponse"].get("response"))
+    return str(part.get("text", ""))
 
 
 def _failure(status: int, message: str) -> Any:

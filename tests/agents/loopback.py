@@ -1,0 +1,148 @@
+"""Points each real agent at a model server on loopback: the variables and files that it takes, in a home of its own.
+
+What an agent would fetch, report or update on its own is switched off where it has a switch. Models are chosen so that the
+agent offers its usual tools: Codex, for one, decides by the model's name.
+"""
+
+import json
+import os
+from pathlib import Path
+
+from tests.agents.install import BIN
+
+KEY = "sk-scripted-0123456789"
+
+
+def environment(agent: str, home: Path, url: str) -> dict[str, str]:
+    """The whole environment for an agent; writes its configuration into `home`."""
+    home.mkdir(parents=True, exist_ok=True)
+    everywhere = {
+        "HOME": str(home),
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "NO_COLOR": "1",
+        "SHELL": "/bin/bash",
+        "DO_NOT_TRACK": "1",
+    }
+    return everywhere | _SETTINGS[agent](home, url)
+
+
+def _claude_code(_: Path, url: str) -> dict[str, str]:
+    return {
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": KEY,
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_TELEMETRY": "1",
+    }
+
+
+def _codex(home: Path, url: str) -> dict[str, str]:
+    _write(
+        home / ".codex" / "config.toml",
+        'model = "gpt-5.5"\n'
+        'model_provider = "scripted"\n'
+        "check_for_update_on_startup = false\n"
+        "[model_providers.scripted]\n"
+        'name = "scripted"\n'
+        f'base_url = "{url}/v1"\n'
+        'wire_api = "responses"\n'
+        'env_key = "SCRIPTED_API_KEY"\n'
+        "request_max_retries = 1\n"
+        "stream_max_retries = 1\n",
+    )
+    return {
+        "CODEX_HOME": str(home / ".codex"),
+        "SCRIPTED_API_KEY": KEY,
+        "NO_BROWSER": "1",
+        # Its own default lets a second model review what the first one wants to do.
+        "INITIAL_AGENT_MODE": "read-only",
+    }
+
+
+def _gemini(home: Path, url: str) -> dict[str, str]:
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+        "general": {"disableAutoUpdate": True, "enableAutoUpdate": False},
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+    }
+    _write(home / ".gemini" / "settings.json", json.dumps(settings))
+    return {
+        "GEMINI_API_KEY": KEY,
+        "GOOGLE_GEMINI_BASE_URL": url,
+        "GEMINI_MODEL": "gemini-2.5-flash",
+        "GEMINI_CLI_NO_RELAUNCH": "true",
+    }
+
+
+def _goose(_: Path, url: str) -> dict[str, str]:
+    return {
+        "OPENAI_HOST": url,
+        "OPENAI_API_KEY": KEY,
+        "GOOSE_PROVIDER": "openai",
+        "GOOSE_MODEL": "scripted-model",
+        "GOOSE_MODE": "approve",
+        "GOOSE_DISABLE_KEYRING": "1",
+    }
+
+
+def _hermes(home: Path, url: str) -> dict[str, str]:
+    _write(
+        home / ".hermes" / "config.yaml",
+        f"model:\n  provider: custom\n  base_url: {url}/v1\n  api_key: {KEY}\n  default: scripted-model\n",
+    )
+    return {"HERMES_HOME": str(home / ".hermes")}
+
+
+def _opencode(home: Path, url: str) -> dict[str, str]:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "scripted",
+        "options": {"baseURL": f"{url}/v1", "apiKey": KEY},
+        "models": {"scripted-model": {"name": "scripted-model", "reasoning": True, "tool_call": True}},
+    }
+    config = {
+        "$schema": "https://opencode.ai/config.json",
+        "autoupdate": False,
+        "share": "disabled",
+        "model": "scripted/scripted-model",
+        "small_model": "scripted/scripted-model",
+        "provider": {"scripted": provider},
+        "permission": {"edit": "ask", "bash": "ask"},
+    }
+    _write(home / ".config" / "opencode" / "opencode.json", json.dumps(config))
+    return {
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
+    }
+
+
+def _qwen(home: Path, url: str) -> dict[str, str]:
+    settings = {
+        "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}},
+        "general": {"disableAutoUpdate": True, "enableAutoUpdate": False},
+        "privacy": {"usageStatisticsEnabled": False},
+        "tools": {"approvalMode": "default"},
+    }
+    _write(home / ".qwen" / "settings.json", json.dumps(settings))
+    return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "scripted-model"}
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+
+
+_SETTINGS = {
+    "claude-code": _claude_code,
+    "codex": _codex,
+    "gemini": _gemini,
+    "goose": _goose,
+    "hermes": _hermes,
+    "opencode": _opencode,
+    "qwen": _qwen,
+}
