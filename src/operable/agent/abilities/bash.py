@@ -1,0 +1,73 @@
+"""Bash: a command line, run by a shell in the workspace; its newer name is ExecCommand.
+
+Runs in a process group of its own, and in the sandbox when one is configured. Everything it started ends with it: at
+the time limit, when the run is stopped, or when it exits. What looks like a secret in the agent's environment is not
+passed on.
+"""
+
+import os
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+from operable.agent.ability import Ability, Outcome, Scene
+from operable.agent.commands import run_program
+from operable.kernel.errors import Fail
+
+_DEFAULT_MS, _MOST_MS = 120_000, 600_000
+_SHELLS = ("bash", "zsh", "sh", "pwsh")
+
+
+def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
+    line = arguments.get("command", arguments.get("cmd"))
+    if not isinstance(line, str) or not line.strip():
+        return Outcome("Bash needs a command", ok=False)
+    timeout = arguments.get("timeout") or _DEFAULT_MS
+    if not isinstance(timeout, int) or timeout < 1:
+        return Outcome("timeout is a number of milliseconds", ok=False)
+    shell = _shell(str(arguments.get("shell") or "auto"))
+    if shell is None:
+        return Outcome(f"There is no shell {arguments.get('shell')}", ok=False)
+    flag = "-Command" if os.path.basename(shell).startswith("pwsh") else "-c"
+    try:
+        ran = run_program([shell, flag, line], scene, timeout=min(timeout, _MOST_MS) / 1000)
+    except Fail as problem:
+        return Outcome(f"The command could not be started: {problem.message}", ok=False)
+    heading = f"Exit code: {ran.status}"
+    if ran.timed_out:
+        heading = f"Timed out after {min(timeout, _MOST_MS)} ms; what it printed until then follows"
+    elif ran.stopped:
+        heading = "Stopped"
+    parts = [heading]
+    if ran.stdout:
+        parts.append(f"STDOUT:\n{ran.stdout}")
+    if ran.stderr:
+        parts.append(f"STDERR:\n{ran.stderr}")
+    return Outcome("\n".join(parts), ok=ran.status == 0 and not ran.timed_out and not ran.stopped)
+
+
+def _shell(name: str) -> str | None:
+    if name == "auto":
+        return next((found for shell in _SHELLS if (found := shutil.which(shell))), None)
+    return shutil.which(name)
+
+
+ABILITY = Ability(
+    name="Bash",
+    category="exec",
+    description="Run a shell command in the workspace and get its exit code and output. timeout is in milliseconds.",
+    schema={
+        "type": "object",
+        "properties": {
+            "command": {"type": "string"},
+            "shell": {"type": "string", "description": "auto, bash, zsh, sh or a path"},
+            "timeout": {"type": "integer", "minimum": 1, "maximum": _MOST_MS},
+        },
+        "required": ["command"],
+        "additionalProperties": False,
+    },
+    run=_run,
+    describe=lambda arguments: f"Run {str(arguments.get('command', arguments.get('cmd', '')))[:200]}",
+    cap=50_000,
+    aliases=("ExecCommand",),
+)

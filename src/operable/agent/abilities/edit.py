@@ -1,0 +1,94 @@
+"""Edit: replace one passage of a file that the model has read and that nobody has changed since.
+
+The passage must occur once, or `replace_all` must be said. A file with CRLF line ends is matched by a passage with
+LF, and keeps its line ends. The answer is the difference, as a unified diff.
+"""
+
+import difflib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from operable.agent.ability import Ability, Outcome, Scene
+from operable.agent.files import replace_file
+from operable.agent.workspace import OutsideWorkspaceError, permitted
+
+
+def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
+    path = str(arguments.get("file_path", ""))
+    old, new = arguments.get("old_string"), arguments.get("new_string")
+    if not isinstance(old, str) or not isinstance(new, str) or not old:
+        return Outcome("Edit needs file_path, old_string (not empty) and new_string", ok=False)
+    if old == new:
+        return Outcome("old_string and new_string are the same", ok=False)
+    try:
+        real = permitted(scene, path)
+        problem = _unseen(scene, real, path)
+        if problem is not None:
+            return Outcome(problem, ok=False)
+        with open(real, "rb") as file:
+            before = file.read().decode("utf-8")
+        after = _replaced(before, old, new, everywhere=arguments.get("replace_all") is True)
+        if isinstance(after, Outcome):
+            return after
+        replace_file(real, after.encode("utf-8"))
+        scene.read_at[real] = os.stat(real).st_mtime_ns
+    except UnicodeDecodeError:
+        return Outcome(f"{path} is not UTF-8 text", ok=False)
+    except (OSError, OutsideWorkspaceError) as error:
+        return Outcome(f"Cannot edit {path}: {error}", ok=False)
+    return Outcome(_difference(before, after, path), output_type="diff", metadata={"file_path": path})
+
+
+def _unseen(scene: Scene, real: str, path: str) -> str | None:
+    """Why the model's picture of the file cannot be trusted."""
+    if real not in scene.read_at:
+        return f"Read {path} before editing it"
+    if os.stat(real).st_mtime_ns != scene.read_at[real]:
+        return f"{path} has changed since it was read; read it again"
+    return None
+
+
+def _replaced(text: str, old: str, new: str, *, everywhere: bool) -> str | Outcome:
+    if old not in text and "\r\n" in text:
+        old, new = (part.replace("\r\n", "\n").replace("\n", "\r\n") for part in (old, new))
+    count = text.count(old)
+    if count == 0:
+        return Outcome("old_string does not occur in the file", ok=False)
+    if count > 1 and not everywhere:
+        return Outcome(
+            f"old_string occurs {count} times; give more of its surroundings, or replace_all", ok=False
+        )
+    return text.replace(old, new)
+
+
+def _difference(before: str, after: str, path: str) -> str:
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), f"a/{path.lstrip('/')}", f"b/{path.lstrip('/')}", lineterm=""
+    )
+    return "\n".join(lines)
+
+
+ABILITY = Ability(
+    name="Edit",
+    category="edit",
+    description=(
+        "Replace old_string by new_string in a file that you have read. "
+        "old_string must occur exactly once unless replace_all."
+    ),
+    schema={
+        "type": "object",
+        "properties": {
+            "file_path": {"type": "string"},
+            "old_string": {"type": "string"},
+            "new_string": {"type": "string"},
+            "replace_all": {"type": "boolean"},
+        },
+        "required": ["file_path", "old_string", "new_string"],
+        "additionalProperties": False,
+    },
+    run=_run,
+    describe=lambda arguments: f"Edit {arguments.get('file_path', '')}",
+    cap=10_000,
+    reaches=lambda arguments: [str(arguments.get("file_path", ""))],
+)

@@ -1,0 +1,79 @@
+"""Grep: lines that match a regular expression, by ripgrep where it is installed, else by grep."""
+
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+from operable.agent.ability import Ability, Outcome, Scene
+from operable.agent.commands import run_program
+from operable.agent.workspace import OutsideWorkspaceError, permitted
+from operable.kernel.errors import Fail
+
+_LINES = 250
+_TIMEOUT = 30.0
+
+
+def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
+    pattern = arguments.get("pattern")
+    if not isinstance(pattern, str) or not pattern:
+        return Outcome("Grep needs a pattern", ok=False)
+    try:
+        path = permitted(scene, str(arguments.get("path") or "."))
+    except OutsideWorkspaceError as error:
+        return Outcome(str(error), ok=False)
+    glob = arguments.get("glob")
+    insensitive = arguments.get("case_insensitive") is True
+    try:
+        ran = run_program(
+            _argv(pattern, path, str(glob) if glob else None, insensitive=insensitive),
+            scene,
+            timeout=_TIMEOUT,
+        )
+    except Fail as problem:
+        return Outcome(problem.message, ok=False)
+    if ran.stopped or ran.timed_out:
+        return Outcome("Stopped" if ran.stopped else "Timed out; search in fewer files", ok=False)
+    if ran.status not in (0, 1):
+        return Outcome(ran.stderr.strip() or f"grep ended with status {ran.status}", ok=False)
+    lines = ran.stdout.splitlines()
+    if not lines:
+        return Outcome("No matches found")
+    if len(lines) > _LINES:
+        lines = [*lines[:_LINES], f"({len(lines) - _LINES} more lines; use a narrower pattern)"]
+    return Outcome("\n".join(lines))
+
+
+def _argv(pattern: str, path: str, glob: str | None, *, insensitive: bool) -> list[str]:
+    flags = ["-i"] if insensitive else []
+    if shutil.which("rg"):
+        where = ["--glob", glob] if glob else []
+        # A limit per file bounds what one file of matches can cost; the total is cut above.
+        return [
+            "rg", "--no-config", "-n", "--no-heading", "--color=never", "--max-columns=500", "--max-count=1000",
+            *flags, *where, "-e", pattern, "--", path,
+        ]  # fmt: skip
+    where = [f"--include={glob}"] if glob else []
+    return ["grep", "-rnIE", "--color=never", "-m", "1000", *flags, *where, "-e", pattern, "--", path]
+
+
+ABILITY = Ability(
+    name="Grep",
+    category="info",
+    description="Search files for a regular expression. `path` is a file or folder, `glob` limits the file names.",
+    schema={
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string"},
+            "path": {"type": "string"},
+            "glob": {"type": "string"},
+            "case_insensitive": {"type": "boolean"},
+        },
+        "required": ["pattern"],
+        "additionalProperties": False,
+    },
+    run=_run,
+    describe=lambda arguments: f"Search for {arguments.get('pattern', '')}",
+    cap=20_000,
+    concurrent=True,
+    reaches=lambda arguments: [str(arguments.get("path") or ".")],
+)

@@ -1,0 +1,56 @@
+"""ViewImage: show the model a picture. Only offered when the model can see."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from operable.agent.ability import Ability, Outcome, Scene
+from operable.agent.attachments import IMAGE_LIMIT, image
+from operable.agent.workspace import OutsideWorkspaceError, permitted
+
+_EXTENSIONS = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+}
+
+
+def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
+    path = str(arguments.get("file_path", ""))
+    try:
+        real = permitted(scene, path)
+        size = os.stat(real).st_size
+    except (OSError, OutsideWorkspaceError) as error:
+        return Outcome(f"Cannot read {path}: {error}", ok=False)
+    if size > IMAGE_LIMIT:
+        return Outcome(f"{path} has {size} bytes; at most {IMAGE_LIMIT} can be shown", ok=False)
+    expected = _EXTENSIONS.get(os.path.splitext(real)[1].lower())
+    found = image(real)
+    if found is None or found.media_type != expected:
+        return Outcome(f"{path} is not the image that its name promises (png, jpeg, gif or webp)", ok=False)
+    return Outcome(
+        f"{path} ({found.media_type}, {size} bytes)",
+        output_type="image",
+        metadata={"file_path": path, "media_type": found.media_type},
+        image=found,
+    )
+
+
+ABILITY = Ability(
+    name="ViewImage",
+    category="info",
+    description="Look at an image file (png, jpeg, gif, webp; at most 20 MB).",
+    schema={
+        "type": "object",
+        "properties": {"file_path": {"type": "string"}},
+        "required": ["file_path"],
+        "additionalProperties": False,
+    },
+    run=_run,
+    describe=lambda arguments: f"Look at {arguments.get('file_path', '')}",
+    cap=1_000,
+    reaches=lambda arguments: [str(arguments.get("file_path", ""))],
+    offered=lambda capabilities: capabilities.get("image_input") == "supported",
+)

@@ -1,0 +1,45 @@
+"""Write: a whole file, in one step."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from operable.agent.ability import Ability, Outcome, Scene
+from operable.agent.files import replace_file
+from operable.agent.workspace import OutsideWorkspaceError, permitted
+
+
+def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
+    path, content = str(arguments.get("file_path", "")), arguments.get("content")
+    if not path or not isinstance(content, str):
+        return Outcome("Write needs file_path and content", ok=False)
+    try:
+        real = permitted(scene, path)
+        existed = os.path.exists(real)
+        if os.path.isdir(real):
+            return Outcome(f"{path} is a folder", ok=False)
+        replace_file(real, content.encode("utf-8", "replace"))
+        scene.read_at[real] = os.stat(real).st_mtime_ns
+    except (OSError, OutsideWorkspaceError) as error:
+        return Outcome(f"Cannot write {path}: {error}", ok=False)
+    lines = content.count("\n") + (1 if content and not content.endswith("\n") else 0)
+    return Outcome(
+        f"{'Updated' if existed else 'Created'} {path} ({lines} lines)", metadata={"file_path": path}
+    )
+
+
+ABILITY = Ability(
+    name="Write",
+    category="edit",
+    description="Create a file or replace all of it. Missing folders are made.",
+    schema={
+        "type": "object",
+        "properties": {"file_path": {"type": "string"}, "content": {"type": "string"}},
+        "required": ["file_path", "content"],
+        "additionalProperties": False,
+    },
+    run=_run,
+    describe=lambda arguments: f"Write to {arguments.get('file_path', '')}",
+    cap=10_000,
+    reaches=lambda arguments: [str(arguments.get("file_path", ""))],
+)
