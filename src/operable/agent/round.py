@@ -133,9 +133,10 @@ class Round:
         )
 
     def _start_what_may(self) -> None:
-        while self._side_by_side and len(self._running) < _SIDE_BY_SIDE:
+        """Lookers together, changers alone: what a looker sees is not being changed under its eyes."""
+        while self._side_by_side and self._exclusive is None and len(self._running) < _SIDE_BY_SIDE:
             self._start(self._side_by_side.pop(0))
-        if self._allowed and self._exclusive is None:
+        if self._allowed and not self._running:
             call = self._allowed.pop(0)
             self._exclusive = call.called.call_id
             self._start(call)
