@@ -22,6 +22,7 @@ PACKAGES = {
     "go": "golang-go",
     "jq": "jq",
     "node": "nodejs",
+    "npm": "npm",
     "rg": "ripgrep",
     "zsh": "zsh",
 }

@@ -93,12 +93,16 @@ def _in_thread(job: Job, work: Callable[[threading.Event], str]) -> str:
 
 def _download(job: Job, url: str, target: str, limit: int, over: threading.Event) -> str:
     from http.client import HTTPException
+    from urllib.error import HTTPError
     from urllib.request import Request
 
     request = Request(url, headers={"User-Agent": "operable", "Accept-Encoding": "identity"})  # noqa: S310 - checked
     try:
         with _opener().open(request, timeout=_SILENCE) as response:
             return _save(job, response, target, limit, over)
+    except HTTPError as problem:
+        problem.close()  # it is the answer, too, and holds the connection
+        raise MethodFailed(f"cannot fetch {redact_url(url)}: {problem}") from problem
     except (OSError, HTTPException, ValueError) as problem:
         raise MethodFailed(f"cannot fetch {redact_url(url)}: {problem}") from problem
 

@@ -89,6 +89,7 @@ def _question(client: Client, redirect: str, verifier: str, state: str) -> str:
 
 def _token(client: Client, code: str, verifier: str, redirect: str) -> dict[str, Any]:
     from http.client import HTTPException
+    from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
     form = {
@@ -104,6 +105,9 @@ def _token(client: Client, code: str, verifier: str, redirect: str) -> dict[str,
     try:
         with urlopen(request, timeout=_TOKEN_TIMEOUT) as response:  # noqa: S310
             token = json.loads(response.read(_TOKEN_LIMIT))
+    except HTTPError as problem:
+        problem.close()  # it is the answer, too, and holds the connection
+        raise _refused(f"no token was given: {problem}") from problem
     except (OSError, HTTPException, ValueError) as problem:
         raise _refused(f"no token was given: {problem}") from problem
     if not isinstance(token, dict) or not isinstance(token.get("access_token"), str):

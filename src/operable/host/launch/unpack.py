@@ -27,6 +27,7 @@ LIMIT = 4 * 1024 * 1024 * 1024
 _MEMBERS = 200_000
 _CHUNK = 256 * 1024
 _TAR_MAGIC = (257, b"ustar")
+_START = 262  # as far as that magic goes
 _COMPRESSED: tuple[tuple[bytes, Callable[..., Any]], ...] = (
     (b"\x1f\x8b", gzip.open),
     (b"BZh", bz2.open),
@@ -47,14 +48,14 @@ def place(archive: str, wanted: str, target: str, *, limit: int = LIMIT) -> None
 @contextmanager
 def _member(archive: str, wanted: str, limit: int) -> Iterator[IO[bytes]]:
     with open(archive, "rb") as file:
-        start = file.read(_TAR_MAGIC[0] + len(_TAR_MAGIC[1]))
+        start = file.read(_START)
     opener = next((opener for magic, opener in _COMPRESSED if start.startswith(magic)), None)
     if start.startswith(b"PK\x03\x04"):
         with zipfile.ZipFile(archive) as contents, contents.open(_in_zip(contents, wanted)) as member:
             yield member
         return
     with open(archive, "rb") if opener is None else opener(archive, "rb") as content:
-        inner = start if opener is None else content.read(len(start))
+        inner = start if opener is None else content.read(_START)
         content.seek(0)
         if not inner[_TAR_MAGIC[0] :].startswith(_TAR_MAGIC[1]):
             yield content

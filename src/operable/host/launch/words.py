@@ -19,7 +19,7 @@ _PLACEHOLDER = re.compile(
     r"\$\{(value|callback_url|input\.[a-z0-9][a-z0-9-]*|secrets\.[a-z][a-z0-9-]*(?:/[a-z][a-z0-9-]*)?)\}"
 )
 # Unquoted, these mean something to a shell. A bracket or brace at the start of a word may be a compound command.
-_OPERATORS = frozenset("|&;<>()$`*?[\n")
+_OPERATORS = frozenset("|&;<>$`*?[\n")
 _AT_WORD_START = frozenset("~#{}!")
 # What only a shell has; `test`, `true`, `echo` and the like are programs, too.
 _BUILTINS = frozenset(
@@ -80,6 +80,9 @@ class _Reader:
         self._values = values
         self._word: list[str] | None = None
         self._quote = ""  # the quote that is open
+        self._outer: list[
+            str
+        ] = []  # the quotes around each open bracket: inside of `"$(…)"` quoting begins anew
 
     def read(self) -> None:
         text, position = self._text, 0
@@ -108,9 +111,17 @@ class _Reader:
         """Take what stands here; how many characters that was."""
         character = self._text[position]
         following = self._text[position + 1 : position + 2]
+        if self._quote != "'" and character == "$" and following == "(":
+            self._open_bracket()
+            return 2
         if self._quote:
             return self._quoted(character, following)
-        if character in "'\"":
+        if character == "(":
+            self._open_bracket()
+        elif character == ")":
+            self.needs_shell = True
+            self._quote = self._outer.pop() if self._outer else ""
+        elif character in "'\"":
             self._quote = character
             self._add("")
         elif character == "\\" and following:
@@ -125,6 +136,11 @@ class _Reader:
             self.needs_shell |= character == "=" and not self.words  # an assignment before the program
             self._add(character)
         return 1
+
+    def _open_bracket(self) -> None:
+        self.needs_shell = True
+        self._outer.append(self._quote)
+        self._quote = ""
 
     def _quoted(self, character: str, following: str) -> int:
         if character == self._quote:
