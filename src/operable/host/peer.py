@@ -76,6 +76,27 @@ def transport(server: Mapping[str, Any]) -> str:
     return "http" if told.startswith("streamable") else told
 
 
+def plain_content(content: Any) -> Any:
+    """The content of a tool's result, in the blocks of MCP or Anthropic: text where it is nothing else, else plain parts."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) or content is None else mapping(content)
+    blocks = [mapping(block) for block in content]
+    if all(block.get("type") == "text" for block in blocks):
+        return "\n".join(string(block.get("text")) for block in blocks)
+    return [_plain_block(block) for block in blocks]
+
+
+def _plain_block(block: dict[str, Any]) -> dict[str, Any]:
+    source = mapping(block.get("source"))
+    if block.get("type") == "image" and source.get("type") == "base64":
+        return {
+            "type": "image",
+            "mimeType": string(source.get("media_type")),
+            "data": string(source.get("data")),
+        }
+    return block
+
+
 class Odometer:
     """Counters that run on through a session, read as what one turn took."""
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from operable.host.arm import Happening
 from operable.host.conversation import Conversation
-from operable.host.peer import count, mapping, parse, string
+from operable.host.peer import count, mapping, parse, plain_content, string
 from operable.wire.events import Plan, PlanEntry
 
 KINDS: Final = {
@@ -197,24 +197,3 @@ class Content:
 
 def kind_of(name: str) -> str:
     return KINDS.get(name, "other")
-
-
-def plain_content(content: Any) -> Any:
-    """The content of a result: text where it is nothing but text, else a list of plain parts."""
-    if not isinstance(content, list):
-        return content if isinstance(content, str) or content is None else mapping(content)
-    blocks = [mapping(block) for block in content]
-    if all(block.get("type") == "text" for block in blocks):
-        return "\n".join(string(block.get("text")) for block in blocks)
-    return [_plain_block(block) for block in blocks]
-
-
-def _plain_block(block: dict[str, Any]) -> dict[str, Any]:
-    source = mapping(block.get("source"))
-    if block.get("type") == "image" and source.get("type") == "base64":
-        return {
-            "type": "image",
-            "mimeType": string(source.get("media_type")),
-            "data": string(source.get("data")),
-        }
-    return block
