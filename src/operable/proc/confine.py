@@ -1,34 +1,87 @@
 """What a confined process may see and do, as plain values; the mechanisms that enforce it are in `sandboxes/`.
 
-A `Confinement` says where the process works, which host folders stand behind the places it may write to, and whether it
-has a network. A `Sandbox` turns a `Command` into one that runs inside. What a mechanism cannot enforce it refuses with
-`Fail`, naming what is missing; it never runs the command with less.
+A `Confinement` says where the process works, which host folders stand behind which places, which network and which limits
+it has. A `Sandbox` turns a `Command` into one that runs inside, and says for every item by what it is enforced (`enforce`).
+What a mechanism cannot enforce it refuses with `Fail`, naming what is missing; it never runs the command with less. The one
+exception has a name: `unconfined`, of providers that are host access by definition.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Literal
 
 from operable.kernel import catalogue
+from operable.kernel.errors import Fail
 from operable.proc.spawn import Command
+
+# enforced: as declared. narrowed: less is allowed than declared, or per process instead of for all. unconfined: not at all.
+Outcome = Literal["enforced", "narrowed", "refused", "unconfined"]
+# The names of the standard for the providers that other people's libraries also know.
+_PREFIX = "mastra-"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One line of an enforcement report."""
+
+    item: str
+    wanted: str
+    outcome: Outcome
+    mechanism: str  # by what; for what is refused: what is missing
+
+    def as_dict(self) -> dict[str, str]:
+        return asdict(self)
+
+
+Enforcement = tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """None: not limited."""
+
+    cpu_ms: int | None = None
+    memory_mb: int | None = None
+    pids: int | None = None
+    timeout_ms: int | None = None  # held by whoever starts the command, with the deadline of `Child`
+
+
+@dataclass(frozen=True, slots=True)
+class Tunnel:
+    """The only way out of a network namespace: a relay inside, to the socket of a filtering proxy outside (`egress`)."""
+
+    socket: str  # on the host
+    port: int  # where the proxy is seen inside, on 127.0.0.1
+    forwards: tuple[
+        str, ...
+    ] = ()  # "127.0.0.1:8399": loopback services of the host that are seen under their own number
+    allowed: tuple[str, ...] = ()  # for the report only: the proxy holds the list
 
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """The whole file system is read-only but for `writable`; `/tmp` and `/run` are empty but for what is named here."""
+    """`/tmp` and `/run` are empty but for what is named here; nothing can be written but `writable`."""
 
     cwd: str
     writable: Mapping[str, str] = field(default_factory=dict)  # place inside -> folder of the host
     readable: Mapping[str, str] = field(default_factory=dict)  # the same, read-only
-    network: bool = False
+    network: bool = False  # the host's own, unrestricted
     gate: int | None = (
         None  # a descriptor: the command starts when there is something to read from it, or its end
     )
     outlive: bool = False  # descendants stay when the leader has ended, for whoever wants to see them; else they are killed
+    # "host": the whole file system, read-only; for tools that are only observed. "system": programs and libraries of the
+    # system (/usr, certificates, …) and what is named here; no home of anybody, no configuration of the host.
+    root: Literal["host", "system"] = "host"
+    home: str | None = None  # an empty folder inside, gone with the process
+    limits: Limits = Limits()
+    groups: Mapping[str, str] = field(default_factory=dict)  # controller -> prepared control group (`cgroup`)
+    tunnel: Tunnel | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """One mechanism."""
+    """One mechanism. `isolates_env`: what it gives to the command cannot be read by anybody outside, nor the other way."""
 
     name: str
     missing: Callable[[], str | None]  # why it cannot be used here; None: it can
@@ -37,9 +90,30 @@ class Sandbox:
         [int], int | None
     ]  # pid of the started process -> pid of the command inside, when it runs
     init: Callable[[int], int | None]  # -> pid whose death ends everything inside
+    enforce: Callable[
+        [Confinement], Enforcement
+    ]  # the report; items that are refused are in it, and `wrap` raises them
+    isolates_env: bool = False
 
 
 def sandbox(name: str) -> Sandbox:
-    """The mechanism of this name; Fail when there is none."""
-    found: Sandbox = catalogue.load("operable.proc.sandboxes", name, "SANDBOX", kind="sandbox")
+    """The mechanism of this name (`mastra-e2b` is e2b); Fail when there is none."""
+    found: Sandbox = catalogue.load(
+        "operable.proc.sandboxes", name.removeprefix(_PREFIX), "SANDBOX", kind="sandbox"
+    )
     return found
+
+
+def refuse(name: str, enforcement: Enforcement) -> None:
+    """Fail when the report refuses anything: all of it in one message."""
+    refused = [item for item in enforcement if item.outcome == "refused"]
+    if refused:
+        raise Fail(
+            "config",
+            "SANDBOX_CANNOT_ENFORCE",
+            f"{name} cannot enforce "
+            + "; ".join(f"{item.item} ({item.wanted}): {item.mechanism}" for item in refused),
+            target=name,
+            hint="declare less, or use a sandbox that can",
+            refused=[item.as_dict() for item in refused],
+        )

@@ -1,0 +1,127 @@
+"""Control groups for limits that no process inside can escape: memory and number of processes of a whole session.
+
+Theory of operation. Below the group that we are in ourselves, a folder is made per session; limits are written before
+anybody is in it, and the command joins it before it is executed (`joining`): a limit that cannot be set is an error, not a
+gap. Version 2 is used where its controllers are delegated to us, version 1 where its hierarchies are writable. Where neither
+is (an ordinary user without delegation, most containers), `prepare` gives nothing and the caller has resource limits left.
+
+Folders of hosts that were killed are empty soon after (the keeper has seen to that) and are removed by the next host.
+"""
+
+import itertools
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_MOUNTS = "/proc/self/mountinfo"
+_OWN = "/proc/self/cgroup"
+_PREFIX = "operable-"
+_COUNT = itertools.count(1)
+# controller -> the file of its limit, in version 1 and 2
+_FILES = {"memory": ("memory.limit_in_bytes", "memory.max"), "pids": ("pids.max", "pids.max")}
+# $0 is the first file; all but the words after "--" are files to write our number to. A failed write ends it.
+_JOIN = 'for f do shift; [ "$f" = -- ] && break; echo $$ > "$f" || exit 71; done; exec "$@"'
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where groups of one controller can be made."""
+
+    folder: str
+    version: int
+
+
+def place(controller: str) -> Place | None:
+    """The group that we are in, as far as we may make groups with this controller below it."""
+    own = _own_groups()
+    for folder, version, controllers in _mounts():
+        if version == 1 and controller in controllers and controller in own:
+            found = Place(_below(folder, own[controller]), 1)
+        elif version == 2 and "" in own:
+            found = Place(_below(folder, own[""]), 2)
+            if controller not in _read(f"{found.folder}/cgroup.subtree_control").split():
+                continue  # not delegated to whoever is below, or bound to version 1
+        else:
+            continue
+        if os.access(found.folder, os.W_OK) and os.path.exists(f"{found.folder}/cgroup.procs"):
+            return found
+    return None
+
+
+def prepare(limits: Mapping[str, int]) -> dict[str, str]:
+    """Make one group per controller ("memory": bytes, "pids": number) that can be limited here; controller -> folder."""
+    made: dict[str, str] = {}
+    name = f"{_PREFIX}{os.getpid()}-{next(_COUNT)}"
+    for controller, limit in limits.items():
+        where = place(controller)
+        if where is None:
+            continue
+        _sweep(where.folder)
+        folder = f"{where.folder}/{name}"
+        try:
+            os.makedirs(folder, exist_ok=True)
+            _write(f"{folder}/{_FILES[controller][where.version - 1]}", limit)
+        except OSError:
+            remove({controller: folder})
+            continue
+        made[controller] = folder
+    return made
+
+
+def joining(groups: Mapping[str, str]) -> list[str]:
+    """Words to put before a command: it then runs in these groups, or not at all."""
+    files = sorted({f"{folder}/cgroup.procs" for folder in groups.values()})
+    return ["/bin/sh", "-c", _JOIN, "sh", *files, "--"] if files else []
+
+
+def remove(groups: Mapping[str, str]) -> None:
+    """Take the folders away. Whoever is still in one keeps it; it is then swept by the next host."""
+    for folder in set(groups.values()):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            continue
+
+
+def _sweep(parent: str) -> None:
+    for name in os.listdir(parent):
+        owner = name.removeprefix(_PREFIX).partition("-")[0]
+        if name.startswith(_PREFIX) and owner.isdecimal() and not os.path.exists(f"/proc/{owner}"):
+            remove({"": f"{parent}/{name}"})
+
+
+def _own_groups() -> dict[str, str]:
+    """Controller -> path of our group in its hierarchy; version 2 has no name."""
+    own: dict[str, str] = {}
+    for line in _read(_OWN).splitlines():
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            own[controller] = path
+    return own
+
+
+def _mounts() -> list[tuple[str, int, list[str]]]:
+    found = []
+    for line in _read(_MOUNTS).splitlines():
+        before, _, after = line.partition(" - ")
+        kind, _, options = after.split(" ", 2)
+        if kind in ("cgroup", "cgroup2"):
+            found.append((before.split(" ")[4], 2 if kind == "cgroup2" else 1, options.split(",")))
+    return found
+
+
+def _below(folder: str, path: str) -> str:
+    return os.path.normpath(f"{folder}/{path}")
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _write(path: str, value: int) -> None:
+    with open(path, "w", encoding="ascii") as file:
+        file.write(str(value))

@@ -1,0 +1,65 @@
+"""Local: no sandbox at all. The command runs on the host, with the rights of whoever runs the host.
+
+For manifests that are trusted like a program one installs. What it does hold: the environment is an allow-list, the whole
+process tree ends with the session, limits per process. What it does not, and says so in the report: files, network, other
+processes. Because whoever runs as the same user can read what it was given, it does not go together with `auth`.
+"""
+
+from dataclasses import replace
+
+from operable.proc import cgroup, rlimits
+from operable.proc.confine import Confinement, Enforcement, Item, Sandbox, refuse
+from operable.proc.spawn import Command
+
+_OPEN = "provider local is host access"
+
+
+def _wrap(command: Command, confinement: Confinement) -> Command:
+    refuse("local", _enforce(confinement))
+    words = [
+        *cgroup.joining(confinement.groups),
+        *rlimits.words(confinement.limits, pids=False),
+        command.executable,
+        *command.argv[1:],
+    ]
+    argv = tuple(words) if len(words) > len(command.argv) else command.argv
+    return replace(command, argv=argv, executable=words[0], cwd=confinement.cwd)
+
+
+def _enforce(confinement: Confinement) -> Enforcement:
+    found = [
+        Item(
+            "env",
+            "only what the host gives",
+            "narrowed",
+            "allow-list; readable by other processes of the same user",
+        ),
+        Item("processes", "end with the session", "enforced", "keeper: subreaper and control socket"),
+        Item("files", "declared mounts only", "unconfined", _OPEN),
+    ]
+    for inside, folder in {**confinement.readable, **confinement.writable}.items():
+        mode = "read-write" if inside in confinement.writable else "read-only"
+        if inside != folder:
+            missing = f"without a mount namespace {folder} cannot be seen there"
+            found.append(Item(f"mount {inside}", mode, "refused", missing))
+        elif mode == "read-only":
+            found.append(Item(f"mount {inside}", mode, "unconfined", _OPEN))
+    if confinement.tunnel is not None:
+        found.append(
+            Item("network.egress", ", ".join(confinement.tunnel.allowed), "refused", "no network namespace")
+        )
+    else:
+        wanted = "the host's" if confinement.network else "none"
+        found.append(Item("network.egress", wanted, "unconfined", _OPEN))
+    found += rlimits.report(confinement.limits, frozenset(confinement.groups), own_users=False)
+    return tuple(found)
+
+
+SANDBOX = Sandbox(
+    name="local",
+    missing=lambda: None,
+    wrap=_wrap,
+    leader=lambda pid: pid,
+    init=lambda _: None,
+    enforce=_enforce,
+)

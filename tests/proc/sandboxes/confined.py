@@ -1,0 +1,57 @@
+"""Run a Python script as an agent is run: system root, one writable mount, an empty home, whole tree supervised."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from operable.proc import cgroup
+from operable.proc.confine import Confinement, Enforcement, Limits, Tunnel, sandbox
+from operable.proc.output import Output, output
+from operable.proc.spawn import Command, prepare
+
+PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+HOME = "/home/agent"
+WORK = "/workspace"
+
+
+@contextmanager
+def command_for(
+    code: str,
+    work: Path,
+    *arguments: str,
+    limits: Limits | None = None,
+    tunnel: Tunnel | None = None,
+    **options,
+) -> Iterator[tuple[Command, Enforcement]]:
+    limits = limits or Limits()
+    wanted = {
+        "pids": limits.pids,
+        "memory": None if limits.memory_mb is None else limits.memory_mb * 1024 * 1024,
+    }
+    groups = cgroup.prepare({name: value for name, value in wanted.items() if value is not None})
+    confinement = Confinement(
+        cwd=WORK,
+        writable={WORK: str(work)},
+        readable={sys.base_prefix: sys.base_prefix},
+        root="system",
+        home=HOME,
+        limits=limits,
+        groups=groups,
+        tunnel=tunnel,
+        **options,
+    )
+    box = sandbox("bubblewrap")
+    env = {"HOME": HOME, "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        command = prepare([PYTHON, "-I", "-S", "-c", code, *arguments], env=env)
+        yield replace(box.wrap(replace(command, tree=True), confinement)), box.enforce(confinement)
+    finally:
+        cgroup.remove(groups)
+
+
+def confined(code: str, work: Path, *arguments: str, stdin: bytes | None = None, **options) -> Output:
+    with command_for(code, work, *arguments, **options) as (command, _):
+        return output(command, stdin=stdin, timeout=40)
