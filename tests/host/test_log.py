@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from operable.host import log as log_module
 from operable.host.log import SessionLog
-from operable.host.log_files import FileCursor, read, segment_name, segments
+from operable.host.log_files import FileCursor, read_log, segment_name, segments
 from operable.kernel.errors import Fail
 from operable.wire.events import Notice, TextDelta
 
@@ -33,7 +33,7 @@ def test_events_are_numbered_from_one_without_holes_and_read_back_equal(tmp_path
     log.append(said(2, start=3))
     log.close()
 
-    records = list(read(str(tmp_path / "log")))
+    records = list(read_log(str(tmp_path / "log")))
 
     assert [record.id for record in records] == [1, 2, 3, 4, 5]
     assert [record.event for record in records] == said(5)
@@ -60,7 +60,7 @@ def test_a_cursor_gives_exactly_what_lies_behind_it_across_segments(tmp_path_fac
         log.append(said(size, start=log.last_id))
     total = sum(sizes)
 
-    found = list(read(folder, after))
+    found = list(read_log(folder, after))
 
     assert [record.id for record in found] == list(range(after + 1, total + 1))
     log.close()
@@ -73,7 +73,7 @@ def test_a_long_line_among_short_ones_is_found_by_every_cursor(tmp_path):
     log.append(said(3, start=4))
 
     for after in range(7):
-        assert [record.id for record in read(str(tmp_path), after)] == list(range(after + 1, 8))
+        assert [record.id for record in read_log(str(tmp_path), after)] == list(range(after + 1, 8))
 
 
 def test_five_readers_of_which_one_is_stalled_lose_nothing_and_hold_no_memory(tmp_path):
@@ -129,7 +129,7 @@ def test_what_retention_removed_is_one_notice_with_its_extent(tmp_path):
         log.append(said(5, start=start, size=20))
     first = segments(str(tmp_path))[0]
 
-    records = list(read(str(tmp_path), after=3))
+    records = list(read_log(str(tmp_path), after=3))
 
     assert isinstance(records[0].event, Notice)
     assert records[0].event.code == "log_gap"
@@ -146,14 +146,14 @@ def test_a_line_that_a_crash_tore_is_cut_off_and_its_number_given_again(tmp_path
     whole = path.read_bytes()
     path.write_bytes(whole[:-cut])
 
-    assert [record.id for record in read(str(tmp_path))] == [
+    assert [record.id for record in read_log(str(tmp_path))] == [
         1,
         2,
     ]  # a torn line is not there, for a reader either
     again = SessionLog(str(tmp_path))
     again.append([TextDelta("s", "new")])
 
-    assert texts(read(str(tmp_path))) == ["0", "1", "new"]
+    assert texts(read_log(str(tmp_path))) == ["0", "1", "new"]
 
 
 def test_a_segment_with_nothing_but_a_torn_line_starts_anew(tmp_path):
@@ -162,7 +162,7 @@ def test_a_segment_with_nothing_but_a_torn_line_starts_anew(tmp_path):
     log = SessionLog(str(tmp_path))
     log.append([TextDelta("s", "new")])
 
-    assert [record.id for record in read(str(tmp_path), 6)] == [7]
+    assert [record.id for record in read_log(str(tmp_path), 6)] == [7]
 
 
 def test_a_damaged_line_and_an_event_of_a_newer_version_are_notices(tmp_path):
@@ -173,7 +173,7 @@ def test_a_damaged_line_and_an_event_of_a_newer_version_are_notices(tmp_path):
     lines[1] = b'{"id":2,"at":1,"event":{"type":"from-the-future"}}\n'
     path.write_bytes(b"".join(lines))
 
-    records = list(read(str(tmp_path)))
+    records = list(read_log(str(tmp_path)))
 
     assert [record.id for record in records] == [1, 2, 3]
     assert records[1].event.code == "unreadable_event"
@@ -198,7 +198,7 @@ def test_a_full_disk_shows_nothing_and_leaves_no_half_line(tmp_path, monkeypatch
     assert failure.value.code == "LOG_WRITE_FAILED"
     assert reader.take() == []
     log.append(said(1, start=2))
-    assert texts(read(str(tmp_path))) == ["0", "1", "2"]
+    assert texts(read_log(str(tmp_path))) == ["0", "1", "2"]
 
 
 def test_known_secrets_are_masked_in_the_file_and_for_every_reader(tmp_path):
@@ -235,7 +235,7 @@ def test_everything_shown_survives_kill_9_of_the_owner(tmp_path):
     owner.wait()
     owner.stdout.close()
 
-    kept = [record.id for record in read(str(tmp_path))]
+    kept = [record.id for record in read_log(str(tmp_path))]
 
     assert kept[: len(seen)] == seen
 

@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from operable.host.log_files import read
-from operable.host.policy import policy
+from operable.host.log_files import read_log
+from operable.host.policy import rules
 from operable.host.starting import start_session
 from operable.kernel.errors import Fail
 from operable.proc.spawn import prepare
@@ -26,7 +26,7 @@ def test_a_turn_gives_its_text_and_one_turn_end_and_is_in_the_log_with_numbers(t
     async def scene():
         async with session(tmp_path) as talk:
             found = await events_of(talk.send(steps({"say": "Hello there", "chunks": 3})))
-            kept = [record.event for record in read(talk.log.folder)]
+            kept = [record.event for record in read_log(talk.log.folder)]
             return talk, found, kept
 
     talk, found, kept = run(scene())
@@ -112,7 +112,7 @@ def test_a_message_after_an_unanswered_cancel_waits_until_the_agent_is_at_rest(t
             await talk.cancel()
             first = await events_of(turn)
             second = await events_of(talk.send(steps({"say": "new"})))
-            return first, second, [record.event for record in read(talk.log.folder)]
+            return first, second, [record.event for record in read_log(talk.log.folder)]
 
     first, second, kept = run(scene())
 
@@ -228,8 +228,8 @@ def test_a_question_is_denied_when_nothing_was_said_and_the_turn_goes_on(tmp_pat
 
 def test_a_rule_allows_and_the_tool_runs(tmp_path):
     async def scene():
-        rules = policy(allow=["edit:*.txt"])
-        async with session(tmp_path, policy=rules) as talk:
+        allowed = rules(allow=["edit:*.txt"])
+        async with session(tmp_path, policy=allowed) as talk:
             call = {"call": "Write", "kind": "edit", "ask": True, "args": {"path": "a.txt"}, "result": "ok"}
             return await events_of(talk.send(steps(call)))
 
@@ -240,7 +240,7 @@ def test_a_rule_allows_and_the_tool_runs(tmp_path):
 
 def test_the_sender_answers_a_question_from_the_stream(tmp_path):
     async def scene():
-        async with session(tmp_path, policy=policy(default="ask")) as talk:
+        async with session(tmp_path, policy=rules(default="ask")) as talk:
             call = {"call": "Bash", "kind": "exec", "ask": True, "args": {"command": "ls"}}
             found = []
             async for event in talk.send(steps(call)):

@@ -1,1 +1,96 @@
-"""Drive agents: install, confine, authenticate, spawn and converse with any agent CLI, through one event taxonomy."""
+"""Drive agents: install, confine, authenticate, spawn and converse with any agent CLI, through one event taxonomy.
+
+    from operable.host import define_agent_cli
+
+    agent = define_agent_cli("agents/hermes/AGENT-CLI.md")
+    async with await agent.start(workspace=".") as session:
+        async for event in session.send("Say hello"):
+            ...
+
+Names are looked up on first use: importing this package costs nothing. See docs/guides/drive-an-agent.md.
+"""
+
+from operable import lazily
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from operable.host.agent_cli import AgentCliHandle as AgentCliHandle
+    from operable.host.agent_cli import define_agent_cli as define_agent_cli
+    from operable.host.approvals import Ask as Ask
+    from operable.host.approvals import Decision as Decision
+    from operable.host.approvals import answer_ask as answer_ask
+    from operable.host.approvals import pending_asks as pending_asks
+    from operable.host.arm import Message as Message
+    from operable.host.audit import verify_audit as verify_audit
+    from operable.host.bridge import Completion as Completion
+    from operable.host.bridge import complete as complete
+    from operable.host.continuation import Conversations as Conversations
+    from operable.host.continuation import Said as Said
+    from operable.host.launching import StartOptions as StartOptions
+    from operable.host.log_files import Record as Record
+    from operable.host.log_files import read_log as read_log
+    from operable.host.policy import Policy as Policy
+    from operable.host.policy import rules as rules
+    from operable.host.policy_file import load_policy as load_policy
+    from operable.host.registry import Registry as Registry
+    from operable.host.session import Limits as Limits
+    from operable.host.session import Session as Session
+    from operable.host.sync import SyncSession as SyncSession
+    from operable.host.turn import Turn as Turn
+    from operable.host.turn import TurnResult as TurnResult
+
+_HOMES = {
+    "AgentCliHandle": "operable.host.agent_cli",
+    "Ask": "operable.host.approvals",
+    "Completion": "operable.host.bridge",
+    "Conversations": "operable.host.continuation",
+    "Decision": "operable.host.approvals",
+    "Limits": "operable.host.session",
+    "Message": "operable.host.arm",
+    "Policy": "operable.host.policy",
+    "Record": "operable.host.log_files",
+    "Registry": "operable.host.registry",
+    "Said": "operable.host.continuation",
+    "Session": "operable.host.session",
+    "StartOptions": "operable.host.launching",
+    "SyncSession": "operable.host.sync",
+    "Turn": "operable.host.turn",
+    "TurnResult": "operable.host.turn",
+    "answer_ask": "operable.host.approvals",
+    "complete": "operable.host.bridge",
+    "define_agent_cli": "operable.host.agent_cli",
+    "load_policy": "operable.host.policy_file",
+    "pending_asks": "operable.host.approvals",
+    "read_log": "operable.host.log_files",
+    "rules": "operable.host.policy",
+    "verify_audit": "operable.host.audit",
+}
+
+__all__ = [
+    "AgentCliHandle",
+    "Ask",
+    "Completion",
+    "Conversations",
+    "Decision",
+    "Limits",
+    "Message",
+    "Policy",
+    "Record",
+    "Registry",
+    "Said",
+    "Session",
+    "StartOptions",
+    "SyncSession",
+    "Turn",
+    "TurnResult",
+    "answer_ask",
+    "complete",
+    "define_agent_cli",
+    "load_policy",
+    "pending_asks",
+    "read_log",
+    "rules",
+    "verify_audit",
+]
+
+__getattr__ = lazily(__name__, _HOMES)

@@ -6,9 +6,9 @@ chain per workspace: an append holds an exclusive lock, and continues from whate
 written passes redaction, and large values are replaced by `{"$redacted":true}` and their digest, so that a record can
 neither leak nor grow without limit.
 
-Beside the chain, `<name>.head` holds the last seq and hash. `verify` finds every edited, missing, reordered or added line,
-and with the head (or an anchor kept elsewhere) a chain that was cut short. What no chain can show by itself: somebody who
-may write both files can make a new, consistent history. Keep an anchor where that somebody cannot write; it is one line.
+Beside the chain, `<name>.head` holds the last seq and hash. `verify_audit` finds each line that was edited, removed, moved
+or added, and with the head (or an anchor kept elsewhere) a chain that was cut short. What no chain can show by itself:
+somebody who may write both files can make a new, consistent history. Keep an anchor where that somebody cannot write.
 """
 
 import fcntl
@@ -52,7 +52,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What `verify` found. A chain without problems is as it was written, as far as its head reaches."""
+    """What `verify_audit` found. A chain without problems is as it was written, as far as its head reaches."""
 
     records: int
     head: Head | None
@@ -159,7 +159,7 @@ class Audit:
         return {**_REDACTED, "bytes": size, "digest": digest(plain)}
 
 
-def verify(path: str, *, anchor: Head | None = None) -> Verified:
+def verify_audit(path: str, *, anchor: Head | None = None) -> Verified:
     """Check a whole chain, offline. `anchor`: a record that must be in it (else the head file beside it is used)."""
     problems: list[Problem] = []
     previous = Head(-1, GENESIS)

@@ -124,7 +124,7 @@ def decode_records(data: bytes) -> list[Record]:
         return list(_one_by_one(data))
 
 
-def read(folder: str, after: int = 0) -> Iterator[Record]:
+def read_log(folder: str, after: int = 0) -> Iterator[Record]:
     """All records behind this number that are there now."""
     cursor = FileCursor(folder, after)
     try:

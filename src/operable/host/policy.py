@@ -102,11 +102,12 @@ class Policy:
 
     @property
     def asks(self) -> bool:
-        """Does it want to be asked, or deny, about anything at all? False: everything is allowed."""
-        return self.default != ALLOW or any(rule.effect != ALLOW for rule in self.rules)
+        """Whether it wants to be asked, or denies, anything at all; False: everything is allowed."""
+        everything = self.default == ALLOW or any(rule.pattern == "*" for rule in self.rules)
+        return not everything or any(rule.effect != ALLOW for rule in self.rules)
 
 
-def policy(
+def rules(
     *,
     allow: Sequence[str] = (),
     deny: Sequence[str] = (),

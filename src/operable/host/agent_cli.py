@@ -1,0 +1,77 @@
+"""The front door: a manifest becomes a handle, a handle starts sessions.
+
+    agent = define_agent_cli("agents/hermes/AGENT-CLI.md")
+    async with await agent.start(workspace=".") as session:
+        async for event in session.send("Say hello"):
+            ...
+
+`start` goes the way of AIP-45, each step before the next and all refusals before anything runs: what was chosen (mode,
+options, model, continuation) against the manifest, rules against what the agent can be held to, then readiness (installed,
+version, set up, logged in), confinement, spawn, handshake within its limit, and what the agent then says about itself
+against what the manifest promises.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from operable.host.launching import begin
+from operable.host.session import Session
+from operable.manifest.kinds.agent_cli import AgentCli
+from operable.manifest.loading import Loaded, from_mapping, load
+
+if TYPE_CHECKING:
+    from operable.host.bridge import Completion
+    from operable.host.continuation import Conversations
+    from operable.host.sync import SyncSession
+
+
+class AgentCliHandle:
+    """A validated manifest that can be started."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.manifest: AgentCli = loaded.as_(AgentCli)
+
+    @property
+    def id(self) -> str:
+        return self.manifest.id
+
+    async def start(self, **options: Any) -> Session:
+        """Start the agent; `options` are the fields of `StartOptions`. Fail says what is missing or refused."""
+        return await begin(self.loaded, options)
+
+    def start_sync(self, **options: Any) -> "SyncSession":
+        """`start` for callers without a loop: a session whose methods block."""
+        from operable.host.sync import start_sync
+
+        return start_sync(self, **options)
+
+    async def complete(self, *, prompt: str, system: str = "", **options: Any) -> "Completion":
+        """One question, one answer: an ephemeral session in which every ask is denied."""
+        from operable.host.bridge import complete
+
+        return await complete(self, prompt=prompt, system=system, **options)
+
+    def conversations(self, **options: Any) -> "Conversations":
+        """Conversations by key, in the manifest's continuation strategy or the one that is chosen."""
+        from operable.host.continuation import Conversations
+
+        return Conversations(self, options)
+
+
+def define_agent_cli(
+    manifest: Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    strict: bool = True,
+    workspace: str | os.PathLike[str] | None = None,
+) -> AgentCliHandle:
+    """Validate a manifest (a mapping, or the path of an AGENT-CLI.md); ManifestError has all of its problems.
+
+    `workspace` is the folder inside which its references (ACP.md, SECRETS.md …) may lie; by default the manifest's own.
+    """
+    if isinstance(manifest, Mapping):
+        return AgentCliHandle(from_mapping(manifest, "agent-cli", strict=strict))
+    path = os.fspath(manifest)
+    folder = os.path.dirname(os.path.abspath(path)) if workspace is None else os.fspath(workspace)
+    return AgentCliHandle(load(path, kind="agent-cli", strict=strict, workspace=folder))

@@ -1,0 +1,159 @@
+"""How earlier turns reach an agent: conversations by key, in one of the strategies of `operable.host.continuations`.
+
+    talks = agent.conversations(workspace=".")
+    async for event in talks.turn("And then?", conversation="c1", operator="o1"):
+        ...
+
+A turn names its key (conversation, operator, user, guild, workspace); which parts of it count is the manifest's
+`key_scope`. What a strategy does with a turn is its own: get a session, word the message, and say what happens to the
+session afterwards. The choice is made per turn and refused outside `supported`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from operable.host.arm import Message
+from operable.host.session import Session
+from operable.kernel.catalogue import load, to_name
+from operable.manifest.blocks import PinnedSession
+from operable.manifest.patches import strategy_for
+from operable.wire.events import AnyEvent, TextDelta
+
+if TYPE_CHECKING:
+    from operable.host.agent_cli import AgentCliHandle
+
+KEY_PARTS = ("conversation", "operator", "user", "guild", "workspace")
+Key = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One earlier turn: who (user, agent), and what."""
+
+    who: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """One turn, before its strategy has seen it. `history` and `resume` are what the caller knows of earlier ones."""
+
+    message: Message
+    key: Key
+    history: tuple[Said, ...] = ()
+    resume: str | None = None
+
+
+@dataclass(slots=True)
+class Kept:
+    """What is remembered of one key between turns."""
+
+    session: Session | None = None
+    agent_session_id: str | None = None
+    history: list[Said] = field(default_factory=list)
+    idle: asyncio.TimerHandle | None = None
+    ending: asyncio.Task[None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """An entry of `operable.host.continuations`."""
+
+    name: str
+    title: str
+    # (conversations, request, kept) -> the session for this turn
+    session: Callable[["Conversations", TurnRequest, Kept], Awaitable[Session]]
+    # (request, kept) -> the message as it goes to the agent
+    message: Callable[[TurnRequest, Kept], Message]
+    # (conversations, request, kept, session): the turn is over
+    after: Callable[["Conversations", TurnRequest, Kept, Session], Awaitable[None]]
+
+
+class Conversations:
+    """The conversations with one agent. Close it, or use `async with`: what it keeps alive ends with it."""
+
+    def __init__(self, agent: "AgentCliHandle", options: Mapping[str, Any]) -> None:
+        self._agent = agent
+        self._options = dict(options)
+        self._kept: dict[Key, Kept] = {}
+        found = agent.manifest.continuation
+        self.pinned = found.pinned_session if found is not None else PinnedSession()
+
+    async def turn(
+        self,
+        message: str | Message,
+        *,
+        continuation: str | None = None,
+        history: tuple[Said, ...] = (),
+        resume: str | None = None,
+        **key: str,
+    ) -> AsyncIterator[AnyEvent]:
+        """One turn in the conversation with this key; Fail usage/CONTINUATION_UNSUPPORTED before anything starts."""
+        strategy = strategy_named(strategy_for(self._agent.manifest, continuation))
+        request = TurnRequest(
+            Message(message) if isinstance(message, str) else message, self.key(key), history, resume
+        )
+        kept = self._kept.setdefault(request.key, Kept())
+        session = await strategy.session(self, request, kept)
+        texts: list[str] = []
+        try:
+            async for event in session.send(strategy.message(request, kept)):
+                if isinstance(event, TextDelta):
+                    texts.append(event.text)
+                yield event
+        finally:
+            kept.history += [Said("user", request.message.text), Said("agent", "".join(texts))]
+            kept.agent_session_id = session.agent_session_id or kept.agent_session_id
+            await strategy.after(self, request, kept, session)
+
+    def key(self, given: Mapping[str, str]) -> Key:
+        """The parts of a key that the manifest's `key_scope` names."""
+        surplus = sorted(set(given) - set(KEY_PARTS))
+        if surplus:
+            raise TypeError(f"a conversation has no {', '.join(surplus)}; it has {', '.join(KEY_PARTS)}")
+        return tuple((part, given.get(part, "")) for part in self.pinned.key_scope)
+
+    async def start(self, **more: Any) -> Session:
+        """A new session with the options of these conversations."""
+        return await self._agent.start(**{**self._options, **more})
+
+    async def close(self) -> None:
+        """End every session that is kept."""
+        kept, self._kept = list(self._kept.values()), {}
+        for each in kept:
+            if each.idle is not None:
+                each.idle.cancel()
+            if each.ending is not None:
+                await each.ending
+            if each.session is not None:
+                await each.session.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def strategy_named(name: str) -> Strategy:
+    found: Strategy = load("operable.host.continuations", to_name(name), "CONTINUATION", kind="continuation")
+    return found
+
+
+async def fresh(conversations: Conversations, request: TurnRequest, kept: Kept) -> Session:  # noqa: ARG001 - one shape for all
+    """A session of its own for this turn."""
+    return await conversations.start()
+
+
+async def closed(conversations: Conversations, request: TurnRequest, kept: Kept, session: Session) -> None:  # noqa: ARG001 - one shape for all
+    """The session ends with its turn."""
+    await session.close()
+
+
+def as_it_is(request: TurnRequest, kept: Kept) -> Message:  # noqa: ARG001 - one shape for all
+    return request.message

@@ -1,0 +1,17 @@
+"""A fresh process for every turn that takes up the agent's own stored session.
+
+The id is the one that the agent told in the turn before, or the caller's `resume`; the first turn of a conversation has
+none. Needs `capabilities.resumable`; how the id reaches the agent (a message of its protocol, an argument) is the arm's.
+"""
+
+from operable.host.continuation import Conversations, Kept, Strategy, TurnRequest, as_it_is, closed
+from operable.host.session import Session
+
+
+async def _resumed(conversations: Conversations, request: TurnRequest, kept: Kept) -> Session:
+    return await conversations.start(resume=request.resume or kept.agent_session_id)
+
+
+CONTINUATION = Strategy(
+    "native-resume", "The agent takes up its own stored session", _resumed, as_it_is, closed
+)

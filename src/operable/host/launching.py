@@ -1,0 +1,252 @@
+"""The way from a manifest and a caller's choices to a running session, in the order of AIP-45.
+
+    choices against the manifest -> rules against the agent -> readiness -> confinement -> spawn -> handshake -> drift
+
+Nothing is started before everything that can be refused without starting has been. What each step does is its own
+module's business; here is only the order, and what one hands to the next.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import operable
+from operable.host import drift
+from operable.host.approvals import OnAsk
+from operable.host.arm import Arm, Opening
+from operable.host.launch.readiness import Launch, Ready, areadiness
+from operable.host.policy import ASK, Policy
+from operable.host.policy_file import load_policy
+from operable.host.protocols import arm_for
+from operable.host.registry import Registry
+from operable.host.session import Limits, Session
+from operable.host.starting import Start, new_session_id, start_session
+from operable.host.transport import refuse_transport
+from operable.kernel.errors import Fail
+from operable.manifest.kinds.acp import AcpClient, AcpProfile
+from operable.manifest.kinds.agent_cli import AgentCli
+from operable.manifest.loading import Loaded
+from operable.manifest.patches import Spawn, spawn_for, strategy_for
+from operable.proc.spawn import Command, prepare
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """How a session is to be started; every field may be left out."""
+
+    workspace: str = "."
+    mode: str | None = None
+    model: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    continuation: str | None = None
+    policy: Policy | str | None = (
+        None  # or the path of a policy file; None: every ask is denied unless on_ask answers
+    )
+    on_ask: OnAsk | None = None
+    resume: str | None = None  # the agent's own id of an earlier session
+    session_id: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    timeout: float | None = None  # of the handshake; the same as limits.handshake
+    limits: Limits = field(default_factory=Limits)
+    budget: Mapping[str, float] = field(default_factory=dict)  # turns, tokens, usd, seconds
+    label: str | None = None
+    history: str = ""  # what was said before, for protocols that take it apart from the first message
+    mcp_servers: tuple[Mapping[str, Any], ...] = ()
+    person: Any = None  # somebody who can answer setup and login questions (operable.host.launch.step.Person)
+    may_install: bool = True
+    allow_unpinned: bool = False  # installs without a checksum
+    report: Callable[[Any], object] = lambda _: None
+    state: str | None = None  # the state directory; None: the user's own
+
+
+def options_from(given: Mapping[str, Any]) -> StartOptions:
+    """The options, checked for everything that needs no manifest."""
+    surplus = sorted(set(given) - set(StartOptions.__dataclass_fields__))
+    if surplus:
+        raise Fail("usage", "UNKNOWN_START_OPTION", f"start has no option {', '.join(surplus)}")
+    chosen = StartOptions(**given)
+    workspace = os.path.realpath(chosen.workspace)
+    if not os.path.isdir(workspace):
+        # Real agents accept a missing folder silently, and one creates it.
+        raise Fail(
+            "not_found", "WORKSPACE_NOT_FOUND", f"the workspace {workspace} is no folder", target=workspace
+        )
+    rules = load_policy(chosen.policy) if isinstance(chosen.policy, str) else chosen.policy
+    if rules is None:
+        rules = Policy(default=ASK) if chosen.on_ask is not None else Policy()
+    limits = chosen.limits if chosen.timeout is None else replace(chosen.limits, handshake=chosen.timeout)
+    return replace(chosen, workspace=workspace, policy=rules, limits=limits)
+
+
+async def begin(loaded: Loaded, given: Mapping[str, Any]) -> Session:
+    """Start a session, or Fail with the first step that refuses."""
+    wanted = options_from(given)
+    manifest = loaded.as_(AgentCli)
+    arm = arm_for(manifest)
+    chosen = spawn_for(manifest, mode=wanted.mode, options=wanted.options, model=wanted.model)
+    strategy_for(manifest, wanted.continuation)
+    _check_resume(manifest, arm, wanted)
+    _check_rules(manifest, arm, wanted)
+    if manifest.mcp is not None and manifest.mcp.transport != "stdio":
+        raise refuse_transport(manifest.mcp.transport)
+    ready = await areadiness(_launch(loaded, wanted))
+    session_id = wanted.session_id or new_session_id()
+    start = Start(
+        arm=arm,
+        spawn=_spawner(manifest, chosen, ready, wanted),
+        workspace=wanted.workspace,
+        agent=manifest.id,
+        opening=_opening(loaded, arm, chosen, wanted, session_id),
+        policy=wanted.policy if isinstance(wanted.policy, Policy) else None,
+        on_ask=wanted.on_ask,
+        limits=wanted.limits,
+        budget=_budget(manifest, wanted),
+        session_id=session_id,
+        label=wanted.label,
+        asking=expects_asks(manifest, arm, wanted.mode),
+        confine=lambda argv, env, cwd: prepare(argv, env=env, cwd=cwd),
+        registry=Registry(wanted.state) if wanted.state is not None else None,
+        quirks=quirks_of(manifest),
+    )
+    session = await start_session(start)
+    try:
+        drift.require(manifest, session.opened, resuming=wanted.resume is not None)
+    except Fail:
+        await session.close()
+        raise
+    told = drift.notice(manifest, session.opened, session.id)
+    if told is not None:
+        session.log.append([told])
+    return session
+
+
+def quirks_of(manifest: AgentCli) -> Mapping[str, Any]:
+    """`metadata.operable`: what a host must know about this agent beyond the standard."""
+    found = manifest.metadata.get("operable", {})
+    return found if isinstance(found, dict) else {}
+
+
+def expects_asks(manifest: AgentCli, arm: Arm, mode: str | None) -> bool:
+    """Whether this agent, in this mode, asks before it changes anything.
+
+    `metadata.operable.asks: never` says that it does not, `metadata.operable.unasking_modes` in which modes it does not.
+    """
+    quirks = quirks_of(manifest)
+    if not arm.can_ask or quirks.get("asks") == "never" or manifest.capabilities.bidirectional is False:
+        return False
+    unasking = quirks.get("unasking_modes", ())
+    return mode not in unasking
+
+
+def _check_rules(manifest: AgentCli, arm: Arm, wanted: StartOptions) -> None:
+    """Rules that the agent cannot be held to are refused, not pretended."""
+    if isinstance(wanted.policy, Policy) and not wanted.policy.asks:
+        return
+    if expects_asks(manifest, arm, wanted.mode) or manifest.capabilities.tool_calls is False:
+        return
+    where = f" in the mode {wanted.mode}" if wanted.mode else ""
+    raise Fail(
+        "authz",
+        "AGENT_NEVER_ASKS",
+        f"{manifest.id}{where} acts without asking, so that these rules cannot be enforced",
+        target=manifest.id,
+        hint="choose a mode that asks, or allow everything (allow = ['*']) and rely on the sandbox",
+    )
+
+
+def _check_resume(manifest: AgentCli, arm: Arm, wanted: StartOptions) -> None:
+    strategy = strategy_for(manifest, wanted.continuation)
+    if wanted.continuation == "native-resume" and wanted.resume is None:
+        raise Fail(
+            "usage",
+            "RESUME_ID_MISSING",
+            "native-resume takes up an earlier session: say which",
+            target="resume",
+        )
+    if wanted.resume is None:
+        return
+    if not arm.can_resume or manifest.capabilities.resumable is False:
+        raise Fail(
+            "usage", "NOT_RESUMABLE", f"{manifest.id} cannot resume sessions ({strategy})", target="resume"
+        )
+
+
+def _launch(loaded: Loaded, wanted: StartOptions) -> Launch:
+    manifest = loaded.as_(AgentCli)
+    return Launch(
+        manifest,
+        wanted.workspace,
+        user=str(os.getuid()),
+        folder=os.path.dirname(os.path.abspath(loaded.path)) if os.path.isfile(loaded.path) else None,
+        env=wanted.env,
+        inherit=_passed(manifest),
+        person=wanted.person,
+        may_install=wanted.may_install,
+        allow_unpinned=wanted.allow_unpinned,
+        report=wanted.report,
+    )
+
+
+def _passed(manifest: AgentCli) -> tuple[str, ...]:
+    return () if isinstance(manifest.sandbox, str) else manifest.sandbox.env.passthrough
+
+
+def _spawner(
+    manifest: AgentCli, chosen: Spawn, ready: Ready, wanted: StartOptions
+) -> Callable[[tuple[str, ...]], Command]:
+    env = {**ready.env, **chosen.env, **wanted.env}
+    program: tuple[str, ...] = (ready.binary, *chosen.args)
+    if manifest.mcp is not None and manifest.mcp.command is not None:
+        program = (manifest.mcp.command, *manifest.mcp.args)
+        if manifest.mcp.command == manifest.bin:
+            program = (ready.binary, *manifest.mcp.args)
+
+    def spawn(words: tuple[str, ...]) -> Command:
+        command = prepare([*program, *words], env=env, inherit=_passed(manifest), cwd=wanted.workspace)
+        return replace(command, tree=True)
+
+    return spawn
+
+
+def _opening(loaded: Loaded, arm: Arm, chosen: Spawn, wanted: StartOptions, session_id: str) -> Opening:
+    manifest = loaded.as_(AgentCli)
+    granted = _granted(loaded)
+    return Opening(
+        cwd=wanted.workspace,
+        session_id=session_id,
+        client_version=getattr(operable, "__version__", "0"),
+        resume=wanted.resume,
+        mode=_protocol_mode(manifest, wanted.mode),
+        model=chosen.model if chosen.model_by_protocol else None,
+        mcp_servers=wanted.mcp_servers,
+        fs_read=granted.fs.read_text_file,
+        fs_write=granted.fs.write_text_file,
+        terminal=granted.terminal,
+        elicitation=arm.can_ask,
+        quirks=quirks_of(manifest),
+        history=wanted.history,
+    )
+
+
+def _protocol_mode(manifest: AgentCli, mode: str | None) -> str | None:
+    """A mode that patches nothing on the command line is for the protocol to select; `default` means no patch at all."""
+    found = next((each for each in manifest.modes if each.id == mode), None)
+    if found is None or found.bin_args_append or found.env or found.id == "default":
+        return None
+    return found.id
+
+
+def _granted(loaded: Loaded) -> AcpClient:
+    """The client methods that the ACP profile says this agent may use; nothing said is nothing granted."""
+    profile = loaded.bound.get("acp")
+    if profile is None or not isinstance(profile.value, AcpProfile):
+        return AcpClient()
+    told = profile.value.aip44.capabilities
+    return AcpClient() if told is None else told.client
+
+
+def _budget(manifest: AgentCli, wanted: StartOptions) -> dict[str, float]:
+    turns = manifest.session.max_turns
+    limits = {} if turns is None else {"turns": float(turns)}
+    return {**limits, **wanted.budget}

@@ -1,0 +1,135 @@
+"""Sessions for callers without an event loop: the same, blocking.
+
+All of them share one private loop in one daemon thread, started on first use. A method hands its work to that loop and
+waits; an interrupt of the waiting thread (Ctrl-C) leaves the session as it is, to be cancelled or closed. Callbacks such
+as `on_ask` are called on the private loop's thread.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from concurrent.futures import Future
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from operable.host.approvals import Ask
+from operable.host.arm import Message
+from operable.host.log_files import Record, read_log
+from operable.host.session import Session
+from operable.host.turn import Turn, TurnResult
+from operable.wire.events import AnyEvent, TurnEnd
+
+if TYPE_CHECKING:
+    from operable.host.agent_cli import AgentCliHandle
+    from operable.host.bridge import Completion
+
+_Result = TypeVar("_Result")
+
+
+class SyncTurn:
+    """The events of a running turn, one after the other."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._batches = self._all()
+
+    def __iter__(self) -> Iterator[AnyEvent]:
+        return self._batches
+
+    @property
+    def end(self) -> TurnEnd | None:
+        return self._turn.end
+
+    def result(self) -> TurnResult:
+        """Run to the end; what came of it."""
+        return blocking(self._turn.result())
+
+    def _all(self) -> Iterator[AnyEvent]:
+        batches = self._turn.batches()
+        while (batch := blocking(_next(batches))) is not None:
+            yield from batch
+
+
+class SyncSession:
+    """A running agent; see `Session`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def id(self) -> str:
+        return self._session.id
+
+    @property
+    def status(self) -> str:
+        return self._session.status
+
+    @property
+    def agent_session_id(self) -> str | None:
+        return self._session.agent_session_id
+
+    @property
+    def asks(self) -> list[Ask]:
+        return blocking(_call(lambda: self._session.asks))
+
+    def send(self, message: str | Message) -> SyncTurn:
+        """Begin a turn; iterate over the result for its events."""
+        return SyncTurn(blocking(_call(lambda: self._session.send(message))))
+
+    def cancel(self) -> bool:
+        return blocking(self._session.cancel())
+
+    def answer(self, request_id: str, allowed: bool = True, **facts: Any) -> None:
+        blocking(_call(lambda: self._session.answer(request_id, allowed, **facts)))
+
+    def events(self, after: int = 0) -> Iterator[Record]:
+        """What is in the log behind this number now."""
+        return read_log(self._session.log.folder, after)
+
+    def close(self) -> None:
+        blocking(self._session.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def start_sync(agent: "AgentCliHandle", **options: Any) -> SyncSession:
+    """`AgentCliHandle.start`, blocking."""
+    return SyncSession(blocking(agent.start(**options)))
+
+
+def complete_sync(agent: "AgentCliHandle", *, prompt: str, system: str = "", **options: Any) -> "Completion":
+    """`AgentCliHandle.complete`, blocking."""
+    return blocking(agent.complete(prompt=prompt, system=system, **options))
+
+
+def blocking(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Run on the private loop, wait for the result."""
+    future: Future[_Result] = asyncio.run_coroutine_threadsafe(work, _loop())
+    return future.result()
+
+
+async def _next(batches: AsyncIterator[list[AnyEvent]]) -> list[AnyEvent] | None:
+    return await anext(batches, None)
+
+
+async def _call(work: Any) -> Any:
+    return work()
+
+
+_LOCK = threading.Lock()
+_LOOPS: list[asyncio.AbstractEventLoop] = []
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    with _LOCK:
+        if not _LOOPS:
+            loop = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="operable-sessions", daemon=True).start()
+            _LOOPS.append(loop)
+        return _LOOPS[0]
