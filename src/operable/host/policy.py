@@ -160,9 +160,7 @@ class Pattern:
     def _argument_matches(self, facts: _Facts, effect: str) -> bool:
         argument = self.argument or ""
         if facts.kind in _PATH_KINDS or (facts.paths and facts.command is None):
-            found = [
-                bool(re.fullmatch(_glob(argument, r"[^/]", r"."), path, re.DOTALL)) for path in facts.paths
-            ]
+            found = [_path_matches(argument, path, effect) for path in facts.paths]
             return bool(found) and (all(found) if effect == ALLOW else any(found))
         if facts.command is not None:
             return _command_matches(argument, facts.command, effect)
@@ -197,7 +195,10 @@ def parse(text: str) -> Pattern:
 def real_path(path: str, workspace: str) -> str:
     """Where a path really leads: relative to the workspace when inside it, else absolute."""
     root = os.path.realpath(workspace)
-    real = os.path.realpath(os.path.join(root, os.path.expanduser(path)))
+    try:
+        real = os.path.realpath(os.path.join(root, os.path.expanduser(path)))
+    except ValueError:
+        return f"/{path}"  # a NUL character: no file can have this name, and no pattern allows it
     if real == root:
         return "."
     return real[len(root) + 1 :] if real.startswith(root.rstrip("/") + "/") else real
@@ -208,6 +209,12 @@ def _glob(pattern: str, star: str, double: str) -> str:
     pieces = re.split(r"(\*\*/?|\*|\?)", pattern)
     words = {"*": f"{star}*", "?": star, "**": f"{double}*", "**/": f"(?:{double}*/)?"}
     return "".join(words.get(piece) or re.escape(piece) for piece in pieces)
+
+
+def _path_matches(pattern: str, path: str, effect: str) -> bool:
+    if effect == ALLOW and path.startswith("/") and not pattern.startswith("/"):
+        return False  # outside the workspace: only a pattern that says so may allow that
+    return bool(re.fullmatch(_glob(pattern, r"[^/]", r"."), path, re.DOTALL))
 
 
 def _command_matches(pattern: str, command: str, effect: str) -> bool:
