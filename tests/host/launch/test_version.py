@@ -1,0 +1,147 @@
+import pytest
+
+from operable.host.launch.ledger import InstallRecord, Ledger
+from operable.host.launch.running import Surroundings
+from operable.host.launch.version import check, find, in_range, mismatch, remembered, stamp
+from operable.kernel.errors import Fail
+from operable.manifest.blocks import VersionCheck
+from tests.host.launch.making import program
+
+SEMVER = r"(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?)"
+
+
+def block(cmd="agent --version", parse=SEMVER, wanted="^1.2", timeout_ms=30_000):
+    return VersionCheck(cmd=cmd, parse=parse, range=wanted, timeout_ms=timeout_ms)
+
+
+def asked(tmp_path, body, *, bin="agent", **fields):
+    binary = program(tmp_path / "installed" / "agent", body)
+    program(tmp_path / "elsewhere" / "agent", "echo 9.9.9")
+    surroundings = Surroundings(
+        str(tmp_path), bin, str(binary), {"PATH": f"{tmp_path}/elsewhere:/usr/bin:/bin"}
+    )
+    return check(block(**fields), surroundings)
+
+
+@pytest.mark.parametrize("cmd", ["agent --version", "'agent' --version", "agent -V | cat"])
+def test_the_installed_file_is_asked_not_one_of_the_same_name(tmp_path, cmd):
+    found = asked(tmp_path, "echo agent 1.5.0", cmd=cmd)
+    assert (found.version, found.fits) == ("1.5.0", True)
+
+
+def test_the_command_is_complete_and_gets_no_further_arguments(tmp_path):
+    found = asked(tmp_path, 'test "$*" = --version && echo 1.5.0')
+    assert found.fits
+
+
+def test_options_alone_are_given_to_the_program(tmp_path):
+    assert asked(tmp_path, 'test "$*" = "--version --json" && echo 1.5.0', cmd="--version --json").fits
+
+
+def test_a_bin_that_is_a_path_is_the_installed_file_too(tmp_path):
+    assert asked(tmp_path, "echo 1.5.0", bin="./bin/agent", cmd="./bin/agent --version").fits
+
+
+@pytest.mark.parametrize(
+    "body, version",
+    [
+        ("echo 1.5.0; echo 1.9.9 >&2", "1.5.0"),
+        ("echo 1.5.0 >&2", "1.5.0"),
+        ("echo nothing; echo v1.3.4-rc.1 >&2", "1.3.4-rc.1"),
+        ("printf '\\377\\376 1.5.0'", "1.5.0"),
+        ("echo 1.5.0; exit 3", "1.5.0"),
+    ],
+)
+def test_stdout_is_searched_first_then_stderr(tmp_path, body, version):
+    assert asked(tmp_path, body, wanted="*").version == version
+
+
+@pytest.mark.parametrize(
+    "body, word",
+    [
+        ("echo 2.0.0", "it is 2.0.0; the manifest wants ^1.2"),
+        ("echo hello", "printed no version"),
+        ("exit 1", "status 1"),
+        ("exit 0", "printed no version"),
+    ],
+)
+def test_what_does_not_fit_says_why(tmp_path, body, word):
+    found = asked(tmp_path, body)
+    assert not found.fits
+    assert word in found.why
+
+
+def test_a_program_that_cannot_be_run_does_not_fit(tmp_path):
+    assert "no-such-program" in asked(tmp_path, "echo", cmd="no-such-program --version").why
+
+
+def test_a_program_that_does_not_answer_is_a_timeout(tmp_path):
+    with pytest.raises(Fail) as caught:
+        asked(tmp_path, "exec sleep 60", timeout_ms=200)
+    assert (caught.value.code, caught.value.details["aip_code"]) == (
+        "VERSION_CHECK_TIMEOUT",
+        "version_mismatch",
+    )
+
+
+@pytest.mark.parametrize(
+    "version, wanted, fits",
+    [
+        ("1.2.3", ">=1.0.0 <2", True),
+        ("1.2.3", ">= 1.0.0 < 2", True),
+        ("2.0.0", "^1.2 || ^2", True),
+        ("1.2.3", "1.x", True),
+        ("1.2.3", "1.0 - 1.4", True),
+        ("0.166.0", "^0.165", False),
+        ("v1.2", "~1.2", True),
+        ("1.3.0-rc.1", "^1.2.0", False),
+        ("1.3.0-rc.1", ">=1.3.0-beta <2", True),
+        ("1.3.0-rc.1", ">=1.2.0-beta <2", False),
+        ("1.0.0-beta.2", "<1 || >=2", False),
+        ("1.2.3-rc.1", "*", False),
+        ("not a version", "*", False),
+    ],
+)
+def test_ranges_are_those_of_npm(version, wanted, fits):
+    assert in_range(version, wanted) == fits
+
+
+def test_the_expression_is_javascripts():
+    assert find(r"(?<version>\d+\.\d+)\/x$", "agent 1.5/x", "") == "1.5"
+
+
+@pytest.mark.parametrize("expression", [r"(a+)+$", r"(a|a)*$", r"(\w*)*!"])
+def test_an_expression_that_would_run_for_ever_is_given_up(expression):
+    with pytest.raises(Fail) as caught:
+        find(expression, "a" * 200 + "b", "", timeout=3)
+    assert caught.value.code == "VERSION_EXPRESSION"
+
+
+def test_an_expression_that_cannot_be_read_is_named():
+    with pytest.raises(Fail) as caught:
+        find("([", "x", "")
+    assert (caught.value.code, caught.value.target) == ("VERSION_EXPRESSION", "([")
+
+
+def test_a_version_is_remembered_until_the_file_or_the_check_changes(tmp_path):
+    now = 1000.0
+    ledger = Ledger(str(tmp_path / "ledger"), clock=lambda: now)
+    binary = program(tmp_path / "agent")
+    mark = stamp(str(binary), block())
+    record = InstallRecord(str(binary), "npm", None, 0.0, "1.5.0", mark, now)
+    assert remembered(record, ledger, mark) == "1.5.0"
+    assert remembered(record, ledger, stamp(str(binary), block(wanted="^2"))) is None
+    now += 25 * 3600
+    assert remembered(record, ledger, mark) is None
+    program(tmp_path / "agent", "echo another one")
+    assert stamp(str(binary), block()) != mark
+    assert remembered(None, ledger, mark) is None
+
+
+def test_the_failure_carries_the_word_of_the_standard(tmp_path):
+    fail = mismatch("agent", "/bin/agent", asked(tmp_path, "echo 2.0.0"))
+    assert (fail.code, fail.details["aip_code"], fail.details["version"]) == (
+        "VERSION_MISMATCH",
+        "version_mismatch",
+        "2.0.0",
+    )
