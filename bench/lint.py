@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from operable.lint.engine import Options, Report, hear_signals, lint
+from operable.lint.engine import Options, Report, lint
 from tests.zoo.breeding import BASES, Mutation, breed, mutations
 
 NEEDS = ("bwrap", "jq", "node")
@@ -22,7 +22,6 @@ OUTLINE_SECONDS = 20.0
 def main() -> int:
     """Print the figures; 1 when a target is missed."""
     zoo = mutations()
-    hear_signals()
     with ThreadPoolExecutor(2) as workers:
         results = list(workers.map(_judge, zoo))
         clean = list(workers.map(_alarms, BASES))

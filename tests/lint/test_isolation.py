@@ -7,8 +7,9 @@ import pytest
 
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.lab import Laboratory
-from operable.lint.probe import FLOOD, Probe
+from operable.lint.probe import Probe
 from operable.lint.profile import Profile
+from operable.lint.trial import KEPT
 from operable.proc.confine import sandbox
 
 pytestmark = pytest.mark.needs("bwrap")
@@ -74,7 +75,7 @@ def test_a_tool_that_floods_is_ended_and_what_it_said_is_bounded(tmp_path: Path,
     seen = observe(tmp_path, "yes", confine=confine)
 
     assert seen.ended == "flood"
-    assert len(seen.stdout) <= FLOOD
+    assert len(seen.stdout) <= KEPT
 
 
 def test_a_process_that_a_tool_leaves_behind_is_named_and_ended(tmp_path: Path):

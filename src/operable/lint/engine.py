@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import queue
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -96,18 +95,6 @@ def lint(tool: str, options: Options, on_finding: Callable[[Finding], Any] | Non
     return job.report
 
 
-def hear_signals() -> None:
-    """Let the tools that we start hear the signals that we were told to ignore: ignoring is inherited, handling is not.
-
-    A shell starts background jobs with SIGINT ignored, and a tool that is a shell script could then not even trap it. Only
-    the main thread may say what a signal does; called elsewhere this changes nothing.
-    """
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-            if signal.getsignal(number) is signal.SIG_IGN:
-                signal.signal(number, lambda *_: None)
-
-
 class Job:
     """One tool being linted. `run` yields findings as they come; afterwards `report` is complete."""
 
@@ -137,7 +124,6 @@ class Job:
 
     def run(self) -> Iterator[Finding]:
         started = time.monotonic()
-        hear_signals()
         with Laboratory(self.probe, self.profile, patience=self.options.patience) as lab:
             made = plan(lab, self.probe.shown, self.profile)
             self._introduce(made)

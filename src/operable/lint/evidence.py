@@ -37,6 +37,9 @@ class Invocation:
     signal: Literal["", "SIGINT", "SIGTERM"] = ""  # sent when the stream has begun
     settle: float = 0.0  # seconds of silence that must have passed since the last output before the signal
     watch: float = 0.0  # instead: the signal comes so many seconds after the first output
+    room: int = (
+        0  # bytes that the reader leaves room for before it stalls; the signal, or its end, comes then
+    )
     timeout: float | None = None  # None: the profile's
 
 
@@ -60,9 +63,16 @@ class Observation:
     stderr: str
     status: int | None  # as subprocess has it; a sandboxed tool that a signal ended has 128 + its number
     elapsed: float
-    ended: Literal["itself", "deadline", "flood"] = "itself"
+    ended: Literal["itself", "deadline", "flood", "excess"] = (
+        "itself"  # the last two: we stopped it, `notes` say why
+    )
     first_output: float | None = None  # seconds until the first byte of stdout
     signalled: float | None = None  # seconds until our signal; None: it ended before, or none was to be sent
+    stalled: int | None = (
+        None  # so many bytes it had written when it waited for its reader; None: it did not wait
+    )
+    pending: int | None = None  # with a write of so many bytes; None: that could not be seen
+    outgoing: tuple[str, ...] | None = None  # whom it tried to reach; None: that could not be observed
     terminal_output: bytes = b""
     orphans: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
@@ -70,8 +80,8 @@ class Observation:
     @cached_property
     def lines(self) -> tuple[Line, ...]:
         pieces = self.stdout.split(b"\n")
-        if pieces and not pieces[-1]:
-            pieces.pop()
+        if not pieces[-1] or self.ended != "itself":
+            pieces.pop()  # nothing, or what it was about to write when we stopped it
         return tuple(_line(number, raw) for number, raw in enumerate(pieces, 1))
 
     @cached_property
@@ -132,6 +142,9 @@ class Observation:
             line = f"printf %s {text} | {line}"
         elif not invocation.terminal:
             line = f"{line} < /dev/null"
+        if invocation.room:
+            event = invocation.signal or "the end of its reader"
+            return f"{line}  # {event}, while it waits for its reader after {invocation.room} bytes"
         if invocation.signal:
             line = f"timeout --signal={invocation.signal.removeprefix('SIG')} 2 {line}"
         if invocation.reader != "patient":

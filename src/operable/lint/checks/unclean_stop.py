@@ -1,10 +1,12 @@
 """A stop that leaves noise, silence or processes behind.
 
 What it does
-    Takes the reader of stdout away before the first byte (and from an unbounded stream after the first line): the tool
-    must end promptly and print no stack trace of any language. Sends SIGINT and SIGTERM to a stream that is running (an
-    unbounded command, or one whose input is held open): it must end promptly, with a summary that says `interrupted` and
-    is not ok, with status 130 or 143, without a stack trace and without leaving processes.
+    Takes the reader of stdout away before the first byte and after the first line: the tool must end promptly and print no
+    stack trace of any language. Sends SIGINT and SIGTERM in the middle of the stream: to an unbounded command while it
+    runs, to one whose input is held open, and to any other while it waits in a write, because its reader stalls after the
+    first line. It must end promptly, with a summary that says `interrupted` and is not ok, with status 130 or 143, without
+    a stack trace and without leaving processes. One that gives up the write in which it waits may end without a summary,
+    and a change that is made already may be reported as made. What a signal does not reach is reported as untested.
 
 Why is this bad?
     `head` closes pipes all day, and every agent cancels calls. A crash report for it reads like a failure, and a process
@@ -17,32 +19,59 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
-from operable.lint.check import Case, Check, Finding, Level
+from operable.lint.check import Case, Check, Finding, Level, Untested
 from operable.lint.evidence import Invocation, Observation, excerpt
 from operable.lint.traces import trace
 
 _STATUS = {"SIGINT": (130, -2), "SIGTERM": (143, -15)}
+# The line's end, and what a time or a number in it may vary by; less than any event has.
+_SLACK = 9
 _SIGNALS: tuple[Literal["SIGINT", "SIGTERM"], ...] = ("SIGINT", "SIGTERM")
 
 
 def _command(case: Case) -> Iterator[Finding]:
-    call = replace(case.sample_invocation(), signal="", settle=0.0)
+    whole = case.sample_invocation()
+    sample = case.lab.observe(whole)
+    call = replace(whole, signal="", settle=0.0)
+    # Room for the first line, and not for the next.
+    room = len(sample.lines[0].raw) + _SLACK if sample.lines and not case.target.unbounded else 0
     yield from _reader_gone(case, replace(call, reader="gone"), "before the first byte")
-    if case.target.unbounded:
-        yield from _reader_gone(case, replace(call, reader="leaves"), "after the first line")
-    stoppable = _stoppable(case, call)
-    if stoppable is not None:
-        for name in _SIGNALS:
-            yield from _signalled(case, replace(stoppable, signal=name))
+    yield from _reader_gone(case, replace(call, reader="leaves", room=room), "after the first line")
+    unreached = []
+    for name in _SIGNALS:
+        seen = case.observe(replace(_running(case, call, room), signal=name))
+        if _complete(seen, sample):
+            # Of what stood ready as a whole, or had been done, only the truth can be told. Anything else went on regardless.
+            unreached += [] if case.target.mutates or _was_last_write(seen) else [name]
+        elif seen.signalled is None:
+            unreached.append(name)
+        else:
+            yield from _stopped(case, seen, name)
+    if unreached:
+        raise Untested(
+            f"{' and '.join(unreached)} could not be tried: it comes to its end without looking at a signal"
+        )
 
 
-def _stoppable(case: Case, call: Invocation) -> Invocation | None:
-    """A call that is still running when the signal comes; other commands end before one could reach them."""
+def _running(case: Case, call: Invocation, room: int) -> Invocation:
+    """A call that is at work when the signal comes."""
     if case.target.unbounded:
         return replace(call, settle=0.2)
     if case.target.reads_jsonl and "-" in call.words and call.stdin is not None:
         return replace(call, hold_stdin=True, settle=0.3)
-    return None
+    return replace(call, room=room)
+
+
+def _complete(seen: Observation, sample: Observation) -> bool:
+    """Whether it did all of its work, as if there had been no signal: then that came too late, and nothing can be said."""
+    finite = bool(seen.invocation.room)
+    return finite and seen.succeeded and len(seen.events) == len(sample.events)
+
+
+def _was_last_write(seen: Observation) -> bool:
+    """Whether nothing came after the write in which the signal found it."""
+    cut = not seen.stdout.endswith(b"\n")
+    return seen.stalled is not None and (cut or len(seen.stdout) <= seen.stalled + (seen.pending or 0))
 
 
 def _reader_gone(case: Case, call: Invocation, when: str) -> Iterator[Finding]:
@@ -54,11 +83,7 @@ def _reader_gone(case: Case, call: Invocation, when: str) -> Iterator[Finding]:
     yield from _noise(case, seen, f"the reader went away {when}")
 
 
-def _signalled(case: Case, call: Invocation) -> Iterator[Finding]:
-    seen = case.observe(call)
-    if seen.signalled is None:
-        return  # it had ended before
-    name = call.signal
+def _stopped(case: Case, seen: Observation, name: str) -> Iterator[Finding]:
     if seen.ended != "itself":
         yield case.fail(f"{name} does not end it", seen)
         return
@@ -66,7 +91,9 @@ def _signalled(case: Case, call: Invocation) -> Iterator[Finding]:
     if seen.orphans:
         yield case.fail(f"{name} ends it, but these go on: {', '.join(seen.orphans)[:150]}", seen)
     summary = seen.summary
-    if seen.events and (summary is None or seen.events[-1] is not summary):
+    # Who waits for a reader cannot know that it would take one event more: to end at once is as good (section 7).
+    waited = bool(seen.invocation.room) and _was_last_write(seen)
+    if seen.events and not waited and (summary is None or seen.events[-1] is not summary):
         yield _advice(case, f"{name}: the stream ends without a summary", seen)
     elif summary is not None and (summary.get("ok") is not False or summary.get("reason") != "interrupted"):
         yield _advice(case, f'{name}: the summary does not say ok false and reason "interrupted"', seen)

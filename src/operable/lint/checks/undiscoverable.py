@@ -2,9 +2,10 @@
 
 What it does
     Asks for schema and capabilities with no environment but PATH, an empty read-only HOME and no network. Both must
-    succeed with one JSON document each: a valid JSON Schema of the draft that it names, whose `$id` is no file of this
-    machine, and a valid capability manifest. Where the flags `--schema` and `--capabilities` exist too, they must say the
-    same. The input schemas of commands that take structured input must be valid JSON Schema.
+    succeed, without an attempt to reach anybody, with one JSON document each: a valid JSON Schema of the draft that it
+    names, whose `$id` is no file of this machine, and a valid capability manifest. Where the flags `--schema` and
+    `--capabilities` exist too, they must say the same. The input schemas of commands that take structured input must be
+    valid JSON Schema.
 
 Why is this bad?
     An agent reads the description before it has credentials, and often in a sandbox. What it cannot learn there it
@@ -39,6 +40,9 @@ def _tool(case: Case) -> Iterator[Finding]:
                 excerpt=excerpt(answer.stdout or answer.stderr),
             )
         else:
+            if answer.outgoing:
+                found = True
+                yield case.fail(f"`{what}` tries to reach somebody: {'; '.join(answer.outgoing)}", answer)
             for finding in (*_same(case, what, document), *_valid(case, what, document, answer)):
                 found = True
                 yield finding

@@ -4,7 +4,9 @@ What it does
     Runs a destructive command with its confirmation first, to see that the call works and what it changes; then without,
     which must be refused and change nothing. Runs `--dry-run` where it is advertised: it must succeed, emit `aoi:plan`
     events and change nothing. "Nothing" is observed: the files of work dir and HOME by content, the state that the tool
-    tells, and no network to reach anything else. A wrong `--confirm-count` must be refused.
+    tells, and no attempt to reach anybody, as the kernel counts them. A connection to a helper that the tool has started
+    itself is none; a name lookup is one, and so is a connection to a port of this machine at which nothing of the tool
+    listens. A wrong `--confirm-count` must be refused.
 
 Why is this bad?
     A model that misunderstands deletes with the same confidence as one that does not. The confirmation is the only point
@@ -16,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from operable.lint.check import Case, Change, Check, Finding, NotApplicable, Untested
-from operable.lint.evidence import excerpt
+from operable.lint.evidence import Observation, excerpt
 from operable.lint.variants import dry_run, unconfirmed
 
 _DESTRUCTIVE_VERBS = ("delete", "remove", "rm", "destroy", "purge", "drop", "wipe", "erase")
@@ -36,6 +38,7 @@ def _command(case: Case) -> Iterator[Finding]:
         )
     elif not command.mutates:
         raise NotApplicable("it is read-only")
+    before = len(case.seen)
     if command.destructive:
         yield from _unconfirmed(case)
     if command.claims_flag("supports_dry_run"):
@@ -47,6 +50,9 @@ def _command(case: Case) -> Iterator[Finding]:
             level="SHOULD",
             section="14.2",
         )
+    if any(seen.outgoing is None for seen in case.seen[before:]):
+        reason = case.lab.confined or "the profile gives it a network, or this kernel does not count them"
+        raise Untested(f"that it makes no outgoing connection cannot be observed: {reason}")
 
 
 def _unconfirmed(case: Case) -> Iterator[Finding]:
@@ -61,6 +67,7 @@ def _unconfirmed(case: Case) -> Iterator[Finding]:
         yield case.fail("without confirmation it is not refused", refused, section="14.3")
     if changes:
         yield case.fail(f"without confirmation it changes things: {_shown(changes)}", refused, section="14.3")
+    yield from _contacts(case, refused, "without confirmation it tries to reach somebody")
     if case.target.claims_flag("supports_confirm_count"):
         call = case.target.with_options(unconfirmed(case), "--confirm-count", "424242")
         seen, changes = case.effect(call)
@@ -77,6 +84,7 @@ def _planned(case: Case) -> Iterator[Finding]:
     seen, changes = case.effect(dry_run(case))
     if changes:
         yield case.fail(f"a dry run changes things: {_shown(changes)}", seen, section="14.2")
+    yield from _contacts(case, seen, "a dry run tries to reach somebody")
     if not seen.succeeded:
         yield case.fail(
             f"a dry run fails with status {seen.status}",
@@ -86,6 +94,11 @@ def _planned(case: Case) -> Iterator[Finding]:
         )
     elif not seen.of("aoi:plan") and seen.readable:
         yield case.fail("a dry run emits no aoi:plan event", seen, section="14.2")
+
+
+def _contacts(case: Case, seen: Observation, what: str) -> Iterator[Finding]:
+    if seen.outgoing:
+        yield case.fail(f"{what}: {'; '.join(seen.outgoing)}", seen, excerpt="; ".join(seen.outgoing))
 
 
 def _shown(changes: tuple[Change, ...]) -> str:

@@ -20,6 +20,8 @@ from operable.lint.check import Case, Check, Finding, Level
 from operable.lint.evidence import Observation
 from operable.lint.variants import streams
 
+# 128 + SIGILL, SIGABRT, SIGFPE, SIGKILL (as for want of memory) and SIGSEGV.
+_CRASHES = (132, 134, 136, 137, 139)
 _Problem = tuple[str, Level]
 
 
@@ -43,14 +45,13 @@ def _finite(case: Case, seen: Observation) -> Iterator[_Problem]:
     if seen.ended == "flood":
         yield "it prints without end and was stopped", "MUST"
         return
+    if seen.ended == "excess":
+        yield f"it took too much and was stopped: {', '.join(seen.notes)}", "MUST"
+        return
     if seen.ended == "deadline" and not unbounded:
         yield "it did not end in time, and is not declared to be unbounded", "MUST"
         return
-    if (
-        seen.status is not None
-        and (seen.status < 0 or seen.status in (132, 134, 136, 139))
-        and not seen.signalled
-    ):
+    if seen.status is not None and (seen.status < 0 or seen.status in _CRASHES) and not seen.signalled:
         yield f"it crashed: status {seen.status}", "MUST"
     summary = seen.summary
     if summary is None and not seen.readable:

@@ -1,0 +1,290 @@
+"""Runs one invocation for real, bounded in everything, and records what happened.
+
+Theory of operation. One reactor per run. A confined tool waits behind a gate until it is in `custody` and its pipe is
+prepared, if its reader is to stall. Then everything that it can do to its caller has a bound: time (deadline, then SIGKILL
+for the whole tree), output (beyond `FLOOD` it is killed), processes and memory (watched from outside, besides what the
+kernel enforces). A signal is sent when the stream has begun and been silent for `settle` seconds, or when the tool waits
+for a reader that stalls. What is left in the namespace when the tool has ended are its orphans; they are named, then killed.
+
+It decides nothing: no verdict is formed here.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from typing import Literal
+
+from operable.lint.custody import Custody
+from operable.lint.evidence import Invocation, Observation
+from operable.lint.inmates import Waiting
+from operable.lint.probe import Place, Probe
+from operable.lint.stall import HEAD_START, LOOK, Patience, fill
+from operable.proc.child import OPEN, Child, End, Stdin
+from operable.proc.ladder import Graces
+from operable.proc.reactor import SelectorReactor, Timer
+
+# A tool that prints more for a sample call is flooding; of that, so much is kept as is worth looking at.
+FLOOD = 16 * 1024 * 1024
+KEPT = 64 * 1024
+# After a signal or a lost reader a tool has so long to end. "Promptly" for a person; generous for a loaded machine.
+PROMPT = 4.0
+# What is killed at the deadline had its chance: no polite signals that would look like ours.
+_GRACES = Graces(interrupt=0.0, terminate=0.0, kill=2.0, drain=0.5)
+# How long descendants may take to follow their leader before they count as orphans.
+_ORPHAN_GRACE = 0.5
+_WATCH = 0.1
+_SOON = 0.001
+# A stream that has not begun after so many seconds is signalled all the same.
+_SILENCE = 3.0
+_TERMINAL_LIMIT = 64 * 1024
+
+
+class Trial:
+    """One invocation, from start to observation."""
+
+    def __init__(self, probe: Probe, invocation: Invocation, place: Place) -> None:
+        self.probe = probe
+        self.invocation = invocation
+        self.place = place
+        self.reactor = SelectorReactor()
+        self.started = self.reactor.time()
+        self.chunks: list[bytes] = []
+        self.size = 0
+        self.filled = 0  # what we put into the pipe ourselves, still to be thrown away
+        self.first: float | None = None
+        self.signalled: float | None = None
+        self.stalled: int | None = None
+        self.pending: int | None = None
+        self.ended: End | None = None
+        self.stopped: Literal["flood", "excess"] | None = None
+        self.notes: tuple[str, ...] = ()
+        self.custody = Custody(probe.sandbox, network=probe.has_network(invocation))
+        self.orphans: tuple[str, ...] = ()
+        self.terminal = bytearray()
+        self.master: int | None = None
+        self.timer: Timer | None = None
+        self.child: Child | None = None
+
+    def observe(self) -> Observation:
+        slave: int | None = None
+        try:
+            stdin: Stdin = self.invocation.stdin
+            if self.invocation.terminal:
+                self.master, slave = os.openpty()
+                stdin = slave
+                self.reactor.add_reader(self.master, self._took_terminal)
+            elif self.invocation.hold_stdin:
+                stdin = OPEN
+            self.child = self._start(stdin)
+            if slave is not None:
+                os.close(slave)
+                slave = None
+            self._begin(self.child)
+            self.reactor.run(lambda: self.ended is not None)
+            self._see_orphans()
+            return self._observation()
+        finally:
+            self._clean(slave)
+
+    @property
+    def _looked_at(self) -> bool:
+        """Whether it is seen from outside when the signal may come; other streams tell by their own silence."""
+        return bool(self.invocation.room or self.invocation.hold_stdin) and self.probe.sandbox is not None
+
+    def _start(self, stdin: Stdin) -> Child:
+        child = Child(
+            self.reactor,
+            self.probe.command(self.invocation, self.place, self.custody.theirs),
+            on_stdout=self._took,
+            on_end=self._has_ended,
+            stdin=stdin,
+            timeout=self.invocation.timeout or self.probe.timeout,
+            graces=_GRACES,
+        )
+        self.custody.handed_over()
+        return child
+
+    def _begin(self, child: Child) -> None:
+        if self.invocation.hold_stdin and child.stdin is not None and self.invocation.stdin:
+            child.stdin.write(self.invocation.stdin)
+        if self.invocation.reader == "gone":
+            child.stdout.close()
+            self.reactor.call_later(PROMPT, self._too_late)
+        if self.invocation.signal and not self._looked_at:
+            self._arm(_SILENCE)
+        self._admit(child)
+
+    def _admit(self, child: Child) -> None:
+        """Let it in, once it is known where everything of it will be."""
+        if self.ended is not None:
+            return
+        if not self.custody.known(child.pid):
+            self.reactor.call_later(_SOON, lambda: self._admit(child))
+            return
+        if self.invocation.room:
+            self._stall(child)
+        elif self._looked_at:
+            self._look(child, Patience(self.reactor.time()))
+        self.custody.open()
+        self._learn_leader(child)
+        self.reactor.call_later(_WATCH, self._watch)
+
+    def _learn_leader(self, child: Child) -> None:
+        """Whom to signal: to be asked while it lives."""
+        if self.ended is None and not self.custody.led(child.pid):
+            self.reactor.call_later(_SOON, lambda: self._learn_leader(child))
+
+    def _watch(self) -> None:
+        if self.ended is not None or self.stopped is not None:
+            return
+        excess = self.custody.excess()
+        if excess is not None:
+            self._stop("excess", excess)
+        else:
+            self.reactor.call_later(_WATCH, self._watch)
+
+    def _stall(self, child: Child) -> None:
+        child.stdout.pause()
+        self.filled = fill(child.pid, self.invocation.room)
+        self._look(child, Patience(self.reactor.time()))
+
+    def _look(self, child: Child, patience: Patience) -> None:
+        """Wait until the tool waits for us: for its reader, or for more of its input."""
+        if self.ended is not None or self.signalled is not None:
+            return
+        now, held = self.reactor.time(), child.stdout.waiting
+        found = self.custody.waiting() if self.custody.led(child.pid) else Waiting()
+        if self.custody.gone() or patience.over(now):
+            child.stdout.resume()
+        elif patience.waits(held, found, now):
+            self.stalled, self.pending = max(0, held - self.filled), found.pending
+            self._caught(child)
+        else:
+            self.reactor.call_later(LOOK, lambda: self._look(child, patience))
+
+    def _caught(self, child: Child) -> None:
+        """It waits for its reader: now happens what was to happen in the middle of the stream."""
+        if self.invocation.hold_stdin:
+            self._signal()
+        elif self.invocation.signal:
+            self._signal()
+            self.reactor.call_later(HEAD_START, child.stdout.resume)
+        else:
+            child.stdout.close()
+            self.reactor.call_later(PROMPT, self._too_late)
+
+    def _took(self, chunk: bytes) -> None:
+        ours = min(self.filled, len(chunk))
+        self.filled -= ours
+        chunk = chunk[ours:]
+        if not chunk:
+            return
+        if self.first is None:
+            self.first = self.reactor.time() - self.started
+            if self.invocation.watch:
+                self._arm(self.invocation.watch)
+        self.size += len(chunk)
+        if self.size > FLOOD:
+            self._stop("flood", "it printed without end")
+            return
+        self.chunks.append(chunk)
+        if self.invocation.reader == "leaves" and b"\n" in chunk and self.child is not None:
+            self.child.stdout.close()
+            self.reactor.call_later(PROMPT, self._too_late)
+        waiting = self.invocation.signal and self.signalled is None
+        if waiting and not self.invocation.watch and not self._looked_at:
+            self._arm(self.invocation.settle)
+
+    def _took_terminal(self) -> None:
+        assert self.master is not None  # noqa: S101 - it is what became readable
+        try:
+            data = os.read(self.master, 4096)
+        except OSError:  # EIO: nobody has the other end open any more
+            data = b""
+        if not data:
+            self.reactor.remove_reader(self.master)
+        elif len(self.terminal) < _TERMINAL_LIMIT:
+            self.terminal += data
+
+    def _arm(self, delay: float) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer = self.reactor.call_later(delay, self._signal)
+
+    def _signal(self) -> None:
+        if self.ended is not None or self.child is None or self.signalled is not None:
+            return
+        # None: it was faster.
+        if self.custody.signal(self.child.pid, signal.Signals[self.invocation.signal]):
+            self.signalled = self.reactor.time() - self.started
+        self.reactor.call_later(PROMPT, self._too_late)
+
+    def _too_late(self) -> None:
+        if self.ended is None and self.child is not None:
+            self.child.kill("deadline")
+            self._kill()
+
+    def _stop(self, why: Literal["flood", "excess"], note: str) -> None:
+        self.stopped, self.notes = why, (note,)
+        self._kill()
+
+    def _kill(self) -> None:
+        if self.child is not None:
+            self.child.kill("limit")
+        self.custody.kill()
+
+    def _has_ended(self, end: End) -> None:
+        self.ended = end
+
+    def _see_orphans(self) -> None:
+        """Who is left in the sandbox though the tool has ended by itself."""
+        if self.ended is None or self.ended.cause is not None:
+            return
+        self._until(self.custody.ended, _ORPHAN_GRACE)
+        self.orphans = self.custody.orphans()
+        if self.orphans:
+            self.custody.kill()
+            self._until(self.custody.ended, _GRACES.kill)
+
+    def _until(self, true: Callable[[], bool], limit: float) -> None:
+        deadline = self.reactor.time() + limit
+        while not true() and self.reactor.time() < deadline:
+            over: list[bool] = []
+            self.reactor.call_later(LOOK, lambda over=over: over.append(True))  # type: ignore[misc]
+            self.reactor.run(lambda over=over: bool(over))  # type: ignore[misc]
+
+    def _clean(self, slave: int | None) -> None:
+        self.custody.kill()
+        if self.child is not None and self.ended is None:
+            self.child.abort()
+        if self.master is not None:
+            self.reactor.remove_reader(self.master)
+            os.close(self.master)
+        if slave is not None:
+            os.close(slave)
+        self.custody.close()
+        self.reactor.close()
+
+    def _observation(self) -> Observation:
+        end = self.ended
+        assert end is not None  # noqa: S101 - the reactor ran until then
+        late = end.cause == "deadline"
+        return Observation(
+            invocation=self.invocation,
+            program=self.probe.shown,
+            stdout=b"".join(self.chunks)[: KEPT if self.stopped == "flood" else None],
+            stderr=end.stderr.text(),
+            status=end.status,
+            elapsed=self.reactor.time() - self.started,
+            ended=self.stopped or ("deadline" if late else "itself"),
+            first_output=self.first,
+            signalled=self.signalled,
+            stalled=self.stalled,
+            pending=self.pending,
+            outgoing=self.custody.outgoing(),
+            terminal_output=bytes(self.terminal),
+            orphans=self.orphans or (("a process of its group",) if end.leftovers and not late else ()),
+            notes=self.notes,
+        )
