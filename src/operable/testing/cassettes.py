@@ -1,12 +1,12 @@
 """Wire cassettes: recorded conversations between a host and an agent, for replay and for mutation.
 
-A cassette is a file of JSON lines. The first is its label (agent, protocol, what happens in it); each other line is one line
-of the conversation: `{"t": seconds since the start, "dir": "host" | "agent" | "stderr", "line": TEXT}`, or `"hex"` instead of
-`"line"` for what is no UTF-8. `dir` says who spoke. Lines are kept as they were, not as parsed values, so that a replay
-gives a reader exactly the bytes that the agent gave.
+A cassette is a file of JSON lines. The first is its label (agent, protocol, what happens in it); each other line is one
+line of the conversation: `{"t": seconds since the start, "dir": "host" | "agent" | "stderr", "line": TEXT}`, with `"hex"`
+instead of `"line"` for what is no UTF-8. `dir` says who spoke. Lines are kept as they were, not as parsed values, so that a
+replay gives a reader exactly the bytes that the agent gave.
 
-`pieces` cuts what one side said at any size or at random by a seed; `mutate` damages it in one of the ways that pipes, agents
-and bad luck damage conversations, by a seed: the same seed damages in the same way everywhere, so a failure can be repeated.
+`pieces` cuts what one side said at any size or at random by a seed; `mutate` damages it in one of the ways that pipes,
+agents and bad luck damage conversations. The same seed damages in the same way everywhere, so a failure can be repeated.
 """
 
 import json

@@ -62,6 +62,9 @@ def _laid_out(role: str, arguments: dict[str, Any], tool: Offered) -> Any:
     if "command" in properties and role in _ACTIONS:
         choices = properties["command"].get("enum", _ACTIONS[role])
         laid["command"] = next((action for action in _ACTIONS[role] if action in choices), choices[0])
+    if "sandbox_permissions" in properties:
+        # Codex asks its host only about commands that are to leave its own sandbox.
+        laid |= {"sandbox_permissions": "require_escalated", "justification": "as the script says"}
     for name in tool.schema.get("required", []):
         if name not in laid:
             laid[name] = _filling(properties.get(name, {}))

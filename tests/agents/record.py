@@ -1,0 +1,103 @@
+"""Records the cassettes of tests/host/cassettes from the real agents: `python -m tests.agents.record [FOLDERS]`.
+
+Each folder is one agent on one protocol, each file one short conversation with its own process: text, a second turn,
+a tool call allowed and denied, a cancel and what comes after, resuming in a fresh process, an error of the model. Run it again
+when a pin of agents.toml moves, and look at the difference: it is the change of the agent's wire.
+"""
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from operable.testing.models import ModelServer
+from tests.agents import talk_acp, talk_claude, talk_codex, talk_once
+from tests.agents.install import BIN, DIRECTORY, PINS
+from tests.agents.loopback import KEY, environment
+from tests.agents.wire import Wire
+
+CASSETTES = Path(__file__).parents[1] / "host" / "cassettes"
+
+
+class Studio:
+    """One agent on one protocol, with a home and a workspace that its conversations share."""
+
+    def __init__(self, agent: str, protocol: str, folder: str, models: ModelServer, root: Path) -> None:
+        self.agent = agent
+        self.protocol = protocol
+        self.folder = folder
+        self.home = root / "home"
+        self.work = root / "work"
+        self.work.mkdir()
+        self.env = environment(agent, self.home, models.url)
+        self._replacements = {
+            str(self.work): "/work/project",
+            str(self.home): "/home/agent",
+            str(DIRECTORY): "/opt/agents",
+            models.url: "http://127.0.0.1:1",
+            KEY: "(key)",
+        }
+
+    @contextmanager
+    def take(self, scenario: str, argv: list[str], *, stdin: bool = True) -> Iterator[Wire]:
+        with Wire([str(BIN / argv[0]), *argv[1:]], self.env, self.work, stdin=stdin) as wire:
+            yield wire
+            wire.finish()
+        label = {
+            "agent": self.agent,
+            "protocol": self.protocol,
+            "scenario": scenario,
+            "package": PINS[self.agent].get("npm") or PINS[self.agent]["pip"],
+            "argv": argv,
+        }
+        wire.save(CASSETTES / self.folder / f"{scenario}.jsonl", label, self._replacements)
+        print(f"{self.folder}/{scenario}", file=sys.stderr, flush=True)
+
+    def write(self, name: str, *after: str) -> str:
+        """A prompt whose script writes a file and then says something."""
+        call = {"call": "write", "args": {"path": str(self.work / name), "text": "made\n"}}
+        return script([{"say": "Writing."}, call], *([{"say": text}] for text in after))
+
+
+def script(*replies: list[Any]) -> str:
+    return "SCRIPT:" + json.dumps(list(replies))
+
+
+Talk = Callable[[Studio], None]
+FOLDERS: dict[str, tuple[str, str, Talk]] = {
+    "goose": ("goose", "acp", lambda studio: talk_acp.record(studio, ["goose", "acp"])),
+    "codex": ("codex", "acp", lambda studio: talk_acp.record(studio, ["codex-acp"])),
+    "gemini": ("gemini", "acp", lambda studio: talk_acp.record(studio, ["gemini", "--acp"])),
+    "claude-code": ("claude-code", "acp", lambda studio: talk_acp.record(studio, ["claude-agent-acp"])),
+    "opencode": ("opencode", "acp", lambda studio: talk_acp.record(studio, ["opencode", "acp"])),
+    "qwen": ("qwen", "acp", lambda studio: talk_acp.record(studio, ["qwen", "--acp"])),
+    "hermes": ("hermes", "acp", lambda studio: talk_acp.record(studio, ["hermes", "acp"])),
+    "claude-code-stream-json": (
+        "claude-code",
+        "claude-stream-json",
+        lambda studio: talk_claude.record(studio, talk_claude.CLAUDE),
+    ),
+    "qwen-stream-json": (
+        "qwen",
+        "claude-stream-json",
+        lambda studio: talk_claude.record(studio, talk_claude.QWEN),
+    ),
+    "codex-app-server": ("codex", "codex-app-server", talk_codex.record),
+    "codex-exec-json": ("codex", "codex-exec-json", talk_once.codex_exec),
+    "gemini-stream-json": ("gemini", "gemini-stream-json", talk_once.gemini),
+    "opencode-run-json": ("opencode", "opencode-json", talk_once.opencode),
+}
+
+
+def main(folders: list[str]) -> None:
+    for folder in folders or FOLDERS:
+        agent, protocol, talk = FOLDERS[folder]
+        with ModelServer() as models, tempfile.TemporaryDirectory() as root:
+            talk(Studio(agent, protocol, folder, models, Path(root)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
