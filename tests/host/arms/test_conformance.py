@@ -1,0 +1,121 @@
+"""Every arm, with every cassette of its protocol: replayed at any chunking, damaged in every way, fed with anything."""
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from operable.host import arms
+from operable.host.arm import Answer, Arm, Message, Opening, PeerError
+from operable.kernel import catalogue
+from operable.testing.cassettes import MUTATIONS, load, mutate, pieces
+from operable.wire.events import REASONS, AgentPrompt, TurnEnd
+from tests.host.arms.kit import LINE_LIMIT, Played, Player, Step, judge, steps_of
+
+CASSETTES = Path(__file__).parents[1] / "cassettes"
+ARMS = catalogue.names(arms.__path__[0])
+RECORDED = {f"{path.parent.name}/{path.stem}": load(path) for path in sorted(CASSETTES.glob("*/*.jsonl"))}
+PLAYABLE = [name for name, cassette in RECORDED.items() if cassette.label["protocol"] in ARMS]
+# A damaged conversation is short, but there are many of them.
+FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def arm(name: str) -> Arm:
+    found: Arm = catalogue.load("operable.host.arms", name, "ARM", kind="arm")
+    return found
+
+
+def play(name: str, steps: list[Step], chunks: Any = None) -> Played:
+    cassette = RECORDED[name]
+    return Player(arm(cassette.label["protocol"]), cassette).play(steps, chunks)
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_an_arm_is_named_as_its_file(name):
+    found = arm(name)
+
+    assert catalogue.to_name(found.name) == name
+    assert found.title
+    assert found.protocols
+    assert found.per_turn == (found.turn_command is not None)
+
+
+@pytest.mark.parametrize("name", PLAYABLE)
+def test_a_recorded_conversation_is_understood(name):
+    played = play(name, steps_of(RECORDED[name]))
+
+    judge(played)
+    ends = [event for event in played.happened if isinstance(event, TurnEnd)]
+    assert ends
+    assert {end.reason for end in ends} <= set(REASONS)
+
+
+@pytest.mark.parametrize("name", PLAYABLE)
+def test_the_same_bytes_in_any_chunking_are_the_same_events(name):
+    steps = steps_of(RECORDED[name])
+    whole = play(name, steps)
+
+    for size in (1, 17, 4096):
+        cut = play(name, steps, lambda stream, size=size: pieces(stream, size))
+        assert (cut.happened, cut.written) == (whole.happened, whole.written)
+
+
+@pytest.mark.parametrize("name", PLAYABLE)
+@FEW
+@given(
+    kinds=st.lists(st.sampled_from(sorted(MUTATIONS)), min_size=1, max_size=3), seed=st.integers(0, 10_000)
+)
+def test_a_damaged_conversation_keeps_every_promise(name, kinds, seed):
+    steps = steps_of(RECORDED[name])
+    lines = [step.line for step in steps if step.do == "agent"]
+    for kind in kinds:
+        lines = mutate(lines, kind, seed, oversize=LINE_LIMIT if kind == "oversize" else 1)
+
+    judge(play(name, _with(steps, lines)))
+
+
+def _with(steps: list[Step], lines: list[bytes]) -> list[Step]:
+    """The steps with other lines of the agent: as many in each place as before, the rest at the end."""
+    left = iter(lines)
+    replaced = []
+    for step in steps:
+        if step.do != "agent":
+            replaced.append(step)
+        elif (line := next(left, None)) is not None:
+            replaced.append(Step("agent", line))
+    return replaced + [Step("agent", line) for line in left]
+
+
+@pytest.mark.parametrize("name", PLAYABLE)
+@FEW
+@given(at=st.integers(0, 200))
+def test_a_cancel_at_any_moment_keeps_every_promise(name, at):
+    steps = steps_of(RECORDED[name])
+    at %= len(steps)
+
+    judge(play(name, [*steps[:at], Step("cancel"), *steps[at:]]))
+
+
+@pytest.mark.parametrize("name", ARMS)
+@FEW
+@given(lines=st.lists(st.binary(max_size=40), max_size=10), status=st.none() | st.integers(0, 255))
+def test_any_bytes_raise_nothing_but_the_peers_error(name, lines, status):
+    connection = arm(name).connect()
+    connection.open(Opening("/work", "s1"))
+    happened, sends = [], 0
+    with contextlib.suppress(PeerError):
+        if arm(name).per_turn:
+            connection.send(Message("hello"))
+            sends = 1
+        for line in lines:
+            happened += connection.receive(line.replace(b"\n", b""))
+    happened += connection.cancel()
+    happened += connection.eof(status)
+
+    assert sum(isinstance(event, TurnEnd) for event in happened) == sends
+    for ask in [event for event in happened if isinstance(event, AgentPrompt)]:
+        connection.answer(ask.tool_call_id, Answer(True))
+        assert connection.outgoing() == b""
