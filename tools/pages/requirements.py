@@ -3,22 +3,27 @@
 from itertools import groupby
 
 from operable.spec import Requirement, requirements
+from operable.spec.required import titles
 from tools.requirements import evidence
 
 PATH = "docs/reference/requirements.md"
-DRAFTS = {"aoi": "AOI-CLI v0.2"}
+DRAFTS = {
+    "aip-substrate": "Specifications under AIP-45",
+    "aip45": "AIP-45 AGENT-CLI.md",
+    "aoi": "AOI-CLI v0.2",
+}
 
 
 def render() -> str:
-    proven = evidence()
+    proven, names = evidence(), DRAFTS | titles()
     lines = [
         "# Requirements",
         "",
-        "Generated from `src/operable/spec/requirements.toml` and the tests; `./dev fix` renews it.",
+        "Generated from `src/operable/spec/requirements.toml`, `src/operable/spec/drafts/` and the tests; `./dev fix` renews it.",
         "Each requirement is a behaviour that one can observe, in our own words; the tests that name it are its evidence.",
     ]
     for (draft, section), entries in groupby(requirements(), key=lambda entry: (entry.draft, entry.section)):
-        lines += ["", f"## {DRAFTS[draft]}, section {section}", ""]
+        lines += ["", f"## {names[draft]}, section {section}", ""]
         lines += ["| id | level | behaviour | evidence |", "|---|---|---|---|"]
         lines += [_row(entry, proven.get(entry.id, [])) for entry in entries]
     return "\n".join(lines) + "\n"

@@ -117,26 +117,23 @@ def _judged(
     document: Document, kind: Kind, source: Source, *, strict: bool, workspace: Workspace | None, body: bool
 ) -> Loaded:
     problems = list(document.problems)
-    root = Part(source, document.data)
-    clean, extra = root, dict[str, Any]()
+    root, extra = Part(source, document.data), dict[str, Any]()
     if not strict:
-        clean, extra = _relaxed(kind, root, problems)
-    clean, found = _without_unknown(kind, clean, problems, strict=strict)
-    extra |= found
-    ruled = [problem for rule in kind.rules for problem in rule(clean)]
+        root, extra = _relaxed(kind, root, problems)
+    clean, unknown = _without_unknown(kind, root, strict=strict)
+    extra |= {part.key: part.value for part, _ in unknown}
+    # The rules see unknown keys too: some are refused by name (a secret's value), however tolerant the loading is.
+    ruled = [problem for rule in kind.rules for problem in rule(root)]
     if body:
-        ruled += [problem for rule in kind.body_rules for problem in rule(clean, document.body)]
-    named = {problem.key for problem in ruled if problem.level == "error"}
-    # Where a rule knows better, the schema's general complaint about the same field would only repeat it.
-    problems += [each for each in complaints(kind, clean) if each.key not in named]
-    bound: dict[str, Loaded] = {}
-    if workspace is not None:
-        bound = _bound(kind, clean, workspace, ruled, strict=strict)
-        parts = {name: Part(Source(each.path, each.lines), each.data) for name, each in bound.items()}
-        ruled += [problem for rule in kind.bound_rules for problem in rule(clean, parts)]
-    else:
-        ruled += [problem for rule in kind.bound_rules for problem in rule(clean, {})]
-    problems += [_tolerated(each) if not strict else each for each in ruled]
+        ruled += [problem for rule in kind.body_rules for problem in rule(root, document.body)]
+    bound = {} if workspace is None else _bound(kind, root, workspace, ruled, strict=strict)
+    parts = {name: Part(Source(each.path, each.lines), each.data) for name, each in bound.items()}
+    ruled += [problem for rule in kind.bound_rules for problem in rule(root, parts)]
+    # Where a rule knows better, a general complaint about the same field would only repeat it.
+    named = {problem.key for problem in ruled if problem.level == "error" and problem.path == source.path}
+    general = [*(problem for _, problem in unknown), *complaints(kind, clean)]
+    problems += [problem for problem in general if problem.key not in named]
+    problems += ruled if strict else map(_tolerated, ruled)
     if any(problem.level == "error" for problem in problems):
         raise ManifestError(problems)
     value = _value(kind, clean, problems)
@@ -182,20 +179,17 @@ def _relaxed(kind: Kind, root: Part, problems: list[Problem]) -> tuple[Part, dic
     return Part(root.source, data), extra
 
 
-def _without_unknown(
-    kind: Kind, root: Part, problems: list[Problem], *, strict: bool
-) -> tuple[Part, dict[str, Any]]:
+def _without_unknown(kind: Kind, root: Part, *, strict: bool) -> tuple[Part, list[tuple[Part, Problem]]]:
     """The document without the keys that the schema does not know, and those keys."""
-    extra: dict[str, Any] = {}
-    data = root.value
-    for part, problem in unknown_keys(kind, root, strict=strict):
-        problems.append(problem)
-        extra[part.key] = part.value
-        if data is root.value:
-            data = deepcopy(root.value)
-        # An install method with two faults is seen twice.
-        _holder(data, part.path).pop(part.path[-1], None)
-    return Part(root.source, data), extra
+    unknown = list(unknown_keys(kind, root, strict=strict))
+    if not unknown:
+        return root, unknown
+    data = deepcopy(root.value)
+    for part, _ in unknown:
+        # An alias can put one mapping in two places: the second time the key is gone.
+        holder = _holder(data, part.path)
+        holder.pop(part.path[-1], None)
+    return Part(root.source, data), unknown
 
 
 def _holder(data: Any, path: Path) -> Any:

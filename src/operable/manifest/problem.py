@@ -66,7 +66,7 @@ class ManifestError(Fail):
 def ordered(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Sorted by place, without repetitions."""
     return tuple(
-        sorted(set(problems), key=lambda each: (each.path, each.line, each.column, each.rule, each.message))
+        sorted(set(problems), key=lambda each: (each.path, each.line, each.column, each.key, each.rule))
     )
 
 
