@@ -1,0 +1,203 @@
+"""Compiling: plans with every default, and what each backend gets of them."""
+
+import json
+
+import pytest
+
+from operable.flow.canonical import stable_id
+from operable.flow.contracts import FlowError
+from operable.flow.job_fields import BY_VERSION, V1, V2, V3, V4
+from operable.flow.shell_text import shell_line
+from operable.flow.target import compile_manifest
+from tests.flow.manifests import manifest, prompt_task, shell_task, triggered
+from tests.requirement import requirement
+
+
+def standalone(value, **options):
+    return compile_manifest(value, "standalone", **options)
+
+
+def jobs(value, **options):
+    return compile_manifest(value, "openclaw-scheduler", **options)["jobs"]
+
+
+def refusals(value):
+    with pytest.raises(FlowError) as caught:
+        jobs(value)
+    return [(found["path"], found["message"]) for found in caught.value.details["validation"]["errors"]]
+
+
+@requirement("agentcli:compile:plans")
+def test_ids_are_stable_edges_point_to_them_and_explanations_are_on_demand():
+    value = manifest(shell_task(), shell_task("b", **triggered("a", delay_s=3, condition="contains:x")))
+
+    [workflow] = standalone(value)["workflows"]
+
+    assert [task["id"] for task in workflow["tasks"]] == [stable_id("w", "a"), stable_id("w", "b")]
+    assert workflow["edges"] == [
+        {
+            "from": stable_id("w", "a"),
+            "to": stable_id("w", "b"),
+            "on": "success",
+            "condition": "contains:x",
+            "delay_s": 3,
+        }
+    ]
+    assert "explain" not in standalone(value)
+    assert [entry["invocation_mode"] for entry in standalone(value, explain=True)["explain"]] == [
+        "schedule",
+        "trigger",
+    ]
+
+
+@requirement("agentcli:compile:plans")
+def test_names_get_a_prefix_only_with_several_workflows():
+    one, two = manifest(), manifest()
+    two["workflows"].append({"id": "v", "name": "V", "tasks": [shell_task()]})
+
+    assert standalone(one)["workflows"][0]["tasks"][0]["name"] == "A"
+    assert [flow["tasks"][0]["name"] for flow in standalone(two)["workflows"]] == ["W: A", "V: A"]
+
+
+@requirement("agentcli:compile:version", "agentcli:validation:examples-compile")
+@pytest.mark.parametrize("version", ["0.1", "0.2"])
+def test_both_versions_compile_to_both_targets_and_the_output_says_0_2(version):
+    value = manifest(shell_task(on_failure={"prompt": "see"}), prompt_task(), version=version)
+
+    assert standalone(value)["version"] == "0.2"
+    assert compile_manifest(value, "openclaw-scheduler")["version"] == "0.2"
+    assert len(jobs(value)) == 3
+
+
+@requirement("agentcli:compile:standalone")
+def test_secrets_of_a_shell_are_hashed_and_profiles_lose_theirs():
+    value = manifest(
+        shell_task(shell={"program": "x", "env": {"B": "secret", "A": "s"}, "stdin": "hidden"}, identity={"subject": {"attributes": {"k": "hush"}}}),
+        version="0.1",
+        identity_profiles=[{"id": "i", "provider": "none", "provider_config": {"key": "hush"}}],
+        authorization_proof_profiles=[{"id": "p", "method": "jwt", "proof": {"value_from": {"command": "hush"}}}],
+    )  # fmt: skip
+
+    text = json.dumps(standalone(value))
+    payload = standalone(value)["workflows"][0]["tasks"][0]["execution"]["payload"]
+
+    assert not {"secret", "hidden", "hush"} & set(text.replace('"', " ").split())
+    assert payload["env_keys"] == ["A", "B"]
+    assert payload["env"] is None
+    assert payload["env_hash"].startswith("sha256:")
+    assert payload["stdin_hash"].startswith("sha256:")
+    assert standalone(value)["authorization_proof_profiles"][0]["proof"] == {"value_from": None}
+
+
+@requirement("agentcli:compile:scheduler")
+def test_the_fields_of_the_handoff_versions_are_counted_and_disjoint():
+    assert [len(fields) for fields in BY_VERSION.values()] == [41, 67, 70, 89]
+    assert len({*V1, *V2, *V3, *V4}) == 89
+    [job] = jobs(manifest())
+    assert set(job) - {"source"} == {*V1, *V2, *V3}
+
+
+@requirement("agentcli:compile:scheduler")
+def test_defaults_of_a_scheduled_prompt_and_a_triggered_shell():
+    prompt, shell = jobs(
+        manifest(
+            prompt_task(),
+            shell_task(**triggered("p"), approval={"required": False}, intent={"read_only": False}),
+        )
+    )
+
+    assert prompt["delivery_opt_out_reason"] == "delivery intentionally disabled by the agentcli manifest"
+    assert (prompt["run_timeout_ms"], prompt["max_trigger_fanout"], prompt["approval_auto"]) == (
+        300_000,
+        25,
+        "reject",
+    )
+    assert (prompt["payload_kind"], prompt["payload_message"]) == ("agentTurn", "do it")
+    assert (shell["schedule_cron"], shell["schedule_tz"]) == ("0 0 31 2 *", "UTC")
+    assert shell["parent_id"] == prompt["id"]
+    assert (shell["approval_required"], shell["execution_read_only"]) == (0, 0)
+    assert shell["delivery_opt_out_reason"] is None
+    assert shell["payload_message"] == "'echo' 'hi'"
+
+
+@requirement("agentcli:compile:scheduler")
+@pytest.mark.parametrize(
+    "output, numbers",
+    [
+        ({}, (65_536, 2000, 5000, 65_536)),
+        ({"preview_bytes": 100_000, "retrieve": "inline"}, (400_000, 100_000, 100_000, 800_000)),
+        ({"offload": "always"}, (65_536, 2000, 5000, 128)),
+        ({"offload": "never"}, (65_536, 2000, 5000, 1_048_576)),
+    ],
+)
+def test_output_limits(output, numbers):
+    [job] = jobs(manifest(shell_task(output=output)))
+    names = "store_limit excerpt_limit summary_limit offload_threshold".split()
+
+    assert tuple(job[f"output_{name}_bytes"] for name in names) == numbers
+
+
+@requirement("agentcli:compile:scheduler")
+def test_auto_reject_disables_a_job_and_contracts_are_fields():
+    contract = {"allowed_paths": ["/a", "/b"], "audit": "always"}
+    [job] = jobs(manifest(shell_task(approval={"policy": "auto-reject"}, contract=contract)))
+
+    assert (job["enabled"], job["contract_allowed_paths"], job["contract_audit"]) == (
+        0,
+        '["/a","/b"]',
+        "always",
+    )
+    assert (job["identity"], job["identity_ref"]) == (None, None)
+
+
+@requirement("agentcli:compile:scheduler")
+def test_what_the_backend_cannot_or_must_not_store_is_refused():
+    assert refusals(manifest(shell_task(shell={"program": "x", "env": {"A": "b"}, "stdin": ""}))) == [
+        ("$.workflows[0].tasks[0].shell.env", "is not supported by openclaw-scheduler, which persists the command it runs"),
+        ("$.workflows[0].tasks[0].shell.stdin", "is not supported by openclaw-scheduler, which persists the command it runs"),
+    ]  # fmt: skip
+    assert refusals(manifest(shell_task(name="\U0001f600" * 101))) == [
+        ("$.workflows[0].tasks[0].name", "compiled openclaw-scheduler name exceeds max length of 200")
+    ]
+    [(path, message)] = refusals(manifest(shell_task(schedule={"cron": "0 0 31 2 *"})))
+    assert path == "$.workflows[0].tasks[0].schedule.cron"
+    assert "reserved at-job sentinel" in message
+
+
+@requirement("agentcli:compile:scheduler")
+def test_downscoped_children_name_their_scope():
+    child = shell_task("b", **triggered("a"))
+    parent = shell_task(child_credential_policy="downscope")
+
+    [(path, message)] = refusals(manifest(parent, child))
+    assert path == "$.workflows[0].tasks[1].identity.scope"
+    assert "declares no identity scope" in message
+    assert len(jobs(manifest(parent, {**child, "child_credential_policy": "independent"}))) == 2
+    assert len(jobs(manifest(parent, {**child, "identity": {"scope": "read"}}))) == 2
+
+
+@requirement("agentcli:compile:scheduler")
+def test_shell_lines_quote_everything():
+    payload = {"program": "a b", "args": ["it's", "$x"], "env": {}, "cwd": "/t m", "stdin": None}
+
+    assert shell_line(payload) == "cd '/t m' && 'a b' 'it'\"'\"'s' '$x'"
+    assert (
+        shell_line({**payload, "cwd": None, "env": {"B": "2", "A": "1"}})
+        == "A='1' B='2' 'a b' 'it'\"'\"'s' '$x'"
+    )
+    assert shell_line({**payload, "args": [], "cwd": None, "stdin": "in"}) == "printf %s 'in' | 'a b'"
+    [job] = jobs(manifest(shell_task(shell={"program": "x", "cwd": "/d"}, verify={"shell": "test -f y"})))
+    assert job["verify_shell"] == "cd '/d' && 'sh' '-c' 'test -f y'"
+
+
+def test_an_unknown_target_and_an_invalid_manifest_are_errors_of_the_caller():
+    with pytest.raises(FlowError) as unknown:
+        compile_manifest(manifest(), "cron")
+    assert (unknown.value.code, unknown.value.message) == (
+        "invalid_argument",
+        "Unsupported compile target: cron",
+    )
+    with pytest.raises(FlowError) as wrong:
+        compile_manifest({}, "standalone")
+    assert (wrong.value.code, wrong.value.message) == ("validation_error", "Manifest validation failed")
+    assert wrong.value.details["validation"]["ok"] is False
