@@ -8,8 +8,8 @@ import msgspec
 
 from operable.host.arms.json_stream import ARM as JSON_STREAM
 from operable.host.registry import Registry
-from operable.host.session import Limits
 from operable.host.starting import Start, start_session
+from operable.host.works import Limits
 from operable.proc.spawn import prepare
 
 SCRIPTED = [sys.executable, "-m", "operable.testing.scripted_agent"]

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from operable.host.policy import rules as rules
     from operable.host.policy_file import load_policy as load_policy
     from operable.host.registry import Registry as Registry
-    from operable.host.session import Limits as Limits
     from operable.host.session import Session as Session
     from operable.host.sync import SyncSession as SyncSession
     from operable.host.turn import Turn as Turn
     from operable.host.turn import TurnResult as TurnResult
+    from operable.host.works import Limits as Limits
 
 _HOMES = {
     "AgentCliHandle": "operable.host.agent_cli",
@@ -45,7 +45,7 @@ _HOMES = {
     "Completion": "operable.host.bridge",
     "Conversations": "operable.host.continuation",
     "Decision": "operable.host.approvals",
-    "Limits": "operable.host.session",
+    "Limits": "operable.host.works",
     "Message": "operable.host.arm",
     "Policy": "operable.host.policy",
     "Record": "operable.host.log_files",

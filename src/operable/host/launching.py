@@ -20,9 +20,10 @@ from operable.host.policy import ASK, Policy
 from operable.host.policy_file import load_policy
 from operable.host.protocols import arm_for
 from operable.host.registry import Registry
-from operable.host.session import Limits, Session
+from operable.host.session import Session
 from operable.host.starting import Start, new_session_id, start_session
 from operable.host.transport import refuse_transport
+from operable.host.works import Limits
 from operable.kernel.errors import Fail
 from operable.manifest.kinds.acp import AcpClient, AcpProfile
 from operable.manifest.kinds.agent_cli import AgentCli

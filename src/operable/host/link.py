@@ -82,18 +82,18 @@ class Link:
         self._connection.send(message)
         self.flush()
 
-    def cancel(self) -> list[Happening]:
+    def cancel(self) -> None:
         """Stop the running turn, in the protocol's way; a process of one turn is interrupted."""
         happenings = self._connection.cancel()
         self.flush()
         if self.arm.per_turn and self.process is not None:
             self.process.interrupt("cancelled")
-        return happenings
+        self._on_happenings(happenings)
 
-    def answer(self, request_id: str, answer: Answer) -> list[Happening]:
+    def answer(self, request_id: str, answer: Answer) -> None:
         happenings = self._connection.answer(request_id, answer)
         self.flush()
-        return happenings
+        self._on_happenings(happenings)
 
     def reply(self, call_id: str, result: Any = None, error: dict[str, Any] | None = None) -> None:
         self._connection.reply(call_id, result, error)

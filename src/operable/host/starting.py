@@ -20,8 +20,9 @@ from operable.host.link import Link, Spawn
 from operable.host.log import SessionLog
 from operable.host.policy import ASK, Policy
 from operable.host.registry import Registry, SessionMeta, workspace_slug
-from operable.host.session import Limits, Parts, Session
+from operable.host.session import Session
 from operable.host.transport import LINE_LIMIT, TERM_GRACE
+from operable.host.works import Limits, Works
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,39 +84,39 @@ async def start_session(start: Start) -> Session:
         quirks=start.quirks,
         secrets=start.secrets,
     )
-    desk = Desk(home.folder, timeout=policy.ask_timeout or TIMEOUT, on_ask=start.on_ask)
-    session = Session(
-        Parts(
-            home=home,
-            log=SessionLog(home.folder, secrets=start.secrets),
-            gate=gate,
-            desk=desk,
-            budget=Budget({**policy.budget, **start.budget}, asyncio.get_running_loop().time),
-            methods=ClientMethods(
-                gate,
-                fs_read=opening.fs_read,
-                fs_write=opening.fs_write,
-                confine=start.confine if opening.terminal else None,
-                missing_is_empty=start.quirks.get("missing_file") == "empty",
-            ),
-            make_link=lambda session: Link(
-                start.arm,
-                start.spawn,
-                opening,
-                on_happenings=session.took,
-                on_ended=session.ended,
-                on_broken=session.broke,
-                secrets=start.secrets,
-                line_limit=start.line_limit,
-                term_grace=start.term_grace,
-            ),
-            limits=start.limits,
-            on_close=start.on_close,
-        )
+    works = Works(
+        home=home,
+        log=SessionLog(home.folder, secrets=start.secrets),
+        gate=gate,
+        desk=Desk(home.folder, timeout=policy.ask_timeout or TIMEOUT, on_ask=start.on_ask),
+        budget=Budget({**policy.budget, **start.budget}, asyncio.get_running_loop().time),
+        methods=ClientMethods(
+            gate,
+            fs_read=opening.fs_read,
+            fs_write=opening.fs_write,
+            confine=start.confine if opening.terminal else None,
+            missing_is_empty=start.quirks.get("missing_file") == "empty",
+        ),
+        limits=start.limits,
     )
+    session = Session(works, lambda session: _link(start, opening, session), start.on_close)
     gate.note("session.start", f"{start.agent} in {start.workspace}", arm=start.arm.name)
     await session.open()
     return session
+
+
+def _link(start: Start, opening: Opening, session: Session) -> Link:
+    return Link(
+        start.arm,
+        start.spawn,
+        opening,
+        on_happenings=session.took,
+        on_ended=session.ended,
+        on_broken=session.broke,
+        secrets=start.secrets,
+        line_limit=start.line_limit,
+        term_grace=start.term_grace,
+    )
 
 
 def new_session_id() -> str:

@@ -1,0 +1,85 @@
+"""What a session does about what its agent says: questions are decided, tool calls followed, requests served.
+
+Called with events that are in the log already. A decision is in the audit chain before the agent hears of it; an approval
+is never sent after a cancel (real agents were seen to run a command that was allowed after its turn had been cancelled).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from operable.host.approvals import Ask, Decision
+from operable.host.arm import Answer, CallWithdrawn, ClientCall
+from operable.host.course import Course
+from operable.host.works import Works
+from operable.wire import events as e
+
+
+class Answering:
+    """The consequences of events, for one session."""
+
+    def __init__(self, works: Works, course: Course) -> None:
+        self._works = works
+        self._course = course
+
+    def act(self, happening: Any) -> None:
+        """Carry out what follows from one of the ACTS."""
+        ACTS[type(happening)](self, happening)
+
+    def prompted(self, prompt: e.AgentPrompt) -> None:
+        found = self._works.gate.rule(prompt)
+        if isinstance(found, Decision):
+            self._answer(prompt, found)
+        else:
+            self._works.desk.put(found)  # now: whoever sees the event can answer it
+            self._works.spawn(self._wait(prompt, found))
+
+    def refuse(self, prompt: e.AgentPrompt) -> None:
+        """A question of a turn that has ended: nobody will answer it, and the agent would wait for ever."""
+        self._works.link.answer(prompt.tool_call_id, Answer(allowed=False, cancelled=True))
+
+    def withdrawn(self, withdrawn: CallWithdrawn) -> None:
+        self._works.desk.withdraw(withdrawn.call_id)
+        self._works.methods.withdraw(withdrawn.call_id)
+
+    def called(self, call: e.ToolCall) -> None:
+        self._works.gate.tool_called(call)
+
+    def finished(self, result: e.ToolResult) -> None:
+        alarm = self._works.gate.tool_finished(result)
+        if alarm is not None and self._course.turn is not None:
+            self._works.gate.note("agent.alarm", alarm)
+            self._works.stop("unasked_tool_call", "alarm")
+            self._course.end(e.ERROR, "unasked_tool_call", alarm)
+
+    def used(self, usage: e.UsageUpdate) -> None:
+        self._works.budget.told(usage)
+        self._course.check_budget()
+
+    def requested(self, call: ClientCall) -> None:
+        self._works.spawn(self._serve(call))
+
+    async def _wait(self, prompt: e.AgentPrompt, ask: Ask) -> None:
+        decision = await self._works.desk.wait(ask.id)
+        if not decision.cancelled and self._course.ending is None and self._works.alive:
+            self._course.heard()
+            self._works.commit([], [(lambda found: self._answer(prompt, found), decision)])
+
+    def _answer(self, prompt: e.AgentPrompt, decision: Decision) -> None:
+        self._works.gate.decided(prompt, decision)
+        answer = Answer(decision.allowed, decision.option_id, decision.reason, decision.content)
+        self._works.link.answer(prompt.tool_call_id, answer)
+
+    async def _serve(self, call: ClientCall) -> None:
+        result, error = await self._works.methods.serve(call, self._works.desk)
+        if self._works.alive:
+            self._works.link.reply(call.call_id, result, error)
+
+
+ACTS: dict[type, Callable[[Answering, Any], None]] = {
+    e.AgentPrompt: Answering.prompted,
+    e.ToolCall: Answering.called,
+    e.ToolResult: Answering.finished,
+    e.UsageUpdate: Answering.used,
+    CallWithdrawn: Answering.withdrawn,
+    ClientCall: Answering.requested,
+}
