@@ -13,6 +13,7 @@ import pytest
 from operable.host.launch.installer import MethodFailed
 from tests.host.installers.working import job, run
 from tests.host.launch.making import calls, program, recorder
+from tests.requirement import requirement
 
 
 def says(path):
@@ -143,6 +144,7 @@ def test_what_comes_with_the_manifest_is_run_where_it_is(tmp_path):
     assert run(job(tmp_path, "vendored", path="vendor/agent-bin")) == [str(vendored)]
 
 
+@requirement("aip-substrate:4.2:vendored-inside")
 @pytest.mark.parametrize("path", ["/bin/sh", "../../bin/sh", "missing", "plain.txt", "link", "folder"])
 def test_a_vendored_program_must_be_inside_and_executable(tmp_path, path):
     (tmp_path / "plain.txt").write_text("x")

@@ -12,6 +12,7 @@ from operable.host.launch.installer import MethodFailed
 from operable.kernel.errors import Fail
 from tests.host.installers.working import job, run
 from tests.host.launch.making import server
+from tests.requirement import requirement
 
 SCRIPT = b'#!/bin/sh\nmkdir -p "$PREFIX/bin"\nprintf "#!/bin/sh\\necho agent 1.4.0" > "$PREFIX/bin/agent"\nchmod +x "$PREFIX/bin/agent"\n'
 PROGRAM = b"#!/bin/sh\necho agent 1.4.0\n"
@@ -45,6 +46,7 @@ def test_a_script_without_a_first_line_is_run_by_sh(tmp_path):
     assert os.access(f"{where[0]}/agent", os.X_OK)
 
 
+@requirement("aip-substrate:4.2:hash-mismatch", "aip-substrate:4.2:unpinned-script")
 def test_a_script_with_another_hash_is_not_run_and_both_hashes_are_named(tmp_path):
     evil = b"#!/bin/sh\ntouch " + str(tmp_path).encode() + b"/owned\n"
     with server({"/install.sh": evil}) as url, pytest.raises(Fail) as caught:
@@ -57,6 +59,7 @@ def test_a_script_with_another_hash_is_not_run_and_both_hashes_are_named(tmp_pat
     assert os.listdir(tmp_path / "prefix") == []
 
 
+@requirement("aip-substrate:4.2:unpinned-script")
 @pytest.mark.parametrize("method", ["curl", "download"])
 def test_what_is_not_pinned_is_refused_before_it_is_fetched(tmp_path, method):
     asked = []

@@ -7,6 +7,7 @@ from operable.kernel.catalogue import names
 from operable.manifest.blocks import INSTALL_METHODS
 from tests.host.installers.working import job, run
 from tests.host.launch.making import calls, machine, recorder
+from tests.requirement import requirement
 
 WORDS = {
     "brew": [["install", "--quiet", "--", "thing"], ["--prefix"]],
@@ -42,6 +43,7 @@ def test_apt_never_asks(tmp_path):
     assert (tmp_path / "asked").read_text() == "noninteractive\n"
 
 
+@requirement("aip-substrate:4.2:privilege")
 @pytest.mark.parametrize("method", ["apt", "dnf", "pacman"])
 def test_who_changes_the_system_needs_to_be_root_and_says_so(tmp_path, method):
     recorder(tmp_path, PROGRAMS.get(method, method))

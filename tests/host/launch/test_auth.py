@@ -9,6 +9,7 @@ from operable.kernel.errors import Fail
 from operable.manifest.blocks import Auth, AuthState, CompletesWhen, Expiry, Login, Refresh
 from operable.proc.terminal import Terminal
 from tests.host.launch.making import Somebody, agent, launch, program
+from tests.requirement import requirement
 
 DONE = CompletesWhen(cmd="agent auth status")
 
@@ -54,6 +55,7 @@ def test_a_manifest_that_only_names_its_secrets_needs_no_login(tmp_path):
     auth(tmp_path, Auth(ref="./SECRETS.md")).require()
 
 
+@requirement("aip-substrate:4.4:fail-fast")
 def test_who_is_not_logged_in_is_told_how_to(tmp_path):
     work = auth(tmp_path, Auth(login=Login(cmd="agent login --web", completes_when=DONE)))
     assert state(work) == "unknown"
@@ -113,6 +115,7 @@ def test_a_login_makes_it_authed(tmp_path):
     work.require()
 
 
+@requirement("aip-substrate:4.4:per-scope")
 def test_a_login_is_kept_per_workspace_and_user(tmp_path):
     block = Auth(login=Login(cmd="agent login"))
     auth(tmp_path, block).login()
@@ -147,6 +150,7 @@ def test_a_login_is_complete_only_when_the_program_says_so(tmp_path):
     assert state(work) == "authed"
 
 
+@requirement("aip-substrate:4.4:fail-fast")
 def test_an_interactive_login_without_a_person_fails_at_once(tmp_path):
     work = auth(tmp_path, Auth(login=Login(cmd="touch ran", interactive=True)))
     with pytest.raises(Fail) as caught:
@@ -202,6 +206,7 @@ def test_an_interrupted_login_is_no_login(tmp_path):
 # --- refresh and expiry
 
 
+@requirement("aip-substrate:4.4:refresh")
 def test_a_login_is_refreshed_when_its_time_has_come(tmp_path):
     clock = Clock()
     block = Auth(login=Login(cmd="agent login"), refresh=Refresh(cmd="agent refresh", every="PT1H"))
@@ -220,6 +225,7 @@ def test_a_login_is_refreshed_when_its_time_has_come(tmp_path):
     assert refreshed.read_text().split() == ["x", "x"]
 
 
+@requirement("aip-substrate:4.4:refresh")
 def test_a_refresh_that_fails_means_logging_in_again(tmp_path):
     clock = Clock()
     block = Auth(login=Login(cmd="agent login"), refresh=Refresh(cmd="agent refresh", every="P1D"))
@@ -245,6 +251,7 @@ def test_two_at_once_refresh_once(tmp_path):
     assert (tmp_path / "workspace" / "refreshed").read_text().split() == ["x"]
 
 
+@requirement("aip-substrate:4.4:expiry")
 def test_the_exit_code_of_an_expired_login_is_understood(tmp_path):
     work = auth(tmp_path, Auth(login=Login(cmd="agent login"), expiry=Expiry(detect="exit_code:4")))
     work.login()

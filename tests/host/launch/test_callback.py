@@ -7,6 +7,7 @@ import pytest
 
 from operable.host.launch.callback import Receiver, origin
 from operable.kernel.errors import Fail
+from tests.requirement import requirement
 
 
 def get(receiver, path=None, **headers):
@@ -20,6 +21,7 @@ def get(receiver, path=None, **headers):
         connection.close()
 
 
+@requirement("aip-substrate:4.4:callback")
 def test_it_takes_one_answer_once():
     with Receiver() as receiver:
         assert get(receiver)[0] == 200
@@ -54,6 +56,7 @@ def test_another_name_for_this_machine_is_refused():
         assert get(receiver)[0] == 200
 
 
+@requirement("aip-substrate:4.4:callback")
 @pytest.mark.parametrize(
     "page, status", [("https://login.example", 200), ("https://evil.example", 403), ("null", 403)]
 )
@@ -82,6 +85,7 @@ def test_a_silent_connection_holds_nobody():
             assert get(receiver)[0] == 200
 
 
+@requirement("aip-substrate:4.4:callback")
 def test_waiting_has_a_limit_after_which_nothing_is_taken():
     with Receiver() as receiver:
         with pytest.raises(Fail) as caught:

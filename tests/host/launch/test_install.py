@@ -11,6 +11,7 @@ import pytest
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Install, Requires
 from tests.host.launch.making import agent, calls, launch, machine, program, recorder, server
+from tests.requirement import requirement
 
 VENDORED = Install(method="vendored", path="vendor/agent")
 
@@ -27,6 +28,7 @@ def leftovers(tmp_path):
 NPM = 'if [ "$1" = install ]; then mkdir -p "$3/node_modules/.bin"; printf "#!/bin/sh\\necho agent 1.5.0\\n" > "$3/node_modules/.bin/agent"; chmod +x "$3/node_modules/.bin/agent"; fi'
 
 
+@requirement("aip-substrate:4.2:first-that-works", "aip45:lifecycle:install")
 def test_the_first_method_that_fits_and_works_is_used(tmp_path):
     recorder(tmp_path, "npm", "exit 3")
     program(tmp_path / "vendor" / "agent")
@@ -47,6 +49,7 @@ def test_the_first_method_that_fits_and_works_is_used(tmp_path):
     assert "ended with 3" in skipped[2]
 
 
+@requirement("aip-substrate:4.2:unknown-method", "aip-substrate:4.12:4-experimental-method")
 def test_an_unknown_method_is_skipped_with_a_warning(tmp_path):
     program(tmp_path / "vendor" / "agent")
     told = []
@@ -66,6 +69,7 @@ def test_when_nothing_works_every_reason_is_told(tmp_path):
     assert leftovers(tmp_path) == []
 
 
+@requirement("aip-substrate:4.2:hash-mismatch")
 def test_a_hash_that_does_not_match_ends_it_without_a_next_method(tmp_path):
     program(tmp_path / "vendor" / "agent")
     with server({"/agent": b"evil"}) as url:
@@ -78,6 +82,7 @@ def test_a_hash_that_does_not_match_ends_it_without_a_next_method(tmp_path):
     assert leftovers(tmp_path) == []
 
 
+@requirement("aip-substrate:4.2:requires")
 @pytest.mark.parametrize(
     "requires",
     [

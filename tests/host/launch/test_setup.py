@@ -7,6 +7,7 @@ from operable.host.launch.setup import Setup
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import CmdStep, ExternalStep, OauthStep, Persist, PromptStep, SkipIf
 from tests.host.launch.making import Somebody, Vault, agent, launch
+from tests.requirement import requirement
 
 SECRET = "s3cret value"
 
@@ -47,6 +48,7 @@ def test_a_step_that_was_rewritten_is_open_again(tmp_path):
     assert ran(tmp_path) == ["a", "b", "b2"]
 
 
+@requirement("aip-substrate:4.5:failure")
 def test_a_failure_names_its_step_and_stops_there(tmp_path):
     steps = (mark("a"), CmdStep(id="broken", cmd="sh -c 'echo why >&2; exit 4'"), mark("c"))
     with pytest.raises(Fail) as caught:
@@ -62,6 +64,7 @@ def test_a_failure_names_its_step_and_stops_there(tmp_path):
     assert [step.id for step in setup(tmp_path, *steps).pending()] == ["broken", "c"]
 
 
+@requirement("aip-substrate:4.5:skip-if")
 def test_a_matching_skip_if_settles_the_step_and_is_remembered(tmp_path):
     check = SkipIf(cmd="sh -c 'echo asked >> ran; exit 7'", exit_code=7)
     steps = (mark("a", skip_if=check), mark("b", skip_if=SkipIf(cmd="false")))
@@ -111,6 +114,7 @@ def test_answers_given_beforehand_stand_for_a_person(tmp_path):
     assert work.environment() == {"TEAM": "red"}
 
 
+@requirement("aip-substrate:4.5:persist")
 def test_a_value_for_a_variable_is_kept_in_the_store_and_given_at_every_start(tmp_path):
     vault = Vault()
     step = PromptStep(id="token", prompt="?", type="secret", persist=Persist(env="AGENT_TOKEN"))
@@ -122,6 +126,7 @@ def test_a_value_for_a_variable_is_kept_in_the_store_and_given_at_every_start(tm
     assert SECRET.encode() not in state
 
 
+@requirement("aip-substrate:4.5:persist")
 def test_a_value_for_a_secret_goes_to_its_slug(tmp_path):
     vault = Vault()
     step = CmdStep(id="a", cmd="printf '%s' 'abc def'", persist=Persist(secret_slug="agent/token"))
@@ -129,6 +134,7 @@ def test_a_value_for_a_secret_goes_to_its_slug(tmp_path):
     assert vault.values == {"agent/token": "abc def"}
 
 
+@requirement("aip-substrate:4.5:persist")
 def test_a_value_for_a_command_arrives_as_one_word(tmp_path):
     nasty = "x'; touch owned; echo \"$(touch owned)"
     step = PromptStep(id="a", prompt="?", persist=Persist(cmd="sh -c 'printf %s \"$1\" > kept' - ${value}"))
@@ -150,6 +156,7 @@ def test_a_command_that_cannot_keep_the_value_fails_the_step_without_showing_it(
     assert SECRET not in str(caught.value.event())
 
 
+@requirement("aip-substrate:4.5:references")
 def test_earlier_values_can_be_used_later_also_in_a_later_run(tmp_path):
     vault = Vault(**{"gh-token": "t0ken"})
     first = PromptStep(id="team", prompt="?", persist=Persist(cmd="true ${value}"))

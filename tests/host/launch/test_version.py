@@ -6,6 +6,7 @@ from operable.host.launch.version import check, find, in_range, mismatch, rememb
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import VersionCheck
 from tests.host.launch.making import program
+from tests.requirement import requirement
 
 SEMVER = r"(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?)"
 
@@ -29,6 +30,7 @@ def test_the_installed_file_is_asked_not_one_of_the_same_name(tmp_path, cmd):
     assert (found.version, found.fits) == ("1.5.0", True)
 
 
+@requirement("aip-substrate:4.12:3-version-command")
 def test_the_command_is_complete_and_gets_no_further_arguments(tmp_path):
     found = asked(tmp_path, 'test "$*" = --version && echo 1.5.0')
     assert found.fits
@@ -42,6 +44,7 @@ def test_a_bin_that_is_a_path_is_the_installed_file_too(tmp_path):
     assert asked(tmp_path, "echo 1.5.0", bin="./bin/agent", cmd="./bin/agent --version").fits
 
 
+@requirement("aip-substrate:4.3:first-group")
 @pytest.mark.parametrize(
     "body, version",
     [
@@ -75,6 +78,7 @@ def test_a_program_that_cannot_be_run_does_not_fit(tmp_path):
     assert "no-such-program" in asked(tmp_path, "echo", cmd="no-such-program --version").why
 
 
+@requirement("aip-substrate:4.3:time-limit")
 def test_a_program_that_does_not_answer_is_a_timeout(tmp_path):
     with pytest.raises(Fail) as caught:
         asked(tmp_path, "exec sleep 60", timeout_ms=200)
@@ -84,6 +88,7 @@ def test_a_program_that_does_not_answer_is_a_timeout(tmp_path):
     )
 
 
+@requirement("aip-substrate:4.3:npm-range")
 @pytest.mark.parametrize(
     "version, wanted, fits",
     [

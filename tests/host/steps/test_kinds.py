@@ -21,6 +21,7 @@ from operable.manifest.blocks import (
 )
 from operable.proc.terminal import Terminal
 from tests.host.launch.making import Somebody, server
+from tests.requirement import requirement
 
 
 def run(tmp_path, step, person=None, **fields):
@@ -64,6 +65,7 @@ def test_a_value_without_end_is_refused(tmp_path):
         run(tmp_path, step)
 
 
+@requirement("aip-substrate:4.5:interactive")
 def test_an_interactive_command_gets_a_terminal(tmp_path):
     master, slave = os.openpty()
     try:
@@ -121,6 +123,7 @@ def test_a_wrong_choice_is_asked_again_twice(tmp_path):
         run(tmp_path, step, Somebody("a", "b", "c"))
 
 
+@requirement("aip-substrate:4.5:options-from-command")
 def test_choices_come_from_a_command(tmp_path):
     (tmp_path / "list").write_text("c1\tGeneral\n\nc2\n")
     person = Somebody("c2")
