@@ -111,7 +111,8 @@ class Wire:
             entry._replace(line=_tidied(entry.line, replacements, json_line=entry.dir != "stderr"))
             for entry in self.entries
         ]
-        save(path, Cassette(label, entries))
+        tidy = _tidied(json.dumps(label).encode(), replacements, json_line=True)
+        save(path, Cassette(json.loads(tidy), entries))
 
 
 def _tidied(line: bytes, replacements: dict[str, str], *, json_line: bool) -> bytes:
