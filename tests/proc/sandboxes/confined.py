@@ -13,6 +13,7 @@ from operable.proc.output import Output, output
 from operable.proc.spawn import Command, prepare
 
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+BOX = sandbox("bubblewrap")
 HOME = "/home/agent"
 WORK = "/workspace"
 
@@ -43,11 +44,10 @@ def command_for(
         tunnel=tunnel,
         **options,
     )
-    box = sandbox("bubblewrap")
     env = {"HOME": HOME, "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         command = prepare([PYTHON, "-I", "-S", "-c", code, *arguments], env=env)
-        yield replace(box.wrap(replace(command, tree=True), confinement)), box.enforce(confinement)
+        yield replace(BOX.wrap(replace(command, tree=True), confinement)), BOX.enforce(confinement)
     finally:
         cgroup.remove(groups)
 
