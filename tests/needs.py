@@ -15,6 +15,7 @@ from pathlib import Path
 
 # program -> Debian package. Add a line when a test needs another program.
 PACKAGES = {
+    "apt-get": "apt",
     "bwrap": "bubblewrap",
     "cargo": "cargo",
     "fish": "fish",

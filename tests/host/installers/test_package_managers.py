@@ -92,3 +92,12 @@ def test_an_installer_gets_no_secrets_of_its_host(tmp_path, monkeypatch):
     seen = (tmp_path / "env").read_text()
     assert "AWS_SECRET_ACCESS_KEY" not in seen
     assert "HTTPS_PROXY=http://proxy.example" in seen
+
+
+@pytest.mark.needs("apt-get")
+def test_the_real_apt_understands_these_words(tmp_path, monkeypatch):
+    (tmp_path / "apt.conf").write_text('APT::Get::Simulate "true";\n')
+    monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt.conf"))
+    assert run(job(tmp_path, "apt", real=True, package="coreutils")) == []
+    with pytest.raises(MethodFailed, match="no-such-package-anywhere"):
+        run(job(tmp_path, "apt", real=True, package="no-such-package-anywhere"))
