@@ -19,6 +19,7 @@ CATALOGUES = {
     "flow/authorizers": "AUTHORIZER",
     "flow/evidences": "EVIDENCE",
     "flow/identities": "IDENTITY",
+    "flow/methods": "METHOD",
     "flow/proofs": "PROOF",
     "flow/targets": "TARGET",
     "host/arms": "ARM",

@@ -1,0 +1,1 @@
+"""What clients can ask over JSON-RPC, one method per file; each ends with its `METHOD`."""

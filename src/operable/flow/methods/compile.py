@@ -1,0 +1,25 @@
+"""agentcli.compile: a manifest as a backend wants it."""
+
+from typing import Any
+
+from operable.flow.method import Defaults, Method, present
+from operable.flow.target import compile_manifest
+
+
+def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
+    manifest = present(params, "manifest")
+    target = params.get("target") or defaults.target or "standalone"
+    return {
+        "ok": True,
+        "target": target,
+        "output": compile_manifest(manifest, target, explain=bool(params.get("explain"))),
+    }
+
+
+METHOD = Method(
+    name="agentcli.compile",
+    order=8,
+    summary="Compile a manifest for a target",
+    run=_run,
+    params=("manifest", "target", "explain"),
+)

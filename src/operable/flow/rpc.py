@@ -1,0 +1,92 @@
+"""JSON-RPC 2.0 without I/O: one line in, one answer or none out.
+
+The envelope is judged exactly as the contract says (`answer_to` shows the order), then the method runs. What a method
+raises becomes an error that tells the caller what they can fix, and hides what is our own fault: that goes to
+`report`. Every answer is one line of JSON, whatever a request contains.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from operable.flow.canonical import parse
+from operable.flow.contracts import FlowError
+from operable.flow.failures import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, rpc_error
+from operable.flow.method import Defaults, Method, method
+from operable.flow.validate import MANIFEST_VERSION
+
+READY = {
+    "jsonrpc": "2.0",
+    "method": "agentcli.ready",
+    "params": {"ok": True, "manifest_version": MANIFEST_VERSION},
+}
+_ARGUMENT = {"code": "invalid_argument", "error_type": "invalid_argument"}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A request that may run: its method, its params, and to whom the answer goes."""
+
+    method: Method
+    params: dict[str, Any]
+    id: Any
+    silent: bool  # a notification: run, never answered
+
+
+def encode(value: Any) -> bytes:
+    """One line. Lone surrogates, which no UTF-8 can hold, are escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    try:
+        return text.encode() + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def accept(line: bytes) -> Job | bytes | None:
+    """A job to run, an answer that is already certain, or None for what is never answered."""
+    try:
+        request = parse(line.decode("utf-8"))
+    except (ValueError, RecursionError) as problem:
+        data = {"code": "parse_error", "error_type": "parse_error", "details": str(problem)[:200]}
+        return _failure(None, PARSE_ERROR, "Parse error", data)
+    if isinstance(request, list):
+        return _failure(None, INVALID_REQUEST, "Batch requests are not supported", _ARGUMENT)
+    if not isinstance(request, dict):
+        return _failure(None, INVALID_REQUEST, "Invalid Request", _ARGUMENT)
+    silent, request_id = "id" not in request, request.get("id")
+    name, params = request.get("method"), request.get("params")
+    if request.get("jsonrpc") != "2.0" or not isinstance(name, str):
+        return None if silent else _failure(request_id, INVALID_REQUEST, "Invalid Request", _ARGUMENT)
+    if params is not None and not isinstance(params, dict):
+        return None if silent else _failure(request_id, INVALID_PARAMS, "Params must be an object", _ARGUMENT)
+    try:
+        found = method(name)
+    except FlowError as problem:
+        return None if silent else encode({"jsonrpc": "2.0", "id": request_id, "error": rpc_error(problem)})
+    return Job(found, params or {}, request_id, silent)
+
+
+def perform(job: Job, defaults: Defaults, report: Callable[[BaseException], None]) -> bytes | None:
+    """Run it; the answer, or None for a notification."""
+    try:
+        answer = {"jsonrpc": "2.0", "id": job.id, "result": job.method.run(job.params, defaults)}
+        line = encode(answer)
+    except FlowError as problem:
+        line = encode({"jsonrpc": "2.0", "id": job.id, "error": rpc_error(problem)})
+    except Exception as problem:  # noqa: BLE001 - a fault of ours must not end the session; it is reported and hidden
+        report(problem)
+        hidden = FlowError("internal_error", "Internal error")
+        line = encode({"jsonrpc": "2.0", "id": job.id, "error": rpc_error(hidden)})
+    return None if job.silent else line
+
+
+def answer_to(line: bytes, defaults: Defaults, report: Callable[[BaseException], None]) -> bytes | None:
+    """Both steps at once, for those who wait."""
+    accepted = accept(line)
+    return perform(accepted, defaults, report) if isinstance(accepted, Job) else accepted
+
+
+def _failure(request_id: Any, code: int, message: str, data: dict[str, Any]) -> bytes:
+    error = {"code": code, "message": message, "data": data}
+    return encode({"jsonrpc": "2.0", "id": request_id, "error": error})

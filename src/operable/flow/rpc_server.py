@@ -1,0 +1,156 @@
+"""The JSON-RPC server on stdin and stdout: quick methods at once, slow ones beside them, every line bounded.
+
+The main thread reads, answers what needs no waiting, and hands slow methods to a few workers; a slow `apply` never
+holds up a `ping`, and answers carry the ids by which clients match them. The end of stdin ends the server: what still
+runs is waited for, up to a limit. A line that is too long is answered and skipped. When nobody reads stdout any more,
+the server ends.
+"""
+
+import os
+import sys
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any
+
+from operable.flow.contracts import FlowError
+from operable.flow.failures import APPLICATION, INVALID_REQUEST
+from operable.flow.method import Defaults
+from operable.flow.rpc import READY, Job, accept, encode, perform
+from operable.kernel.errors import EX_SIGPIPE
+from operable.kernel.redact import redact_text
+from operable.wire.frames import LineSplitter
+
+REQUEST_LIMIT = 16 * 1024 * 1024
+REQUEST_TIMEOUT = (
+    300.0  # seconds for a slow method; its answer is then an error, and what it does later is not told
+)
+_WORKERS = 8
+_CHUNK = 1 << 16
+
+
+class RpcServer:
+    """Serves until its client is gone."""
+
+    def __init__(
+        self,
+        defaults: Defaults,
+        *,
+        stdin: int = 0,
+        stdout: int = 1,
+        limit: int = REQUEST_LIMIT,
+        timeout: float = REQUEST_TIMEOUT,
+    ) -> None:
+        self._defaults = defaults
+        self._stdin, self._stdout = stdin, stdout
+        self._limit, self._timeout = limit, timeout
+        self._writing = threading.Lock()
+        self._gone = False
+        self._pool: ThreadPoolExecutor | None = None
+        self._running: set[Future[None]] = set()
+
+    def serve(self) -> int:
+        """The exit status of the process."""
+        self._write(encode(READY))
+        lines = LineSplitter(self._limit)
+        while not self._gone and (chunk := os.read(self._stdin, _CHUNK)):
+            for line in lines.feed(chunk):
+                self._take(line)
+            if lines.error is not None:
+                self._refuse_long()
+                lines = self._after_long_line()
+        rest = None if lines.error is not None else lines.eof()
+        if rest and not self._gone:
+            self._take(rest)
+        if self._running:
+            wait(self._running, timeout=self._timeout)
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+        return EX_SIGPIPE if self._gone else 0
+
+    def _take(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        accepted = accept(line)
+        if not isinstance(accepted, Job):
+            if accepted is not None:
+                self._write(accepted)
+        elif accepted.method.slow:
+            self._perform_beside(accepted)
+        else:
+            self._answer(perform(accepted, self._defaults, _report))
+
+    def _perform_beside(self, job: Job) -> None:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="rpc")
+        once = _Once(self, job)
+        timer = threading.Timer(self._timeout, once.too_late)
+        timer.daemon = True
+        timer.start()
+        future = self._pool.submit(once.work, timer)
+        self._running.add(future)
+        future.add_done_callback(self._running.discard)
+
+    def perform(self, job: Job) -> bytes | None:
+        return perform(job, self._defaults, _report)
+
+    def _answer(self, line: bytes | None) -> None:
+        if line is not None:
+            self._write(line)
+
+    def _write(self, line: bytes) -> None:
+        view = memoryview(line)
+        with self._writing:
+            try:
+                while view and not self._gone:
+                    view = view[os.write(self._stdout, view) :]
+            except OSError:
+                self._gone = True  # nobody reads; there is nobody to tell
+
+    def _refuse_long(self) -> None:
+        message = f"Request is longer than {self._limit} bytes"
+        data = {"code": "invalid_argument", "error_type": "invalid_argument", "limit": self._limit}
+        error = {"code": INVALID_REQUEST, "message": message, "data": data}
+        self._write(encode({"jsonrpc": "2.0", "id": None, "error": error}))
+
+    def _after_long_line(self) -> LineSplitter:
+        lines = LineSplitter(self._limit)
+        while chunk := os.read(self._stdin, _CHUNK):
+            _, found, rest = chunk.partition(b"\n")
+            if found:
+                for line in lines.feed(rest):
+                    self._take(line)
+                break
+        return lines
+
+
+class _Once:
+    """One slow request: answered by whoever comes first, its end or its time limit."""
+
+    def __init__(self, server: RpcServer, job: Job) -> None:
+        self._server, self._job = server, job
+        self._lock = threading.Lock()
+        self._answered = False
+
+    def work(self, timer: threading.Timer) -> None:
+        line = self._server.perform(self._job)
+        timer.cancel()
+        self._answer(line)
+
+    def too_late(self) -> None:
+        data: dict[str, Any] = {"code": "timeout", "error_type": "internal_error"}
+        error = {"code": APPLICATION, "message": "The request took too long", "data": data}
+        silent = self._job.silent
+        self._answer(None if silent else encode({"jsonrpc": "2.0", "id": self._job.id, "error": error}))
+
+    def _answer(self, line: bytes | None) -> None:
+        with self._lock:
+            if self._answered:
+                return
+            self._answered = True
+        self._server._answer(line)  # noqa: SLF001 - its own other half
+
+
+def _report(problem: BaseException) -> None:
+    """A fault of ours, for whoever runs the server."""
+    text = problem.message if isinstance(problem, FlowError) else f"{type(problem).__name__}: {problem}"
+    sys.stderr.write(f"internal error: {redact_text(text)}\n")
