@@ -12,11 +12,12 @@ from operable.host.peer import (
     mapping,
     pairs,
     parse,
+    session_word,
     string,
     transport,
-    usage,
     with_files,
 )
+from operable.kernel.errors import Fail
 from operable.wire.events import Usage
 
 
@@ -62,7 +63,6 @@ def test_what_is_not_as_documented_counts_as_empty():
         0,
         0,
     ]
-    assert usage({"in": 3, "out": "x"}, input_tokens="in", output_tokens="out") == Usage(3)
 
 
 def test_files_follow_the_text():
@@ -96,3 +96,12 @@ def test_counters_that_run_on_are_read_as_what_a_turn_took():
     assert meter.turn(Usage()) == Usage()
     assert meter.turn(Usage(250, 30, 5, cost_usd=0.75)) == Usage(150, 20, 5, cost_usd=0.25)
     assert meter.turn(Usage(10, 1)) == Usage(), "a counter that was reset is not negative"
+
+
+@pytest.mark.parametrize("told", ["", "--yolo", "a\nb", "a\0"])
+def test_a_session_id_that_would_be_an_option_is_refused(told):
+    with pytest.raises(Fail) as caught:
+        session_word(told)
+
+    assert caught.value.code == "BAD_SESSION_ID"
+    assert session_word("01a1-x") == "01a1-x"

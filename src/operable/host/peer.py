@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from operable.host.arm import Noise
+from operable.kernel.errors import Fail
 from operable.wire.events import Usage
 
 _QUOTED: Final = 200  # characters of an error of the parser
@@ -55,9 +56,16 @@ def with_files(text: str, files: Sequence[str]) -> str:
     return "\n".join([text.strip(), "", "[Attached files]", *files]) if files else text
 
 
-def usage(facts: Mapping[str, Any], **names: str) -> Usage:
-    """Usage from a peer's counters: `usage(facts, input_tokens="inputTokens", …)`."""
-    return Usage(**{ours: count(facts.get(theirs)) for ours, theirs in names.items()})
+def session_word(session_id: str) -> str:
+    """An agent's session id as a word of its command line: what it told must not become an option there."""
+    if not session_id or session_id.startswith("-") or not session_id.isprintable():
+        raise Fail(
+            "validation",
+            "BAD_SESSION_ID",
+            "The agent's session id cannot be a word of a command line.",
+            target=session_id[:80],
+        )
+    return session_id
 
 
 def pairs(given: Any) -> dict[str, str]:

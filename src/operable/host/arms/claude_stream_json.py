@@ -25,7 +25,7 @@ from operable.host.claude import questions
 from operable.host.claude.content import Content, kind_of
 from operable.host.claude.outcome import Meter, reason_of
 from operable.host.conversation import Conversation
-from operable.host.peer import mapping, pairs, parse, string, transport, with_files
+from operable.host.peer import mapping, pairs, parse, session_word, string, transport, with_files
 from operable.wire.events import AgentError, ModeChange
 
 _MODES: Final = ("default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto")
@@ -370,5 +370,5 @@ ARM = Arm(
     title="Claude Code stream-json (claude, qwen)",
     connect=ClaudeStreamJson,
     adapters=("claude-stream-json", "@agentproto/adapter-claude-code", "@agentproto/adapter-qwen-code"),
-    resume_arguments=lambda session_id: ("--resume", session_id),
+    resume_arguments=lambda session_id: ("--resume", session_word(session_id)),
 )

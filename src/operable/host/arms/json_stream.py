@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from operable.host.arm import Answer, Arm, Happening, Message, Noise, Opened, Opening, PeerError
 from operable.host.conversation import Conversation
-from operable.host.peer import Odometer, count, pairs, transport
+from operable.host.peer import Odometer, count, pairs, session_word, transport
 from operable.wire import json_stream as wire
 from operable.wire.events import CANCELLED, COMPLETED, ERROR, Choice, ModeChange, Usage
 
@@ -316,5 +316,5 @@ ARM = Arm(
     title="JSON-stream 0.1.0 and 0.2.0 (aionrs, operable-agent)",
     connect=JsonStream,
     adapters=("json-stream", "aionrs", "@agentproto/adapter-aionrs"),
-    resume_arguments=lambda session_id: ("--resume", session_id),
+    resume_arguments=lambda session_id: ("--resume", session_word(session_id)),
 )

@@ -1,0 +1,120 @@
+"""Codex without a conversation, `codex exec --json`: one process per turn, whole items instead of pieces.
+
+Command line: the manifest gives `exec --json --skip-git-repo-check` and what else is wanted; each turn adds `-`, or
+`resume <thread> -`. The message comes by standard input, which is then closed, so that it has no limit of length and is in
+no list of processes.
+
+Nothing is asked: Codex refuses by itself whatever would need an approval. Warnings come as items of type `error` and are
+notices; reconnections are notices. The turn ends with the process. An interrupted one says nothing more.
+
+Usage counts cached tokens as input; here input is without them.
+"""
+
+from typing import Any
+
+from operable.host.arm import Arm, Happening, Message, Noise, Opened, TurnCommand
+from operable.host.codex.failures import failure
+from operable.host.codex.items import camel, outcome_of, plan_of, tool_of
+from operable.host.conversation import Conversation
+from operable.host.one_shot import OneShot, refuse_images
+from operable.host.peer import count, mapping, parse, session_word, string, with_files
+from operable.wire.events import COMPLETED, ERROR, AgentError, Plan, Usage
+
+
+class CodexTurn:
+    def __init__(self, books: Conversation) -> None:
+        self._books = books
+        self._usage: Usage | None = None
+        self._outcome: str | None = None
+
+    def line(self, line: bytes) -> list[Happening]:
+        message = parse(line)
+        if isinstance(message, Noise):
+            return [message]
+        match message.get("type"):
+            case "thread.started":
+                return [
+                    Opened(string(message.get("thread_id")) or None, agent_name="codex", observed=_OBSERVED)
+                ]
+            case "item.started" | "item.updated" | "item.completed":
+                is_done = message.get("type") == "item.completed"
+                return self._item(camel(mapping(message.get("item"))), is_done=is_done)
+            case "turn.completed":
+                self._outcome = COMPLETED
+                self._usage = _usage(mapping(message.get("usage")))
+            case "turn.failed":
+                self._outcome = ERROR
+                return [] if self._books.failed else self._failed(mapping(message.get("error")))
+            case "error":
+                told = string(message.get("message"))
+                if told.startswith("Reconnecting"):
+                    return self._books.notice("retry", told)
+                return self._failed(message)
+            case str():
+                return []
+            case _:
+                return [Noise(line, "no type")]
+        return []
+
+    def end(self, exit_status: int | None) -> list[Happening]:
+        if self._outcome is None:
+            return self._books.eof(exit_status)
+        return self._books.end(self._outcome, usage=self._usage)
+
+    def _item(self, item: dict[str, Any], *, is_done: bool) -> list[Happening]:
+        item_id, books = string(item.get("id")), self._books
+        tool = tool_of(item)
+        if tool is not None and item_id:
+            called = books.call(
+                item_id, tool.name, tool.arguments, kind=tool.kind, title=tool.title, locations=tool.locations
+            )
+            if not is_done:
+                return called
+            outcome = outcome_of(item)
+            return called + books.result(
+                item_id, outcome.result, is_error=outcome.is_error, denied=outcome.denied
+            )
+        match item.get("type"):
+            case "agentMessage" if is_done:
+                return books.text(string(item.get("text")), item_id or None)
+            case "reasoning" if is_done:
+                return books.thought(string(item.get("text")))
+            case "todoList":
+                return [Plan(books.session_id, plan_of(item.get("items")))]
+            case "error":
+                return books.notice("warning", string(item.get("message")))
+        return []
+
+    def _failed(self, error: dict[str, Any]) -> list[Happening]:
+        self._books.failed = True
+        return [AgentError(failure(error), self._books.session_id)]
+
+
+_OBSERVED = {"streaming": False, "tool_calls": True, "bidirectional": False, "resumable": True}
+
+
+def _usage(told: dict[str, Any]) -> Usage:
+    cached = count(told.get("cached_input_tokens"))
+    return Usage(
+        max(0, count(told.get("input_tokens")) - cached),
+        count(told.get("output_tokens")),
+        cached,
+        count(told.get("cache_write_input_tokens")),
+    )
+
+
+def turn_command(message: Message, resume: str | None, quirks: Any) -> TurnCommand:  # noqa: ARG001 - it has none
+    refuse_images(message, "codex exec")
+    text = with_files(message.text, message.files).encode("utf-8", "replace")
+    return TurnCommand(("-",) if resume is None else ("resume", session_word(resume), "-"), text)
+
+
+ARM = Arm(
+    name="codex-exec-json",
+    title="Codex, one process per turn",
+    connect=lambda: OneShot(CodexTurn),
+    per_turn=True,
+    turn_command=turn_command,
+    adapters=("codex-exec-json", "@agentproto/adapter-codex-exec"),
+    can_ask=False,
+)
