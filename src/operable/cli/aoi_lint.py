@@ -93,17 +93,17 @@ def lint(
 
 
 @tool.command(
-    columns=("check", "name", "title", "level", "section", "rationale", "passing", "failing", "fix"),
+    columns=("check", "name", "title", "level", "section"),
     examples=["explain 3", "explain 3 --output jsonl"],
 )
-def explain(*checks: str) -> Iterator[Explanation]:
+def explain(*checks: str, context: Context) -> Iterator[Explanation]:
     """Explain checks: what each looks for, why, and how to mend what it finds.
 
     checks: numbers of section 18.2 or names; all of them by default
     """
     from operable.cli.linting import explained
 
-    return explained(checks)
+    return explained(context, checks)
 
 
 def main() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from textwrap import indent
 from typing import Any, Literal
 
 from operable.cli.lint_events import Evidence, Explanation, Verdict
 from operable.cli.lint_events import Finding as FindingEvent
 from operable.kernel.errors import EX_DATAERR, Fail
 from operable.lint import engine
-from operable.lint.check import Finding, Level
+from operable.lint.check import Check, Finding, Level
 from operable.lint.matrix import PairVerdict, fails, fingerprint, grid, verdicts
 from operable.lint.reporting import parse_targets, write
 from operable.tool import Context, Progress, Relay
@@ -88,10 +89,18 @@ def _plain(value: Any) -> Any:
     return {name: inner for name, inner in value.to_dict().items() if inner is not None}
 
 
-def explained(labels: Sequence[str]) -> Iterator[Explanation]:
-    """The checks that are named, or all of them."""
+def explained(context: Context, labels: Sequence[str]) -> Iterator[Explanation]:
+    """The checks that are named, or all of them. People get the page of each that they name, and a table of all."""
     for check in engine.checks(only=labels):
+        if labels and not context.machine:
+            sys.stdout.write(_page(check))
         yield Explanation(**check.describe())
+
+
+def _page(check: Check) -> str:
+    head = f"{check.name}: {check.title} ({check.level}, section {check.section}, {', '.join(check.characteristics)})"
+    examples = f"Passes\n{indent(check.passing, '    ')}\n\nFails\n{indent(check.failing, '    ')}"
+    return f"{head}\n\n{check.page.strip()}\n\n{examples}\n\nTo mend it\n    {check.hint}\n\n"
 
 
 def _job(tool: str, options: engine.Options) -> engine.Job:

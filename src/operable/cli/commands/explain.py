@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operable.cli.lint_events import Explanation
-from operable.tool import command
+from operable.tool import Context, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 @command(
-    columns=("check", "name", "title", "level", "section", "rationale", "passing", "failing", "fix"),
+    columns=("check", "name", "title", "level", "section"),
     examples=["explain 3", "explain 3 --output jsonl"],
 )
-def explain(*checks: str) -> Iterator[Explanation]:
+def explain(*checks: str, context: Context) -> Iterator[Explanation]:
     """Explain checks of the linter: what each looks for, why, and how to mend what it finds.
 
     checks: numbers of section 18.2 or names; all of them by default
     """
     from operable.cli.linting import explained
 
-    return explained(checks)
+    return explained(context, checks)
 
 
 COMMAND = explain

@@ -17,6 +17,7 @@ from typing import Any
 
 from operable.lint.check import Case, Check, Finding, Untested
 from operable.lint.evidence import encode, excerpt
+from operable.lint.example import CREATED, meta, summary, transcript
 
 _MARK = ("AOI_LINT_SURROUNDINGS", "a value of the environment")
 _NAMES = ("argv", "env", "environ", "environment", "raw_args", "cmdline")
@@ -57,8 +58,8 @@ CHECK = Check(
     characteristics=("Safe",),
     level="MUST",
     section="8.3",
-    passing='{"type":"aoi:meta","command":"search","args_redacted":true}',
-    failing='{"type":"aoi:meta","command":"search","argv":["search","--api-token","s3cr3t"]}',
+    passing=transcript("create a", meta("create", args_redacted=True), CREATED, summary(True, count=1)),
+    failing=transcript("create a", meta("create", argv=["create", "a"]), CREATED, summary(True, count=1)),
     hint="build meta from constants; never serialise the parsed arguments or the environment",
     command=_command,
     page=__doc__,

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from operable.lint.check import Case, Check, Finding
 from operable.lint.evidence import Observation, encode, excerpt
+from operable.lint.example import CREATED, meta, summary, transcript
 from operable.lint.schemas import events, flaw, framework
 from operable.lint.variants import some_stream
 from operable.wire.framework import FRAMEWORK
@@ -76,8 +77,8 @@ CHECK = Check(
     characteristics=("Typed", "Verifiable"),
     level="MUST",
     section="1.1",
-    passing='{"type":"aoi:summary","ok":true,"count":1}',
-    failing='{"type":"aoi:summary","ok":"yes","count":"1"}',
+    passing=transcript("create a", meta("create"), CREATED, summary(True, count=1)),
+    failing=transcript("create a", meta("create"), CREATED, summary(True, count="1")),
     hint="generate schema and events from the same declarations, and validate the events in the tool's own tests",
     command=_command,
     page=__doc__,

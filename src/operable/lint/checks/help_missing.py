@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from operable.lint.check import Case, Check, Finding
 from operable.lint.evidence import Invocation
+from operable.lint.example import transcript
 
 
 def _tool(case: Case) -> Iterator[Finding]:
@@ -39,8 +40,8 @@ CHECK = Check(
     characteristics=("Discoverable",),
     level="MUST",
     section="16.1",
-    passing="$ notes --version\nnotes 1.8.2",
-    failing="$ notes --help; echo $?\nunknown option --help\n2",
+    passing=transcript("--help", "usage: notes COMMAND") + "\n" + transcript("--version", "notes 3.1.4"),
+    failing=transcript("--help", "2> unknown option --help", "# exit 2"),
     hint="answer --help, -h and --version before anything else, on stdout, with exit status 0",
     tool=_tool,
     page=__doc__,

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from operable.lint.check import Case, Check, Finding, Untested
+from operable.lint.example import transcript
 
 
 def _tool(case: Case) -> Iterator[Finding]:
@@ -40,6 +41,11 @@ def _about_errors(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 yield part
 
 
+def _schema(*required: str) -> dict[str, Any]:
+    rules = {"aoi:error": {"properties": {"type": {"const": "aoi:error"}}, "required": list(required)}}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": rules}
+
+
 CHECK = Check(
     name="hint-demanded",
     number=None,
@@ -47,8 +53,10 @@ CHECK = Check(
     characteristics=("Typed",),
     level="SHOULD",
     section="1.3",
-    passing='{"$defs":{"aoi:error":{"required":["type","category","code","message","retryable"]}}}',
-    failing='{"$defs":{"aoi:error":{"required":["type","category","code","message","retryable","hint"]}}}',
+    passing=transcript("schema --output json", _schema("type", "category", "code", "message", "retryable")),
+    failing=transcript(
+        "schema --output json", _schema("type", "category", "code", "message", "retryable", "hint")
+    ),
     hint="leave `hint` out of `required`",
     tool=_tool,
     page=__doc__,

@@ -18,6 +18,7 @@ from typing import Any
 
 from operable.lint.check import Case, Check, Finding, NotApplicable, Room, Untested
 from operable.lint.evidence import Invocation, Observation, encode
+from operable.lint.example import ENTRY, meta, summary, transcript
 
 _VOLATILE = ("timestamp", "trace_id", "elapsed_ms")
 _PAGES = 50
@@ -174,9 +175,10 @@ CHECK = Check(
     characteristics=("Bounded", "Streamable"),
     level="MUST",
     section="15",
-    passing='$ notes list --limit 1\n{"type":"entry","id":"n1"}\n{"type":"aoi:summary","ok":true,'
-    '"truncated":true,"next_cursor":"bjE"}',
-    failing='$ notes list --limit 1\n{"type":"entry","id":"n1"}\n{"type":"aoi:summary","ok":true,"truncated":false}',
+    passing=transcript(
+        "list --limit 1", meta("list"), ENTRY, summary(True, count=1, truncated=True, next_cursor="1")
+    ),
+    failing=transcript("list --limit 1", meta("list"), ENTRY, summary(True, count=1, truncated=False)),
     hint="fetch one more than the limit to know whether more exists; let the cursor name the last item, not an offset",
     command=_command,
     page=__doc__,

@@ -20,6 +20,7 @@ from operable.kernel.redact_names import is_secret_name
 from operable.lint.canaries import canary, leak
 from operable.lint.check import Case, Check, Finding, Untested
 from operable.lint.evidence import Invocation, Observation, encode
+from operable.lint.example import error, meta, summary, transcript
 from operable.lint.samples import options_of
 
 # Not secrets, though a word in their names is one.
@@ -138,8 +139,20 @@ CHECK = Check(
     characteristics=("Safe",),
     level="MUST",
     section="11",
-    passing='$ notes sync --api-token s3cr3t\n{"type":"aoi:meta","command":"sync","args_redacted":true}',
-    failing='$ notes sync --api-token s3cr3t\n{"type":"aoi:meta","command":"sync","args":["--api-token","s3cr3t"]}',
+    passing=transcript(
+        "list --no-such-token=… --no-such-password …",
+        meta("list"),
+        error("UNKNOWN_OPTION"),
+        summary(False),
+        "# exit 64",
+    ),
+    failing=transcript(
+        "list --no-such-token=… --no-such-password …",
+        meta("list"),
+        error("UNKNOWN_OPTION", message=f"unknown option --no-such-token={canary('joined')}"),
+        summary(False),
+        "# exit 64",
+    ),
     hint="never put argv, environment or configuration into events; name options in messages, not their values",
     command=_command,
     page=__doc__,

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from operable.lint.check import Case, Check, Finding, NotApplicable
+from operable.lint.example import ENTRY, INTERRUPTED, meta, transcript
 
 
 def _command(case: Case) -> Iterator[Finding]:
@@ -42,8 +43,10 @@ CHECK = Check(
     characteristics=("Streamable",),
     level="SHOULD",
     section="21",
-    passing='$ notes watch\n{"type":"aoi:meta"}   (at once)',
-    failing='$ notes watch\n^C{"type":"aoi:meta"}\n{"type":"aoi:summary","ok":false,"reason":"interrupted"}',
+    passing=transcript("watch  # SIGINT", meta("watch"), ENTRY, INTERRUPTED, "# exit 130"),
+    failing=transcript(
+        "watch  # SIGINT", meta("watch"), ENTRY, INTERRUPTED, "# exit 130", "# only when it is stopped"
+    ),
     hint="flush after every event, or at least whenever nothing more is ready to be written",
     command=_command,
     page=__doc__,

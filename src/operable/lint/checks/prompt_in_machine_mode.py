@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from operable.lint.check import Case, Check, Finding
 from operable.lint.evidence import Invocation, Observation, excerpt
+from operable.lint.example import error, meta, summary, transcript
 from operable.lint.traces import question
 from operable.lint.variants import unconfirmed
 
@@ -54,8 +55,17 @@ CHECK = Check(
     characteristics=("Composable",),
     level="MUST",
     section="1.3",
-    passing='{"type":"aoi:error","category":"authn","code":"INTERACTIVE_REQUIRED","message":"…","retryable":false}',
-    failing="$ notes delete n1 --output jsonl\nReally delete n1? [y/N] ",
+    passing=transcript(
+        "delete n1", meta("delete"), error("CONFIRMATION_REQUIRED"), summary(False), "# exit 64"
+    ),
+    failing=transcript(
+        "delete n1",
+        meta("delete"),
+        "2| Really delete n1? [y/N] ",
+        error("CONFIRMATION_REQUIRED"),
+        summary(False),
+        "# exit 64",
+    ),
     hint="in machine mode answer with the error INTERACTIVE_REQUIRED where a person would be asked",
     command=_command,
     page=__doc__,

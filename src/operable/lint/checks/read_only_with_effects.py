@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from operable.lint.check import Case, Check, Finding, NotApplicable
+from operable.lint.example import ENTRY, meta, summary, transcript
 
 
 def _command(case: Case) -> Iterator[Finding]:
@@ -31,8 +32,8 @@ CHECK = Check(
     characteristics=("Safe",),
     level="MUST",
     section="14.1",
-    passing="$ notes list > /dev/null; git status --short data\n",
-    failing="$ notes list > /dev/null; git status --short data\n M data/notes.json",
+    passing=transcript("list", meta("list"), ENTRY, summary(True, count=1)),
+    failing=transcript("list", meta("list"), ENTRY, summary(True, count=1), "# changes work/notes.json"),
     hint="declare what it really does, or keep bookkeeping of reads out of the state",
     command=_command,
     page=__doc__,

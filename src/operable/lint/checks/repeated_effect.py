@@ -17,6 +17,7 @@ from typing import Any
 
 from operable.lint.check import Case, Check, Finding, NotApplicable, Room, Untested
 from operable.lint.evidence import Invocation, Observation, encode, excerpt
+from operable.lint.example import CREATED, meta, summary, transcript
 from operable.lint.samples import from_schema
 
 _KEY = "aoi-lint-7c1e"
@@ -108,10 +109,16 @@ CHECK = Check(
     characteristics=("Idempotent",),
     level="MUST",
     section="14.4",
-    passing='$ notes create a --idempotency-key k\n{"type":"created","id":"n1"}\n'
-    '$ notes create a --idempotency-key k\n{"type":"created","id":"n1"}',
-    failing='$ notes create a --idempotency-key k\n{"type":"created","id":"n1"}\n'
-    '$ notes create a --idempotency-key k\n{"type":"created","id":"n2"}',
+    passing="\n".join(
+        transcript("create a --idempotency-key …", meta("create"), CREATED, summary(True, count=1), *effect)
+        for effect in (["# changes work/notes.json"], [])
+    ),
+    failing="\n".join(
+        transcript(
+            "create a --idempotency-key …", meta("create"), CREATED | {"id": name}, summary(True, count=1)
+        )
+        for name in ("n1", "n2")
+    ),
     hint="store key, digest of the arguments and result in one transaction with the effect; replay the stored result",
     command=_command,
     page=__doc__,

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from operable.lint.check import Case, Check, Finding, NotApplicable, Untested
+from operable.lint.example import ENTRY, INTERRUPTED, meta, transcript
 
 # Seconds that a loaded machine may take to let the beat through.
 _SLACK = 1.0
@@ -46,8 +47,8 @@ CHECK = Check(
     characteristics=("Streamable",),
     level="SHOULD",
     section="8.3",
-    passing='$ notes watch\n{"type":"aoi:meta","heartbeat_interval":1}\n{"type":"aoi:heartbeat"}',
-    failing='$ notes watch\n{"type":"aoi:meta","heartbeat_interval":1}\n…nothing for a minute',
+    passing=transcript("watch", meta("watch"), ENTRY, {"type": "aoi:heartbeat"}, INTERRUPTED, "# exit 130"),
+    failing=transcript("watch", meta("watch"), ENTRY, INTERRUPTED, "# exit 130"),
     hint="emit aoi:heartbeat from a timer, not from the loop that waits for news",
     command=_command,
     page=__doc__,

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from operable.kernel.errors import Fail
 from operable.lint.check import Case, Check, Finding
 from operable.lint.evidence import Line, Observation, excerpt
+from operable.lint.example import ENTRY, meta, summary, transcript
 from operable.lint.variants import some_stream
 from operable.wire.framework import FRAMEWORK
 from operable.wire.reserved import PREFIX, RESERVED, check_schema
@@ -102,8 +103,8 @@ CHECK = Check(
     characteristics=("Typed",),
     level="MUST",
     section="2",
-    passing='$ notes list\n{"type":"aoi:meta","tool":"notes"}\n{"type":"entry","id":"n1"}\n{"type":"aoi:summary","ok":true}',
-    failing='$ notes list --output jsonl\nLoading notes...\n{"type":"entry","id":"n1"}',
+    passing=transcript("list", meta("list"), ENTRY, summary(True, count=1)),
+    failing=transcript("list", "Loading notes...", meta("list"), ENTRY, summary(True, count=1)),
     hint="write diagnostics to stderr, or as aoi:warning events; write to stdout only through the event emitter",
     tool=_tool,
     command=_command,

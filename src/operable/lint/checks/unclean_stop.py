@@ -21,6 +21,7 @@ from typing import Literal
 
 from operable.lint.check import Case, Check, Finding, Level, Untested
 from operable.lint.evidence import Invocation, Observation, excerpt
+from operable.lint.example import INTERRUPTED, meta, transcript
 from operable.lint.traces import trace
 
 _STATUS = {"SIGINT": (130, -2), "SIGTERM": (143, -15)}
@@ -121,8 +122,18 @@ CHECK = Check(
     characteristics=("Composable",),
     level="MUST",
     section="7",
-    passing='$ timeout -s INT 1 notes watch; echo $?\n{"type":"aoi:summary","ok":false,"reason":"interrupted"}\n130',
-    failing="$ notes list | head -1\nTraceback (most recent call last):\n  …\nBrokenPipeError: [Errno 32] Broken pipe",
+    passing="\n".join(
+        [
+            transcript("list  # the reader goes away", "# exit 141"),
+            transcript("list  # SIGTERM", meta("list"), INTERRUPTED, "# exit 143"),
+        ]
+    ),
+    failing=transcript(
+        "list  # the reader goes away",
+        "2> Traceback (most recent call last):",
+        "2> BrokenPipeError: [Errno 32] Broken pipe",
+        "# exit 1",
+    ),
     hint="treat EPIPE as a normal end; on SIGINT and SIGTERM write the interrupted summary, end children, exit 130 or 143",
     command=_command,
     page=__doc__,

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from operable.lint.check import Case, Check, Finding, NotApplicable, Untested
 from operable.lint.evidence import Invocation, Observation, excerpt
+from operable.lint.example import error, meta, summary, transcript
 
 _BAD = b'{"broken": \n'
 _PLACES = ("first", "middle", "last")
@@ -103,9 +104,19 @@ CHECK = Check(
     characteristics=("Composable",),
     level="MUST",
     section="12.2",
-    passing="$ printf '{\"broken\\n' | notes import --input-jsonl -; echo $?\n"
-    '{"type":"aoi:error","category":"validation","code":"INPUT_JSONL_PARSE_ERROR","line_number":1}\n65',
-    failing='$ printf \'{"broken\\n\' | notes import --input-jsonl -\n{"type":"aoi:summary","ok":true,"count":0}',
+    passing=transcript(
+        "import --input-jsonl -  # a malformed line",
+        meta("import"),
+        error("INPUT_JSONL_PARSE_ERROR", "validation"),
+        summary(False),
+        "# exit 65",
+    ),
+    failing=transcript(
+        "import --input-jsonl -  # a malformed line",
+        meta("import"),
+        summary(True, count=0),
+        "# changes work/notes.json",
+    ),
     hint="read and validate the whole input before the first effect, or declare malformed_input: tolerant and count errors",
     command=_command,
     page=__doc__,

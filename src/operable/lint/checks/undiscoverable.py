@@ -21,6 +21,7 @@ import msgspec
 
 from operable.lint.check import Case, Check, Finding, NotApplicable, Untested
 from operable.lint.evidence import Invocation, Observation, excerpt
+from operable.lint.example import transcript
 from operable.lint.schemas import document_flaw, manifest_flaw
 
 _LOCAL = ("file:", "/", "./", "../", "~")
@@ -121,8 +122,8 @@ CHECK = Check(
     characteristics=("Discoverable",),
     level="MUST",
     section="3",
-    passing='$ env -i notes schema --output json\n{"$schema":"https://json-schema.org/draft/2020-12/schema"}',
-    failing="$ env -i notes schema --output json; echo $?\nerror: NOTES_TOKEN is not set\n78",
+    passing=transcript("schema --output json", {"$schema": "https://json-schema.org/draft/2020-12/schema"}),
+    failing=transcript("schema --output json", "2> error: NOTES_TOKEN is not set", "# exit 78"),
     hint="embed schema and capabilities in the program; answer before reading configuration, credentials or the network",
     tool=_tool,
     command=_command,

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from operable.lint.check import Case, Change, Check, Finding, NotApplicable, Untested
 from operable.lint.evidence import Observation, excerpt
+from operable.lint.example import error, meta, summary, transcript
 from operable.lint.variants import dry_run, unconfirmed
 
 _DESTRUCTIVE_VERBS = ("delete", "remove", "rm", "destroy", "purge", "drop", "wipe", "erase")
@@ -113,8 +114,17 @@ CHECK = Check(
     characteristics=("Safe",),
     level="MUST",
     section="14.3",
-    passing='$ notes delete n1; echo $?\n{"type":"aoi:error","category":"usage","code":"CONFIRMATION_REQUIRED",…}\n64',
-    failing='$ notes delete n1; echo $?\n{"type":"deleted","id":"n1"}\n{"type":"aoi:summary","ok":true,"count":1}\n0',
+    passing=transcript(
+        "delete n1", meta("delete"), error("CONFIRMATION_REQUIRED"), summary(False), "# exit 64"
+    ),
+    failing=transcript(
+        "delete n1",
+        meta("delete"),
+        error("CONFIRMATION_REQUIRED"),
+        summary(False),
+        "# exit 64",
+        "# reaches 1 time to an address outside this machine",
+    ),
     hint="compute the plan first; refuse without --confirm, print with --dry-run, and only then open the store for writing",
     command=_command,
     page=__doc__,

@@ -17,6 +17,7 @@ from typing import Any
 
 from operable.lint.check import Case, Check, Finding, NotApplicable, Room, Untested
 from operable.lint.evidence import Invocation, Observation, encode, excerpt
+from operable.lint.example import meta, summary, transcript
 
 _NAMES = ("id", "path", "url", "uri", "key", "slug", "uuid", "ref", "sha", "digest")
 
@@ -106,8 +107,10 @@ CHECK = Check(
     characteristics=("Auditable",),
     level="SHOULD",
     section="14.5",
-    passing='{"type":"created","id":"n1","title":"a"}',
-    failing='{"type":"created","title":"a"}',
+    passing=transcript(
+        "create a", meta("create"), {"type": "created", "id": "n1", "title": "a"}, summary(True, count=1)
+    ),
+    failing=transcript("create a", meta("create"), {"type": "created", "title": "a"}, summary(True, count=1)),
     hint="put the id under which the resource can be got again into every created, updated and deleted event",
     command=_command,
     page=__doc__,

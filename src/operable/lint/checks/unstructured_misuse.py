@@ -20,6 +20,7 @@ from typing import Any
 from operable.kernel.errors import CATEGORIES
 from operable.lint.check import Case, Check, Finding, Untested
 from operable.lint.evidence import Invocation, Observation, encode, excerpt
+from operable.lint.example import error, meta, summary, transcript
 from operable.lint.traces import trace
 from operable.lint.variants import UNKNOWN_COMMAND, misuse, streams
 
@@ -121,9 +122,10 @@ CHECK = Check(
     characteristics=("Verifiable",),
     level="MUST",
     section="9",
-    passing='$ notes list --no-such-option; echo $?\n{"type":"aoi:error","category":"usage","code":"UNKNOWN_OPTION",\n'
-    ' "message":"list has no option --no-such-option","retryable":false}\n64',
-    failing="$ notes list --no-such-option; echo $?\n0",
+    passing=transcript(
+        "list --no-such-option", meta("list"), error("UNKNOWN_OPTION"), summary(False), "# exit 64"
+    ),
+    failing=transcript("list --no-such-option", meta("list"), summary(True, count=0)),
     hint="parse strictly, exit 64 on misuse, and give every error category, code, message and retryable",
     tool=_tool,
     command=_command,

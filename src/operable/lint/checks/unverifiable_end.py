@@ -18,6 +18,7 @@ from typing import Any
 
 from operable.lint.check import Case, Check, Finding, Level
 from operable.lint.evidence import Observation
+from operable.lint.example import ENTRY, meta, summary, transcript
 from operable.lint.variants import streams
 
 # 128 + SIGILL, SIGABRT, SIGFPE, SIGKILL (as for want of memory) and SIGSEGV.
@@ -121,8 +122,8 @@ CHECK = Check(
     characteristics=("Verifiable",),
     level="MUST",
     section="4.1",
-    passing='$ notes list; echo $?\n{"type":"entry","id":"n1"}\n{"type":"aoi:summary","ok":true,"count":1}\n0',
-    failing='$ notes list --output jsonl; echo $?\n{"type":"entry","id":"n1"}\n0',
+    passing=transcript("list", meta("list"), ENTRY, summary(True, count=1)),
+    failing=transcript("list", meta("list"), ENTRY),
     hint="emit one aoi:summary as the very last event, and derive the exit status from the same value as its ok",
     command=_command,
     page=__doc__,

@@ -17,6 +17,7 @@ from typing import Any
 
 from operable.lint.check import Case, Check, Finding, Untested
 from operable.lint.evidence import Observation, encode, excerpt
+from operable.lint.example import ENTRY, meta, summary, transcript
 
 _IMPOSSIBLE = "9999"
 
@@ -96,8 +97,8 @@ CHECK = Check(
     characteristics=("Versioned",),
     level="MUST",
     section="5",
-    passing='{"type":"aoi:meta","tool_version":"1.8.2","aoi_version":"0.2","schema_name":"org.notes","schema_version":"1.0.0"}',
-    failing='{"type":"aoi:meta","tool":"notes","version":"1.8.2"}',
+    passing=transcript("list", meta("list"), ENTRY, summary(True, count=1)),
+    failing=transcript("list", meta("list", schema_version="3.1.4"), ENTRY, summary(True, count=1)),
     hint="keep three constants (tool, AOI, schema); put all into aoi:meta and refuse versions that are not declared",
     command=_command,
     page=__doc__,

@@ -1,0 +1,115 @@
+"""`notes`, a conforming tool that exists only as answers: what the examples of the checks leave out, it says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from operable.lint.check import Change
+from operable.lint.evidence import Invocation, Observation
+from tests.zoo.bases import contract
+
+COMMANDS = ("list", "create", "delete", "import", "watch")
+_MISUSE = ("--no-such", "no-such-command", "not-a-number", "9999", "https:")
+_SIGNALS = {"SIGINT": 130, "SIGTERM": 143}
+
+
+def events(invocation: Invocation) -> set[str]:
+    """What happens to a call, in the words of the transcripts."""
+    found: set[str] = {invocation.signal} if invocation.signal and not invocation.watch else set()
+    found |= {"the reader goes away"} if invocation.reader != "patient" else set()
+    found |= {"a terminal"} if invocation.terminal else set()
+    found |= {"a malformed line"} if b'{"broken"' in (invocation.stdin or b"") else set()
+    return found
+
+
+def answer(invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+    lines, status = _lines(invocation)
+    changes: tuple[Change, ...] = ()
+    if status == 0 and {"created", "deleted"} & {line.get("type") for line in lines}:
+        changes = (Change("work/notes.json", "changed"),)
+    stdout = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    if invocation.words[:1] in (("--help",), ("-h",)):
+        stdout = "usage: notes COMMAND\n"
+    elif invocation.words[:1] == ("--version",):
+        stdout = "notes 3.1.4\n"
+    seen = Observation(
+        invocation,
+        "notes",
+        stdout.encode(),
+        "",
+        status,
+        0.01,
+        first_output=0.01 if stdout else None,
+        signalled=0.3 if status in _SIGNALS.values() else None,
+        stalled=len(stdout) // 2 if invocation.room else None,
+        outgoing=(),
+    )
+    return seen, changes
+
+
+def _lines(invocation: Invocation) -> tuple[list[dict[str, Any]], int]:
+    words = invocation.words
+    documents: dict[str, Any] = contract.contract()
+    name = words[0]
+    if words in (("schema", "--output", "json"), ("capabilities", "--output", "json")):
+        return [documents[name]], 0
+    if name == "input-schema":
+        return [documents["inputs"][words[words.index("--command") + 1]]], 0
+    if name in ("--help", "-h", "--version"):
+        return [], 0
+    meta = {
+        "type": "aoi:meta",
+        "tool": "notes",
+        "tool_version": "3.1.4",
+        "aoi_version": "0.2",
+        "schema_name": "com.example.notes.events",
+        "schema_version": "1.0.0",
+        "command": name,
+    }
+    if invocation.reader != "patient":
+        return [], 141
+    problem = _problem(invocation)
+    if problem is not None:
+        return [meta, problem, {"type": "aoi:summary", "ok": False, "count": 0}], 64
+    results, more = _results(name, words)
+    if invocation.signal:
+        beats = [{"type": "aoi:heartbeat"}] if name == "watch" else []
+        end = {"type": "aoi:summary", "ok": False, "reason": "interrupted", "partial": True}
+        return [meta, *results[:1], *beats, end], _SIGNALS[invocation.signal]
+    return [meta, *results, {"type": "aoi:summary", "ok": True, "count": len(results), **more}], 0
+
+
+def _problem(invocation: Invocation) -> dict[str, Any] | None:
+    words = invocation.words
+    operands = [word for word in words[1:] if not word.startswith("-") and word != "jsonl"]
+    refused = (
+        words[0] not in COMMANDS
+        or any(word.startswith(_MISUSE) or "~" in word for word in words)
+        or (words[0] in ("create", "delete") and not operands)
+        or (words[0] == "delete" and not {"--confirm", "--dry-run"} & set(words))
+        or ("--idempotency-key" in words and "b" in words)
+    )
+    error = {"type": "aoi:error", "category": "usage", "code": "REFUSED", "message": "no", "retryable": False}
+    lines = (invocation.stdin or b"").splitlines()
+    bad = next((number for number, line in enumerate(lines, 1) if b"broken" in line), None)
+    if bad is not None:
+        return {**error, "line_number": bad}
+    return error if refused else None
+
+
+def _results(name: str, words: tuple[str, ...]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    entries = [{"type": "entry", "id": f"n{number}", "title": "a"} for number in (1, 2, 3)]
+    if "--dry-run" in words:
+        return [{"type": "aoi:plan", "action": name}], {}
+    if name == "list":
+        after = int(words[words.index("--cursor") + 1]) if "--cursor" in words else 0
+        limit = int(words[words.index("--limit") + 1]) if "--limit" in words else 100
+        left = entries[after:]
+        cut = len(left) > limit
+        return left[:limit], {"truncated": cut, "next_cursor": str(after + limit) if cut else None}
+    if name == "watch":
+        return entries[:1], {}
+    kind = "deleted" if name == "delete" else "created"
+    number = 4 if kind == "deleted" else 1
+    return [{"type": kind, "id": f"n{number}"}], {}
