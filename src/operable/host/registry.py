@@ -91,7 +91,7 @@ class Registry:
         meta.pid = os.getpid()
         folder = os.path.join(self.root, meta.workspace_slug, "sessions", meta.id)
         try:
-            os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
+            _private(self.root, meta.workspace_slug, "sessions")
             os.mkdir(folder, 0o700)
         except FileExistsError:
             raise Fail(
@@ -188,8 +188,7 @@ def _own(root: str) -> str:
     known = _OWN.get(key)
     if known is not None and os.path.exists(os.path.join(root, "owners", known[0])):
         return known[0]
-    folder = os.path.join(root, "owners")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    folder = _private(root, "owners")
     name = f"{os.getpid()}-{os.urandom(6).hex()}"
     draft = os.path.join(folder, f".{name}")
     fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -214,6 +213,19 @@ def _listed(folder: str) -> list[str]:
         return sorted(os.listdir(folder))
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+def _private(root: str, *names: str) -> str:
+    """A folder below the root, each one on the way for its owner alone (`makedirs` would protect only the last)."""
+    folder = root
+    os.makedirs(root, mode=0o700, exist_ok=True)
+    for name in names:
+        folder = os.path.join(folder, name)
+        try:
+            os.mkdir(folder, 0o700)
+        except FileExistsError:
+            continue
+    return folder
 
 
 def _replace(path: str, data: bytes) -> None:

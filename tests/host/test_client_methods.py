@@ -1,0 +1,197 @@
+"""Files and commands that the host serves: inside the workspace, under the rules, and never left running."""
+
+import asyncio
+import os
+
+import pytest
+
+from operable.host.approvals import Desk
+from operable.host.arm import ClientCall
+from operable.host.audit import Audit
+from operable.host.client_methods import ClientMethods
+from operable.host.gate import Gate
+from operable.host.policy import rules
+from operable.proc.spawn import prepare
+
+
+def run(scene):
+    return asyncio.run(asyncio.wait_for(scene, 30))
+
+
+def methods(tmp_path, policy=None, **facts):
+    work = tmp_path / "work"
+    work.mkdir(exist_ok=True)
+    gate = Gate(
+        session_id="s",
+        workspace=str(work),
+        policy=policy or rules(allow=["*"]),
+        audit=Audit(str(tmp_path / "audit.jsonl"), actor="a"),
+        attended=False,
+        asking=True,
+        quirks={},
+    )
+    facts.setdefault("confine", lambda argv, env, cwd: prepare(argv, env=env, cwd=cwd))
+    return ClientMethods(gate, fs_read=True, fs_write=True, **facts), work, Desk(str(tmp_path / "desk"))
+
+
+def call(served, desk, method, **params):
+    return served.serve(ClientCall("c", method, params), desk)
+
+
+def test_a_file_is_written_with_its_folders_and_read_back_in_part(tmp_path):
+    served, work, desk = methods(tmp_path)
+
+    async def scene():
+        await call(served, desk, "fs/write_text_file", path=str(work / "a/b.txt"), content="1\n2\n3\n4\n")
+        whole = await call(served, desk, "fs/read_text_file", path=str(work / "a/b.txt"))
+        part = await call(served, desk, "fs/read_text_file", path=str(work / "a/b.txt"), line=2, limit=2)
+        return whole, part
+
+    whole, part = run(scene())
+
+    assert whole == ({"content": "1\n2\n3\n4\n"}, None)
+    assert part == ({"content": "2\n3\n"}, None)
+
+
+@pytest.mark.parametrize("path", ["/etc/hostname", "../outside", "link/secret", "", "a\0b", None, 3])
+def test_nothing_outside_the_workspace_is_read_or_written(tmp_path, path):
+    served, work, desk = methods(tmp_path)
+    (tmp_path / "outside").write_text("secret")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "secret").write_text("secret")
+    os.symlink(tmp_path / "elsewhere", work / "link")
+
+    async def scene():
+        read = await call(served, desk, "fs/read_text_file", path=path)
+        written = await call(served, desk, "fs/write_text_file", path=path, content="x")
+        return read[1], written[1]
+
+    assert all(error["code"] in (-32001, -32602) for error in run(scene()))
+    assert (tmp_path / "outside").read_text() == "secret"
+
+
+def test_a_link_that_appears_after_the_path_was_checked_is_not_followed(tmp_path, monkeypatch):
+    served, work, desk = methods(tmp_path)
+    (tmp_path / "victim").mkdir()
+    (work / "folder").mkdir()
+    checked = served._inside
+
+    def swapped(path):
+        found = checked(path)
+        (work / "folder").rmdir()
+        os.symlink(tmp_path / "victim", work / "folder")
+        return found
+
+    monkeypatch.setattr(served, "_inside", swapped)
+    _, error = run(call(served, desk, "fs/write_text_file", path="folder/x", content="gotcha"))
+
+    assert error is not None
+    assert list((tmp_path / "victim").iterdir()) == []
+
+
+def test_a_missing_file_is_an_error_or_empty_by_quirk(tmp_path):
+    strict, _, desk = methods(tmp_path)
+    lenient, _, _ = methods(tmp_path, missing_is_empty=True)
+
+    assert run(call(strict, desk, "fs/read_text_file", path="none"))[1]["code"] == -32002
+    assert run(call(lenient, desk, "fs/read_text_file", path="none")) == ({"content": ""}, None)
+
+
+def test_a_pipe_does_not_hang_the_host(tmp_path):
+    served, work, desk = methods(tmp_path)
+    os.mkfifo(work / "pipe")
+
+    assert run(call(served, desk, "fs/read_text_file", path="pipe"))[1]["code"] == -32602
+
+
+def test_what_was_not_granted_is_unknown(tmp_path):
+    served, _, desk = methods(tmp_path, confine=None)
+
+    assert run(call(served, desk, "terminal/create", command="ls"))[1]["code"] == -32601
+    assert run(call(served, desk, "fs/delete", path="x"))[1]["code"] == -32601
+
+
+def test_writes_and_commands_pass_the_rules(tmp_path):
+    served, work, desk = methods(tmp_path, rules(allow=["edit:ok/**", "execute:echo *"]))
+
+    async def scene():
+        return [
+            (await call(served, desk, "fs/write_text_file", path="ok/a", content="x"))[1],
+            (await call(served, desk, "fs/write_text_file", path="no/a", content="x"))[1],
+            (await call(served, desk, "terminal/create", command="echo", args=["hi"]))[1],
+            (await call(served, desk, "terminal/create", command="rm -rf x; echo hi"))[1],
+            await served.close(),
+        ]
+
+    allowed, denied, ran, refused, _ = run(scene())
+
+    assert (allowed, ran) == (None, None)
+    assert (denied["code"], refused["code"]) == (-32001, -32001)
+    assert not (work / "no").exists()
+
+
+def test_a_command_gives_its_output_and_its_status(tmp_path):
+    served, work, desk = methods(tmp_path)
+
+    async def scene():
+        made, _ = await call(
+            served,
+            desk,
+            "terminal/create",
+            command="echo $MINE; pwd; echo err >&2; exit 3",
+            env=[{"name": "MINE", "value": "7"}],
+        )
+        exit_status, _ = await call(served, desk, "terminal/wait_for_exit", **made)
+        output, _ = await call(served, desk, "terminal/output", **made)
+        await call(served, desk, "terminal/release", **made)
+        gone = await call(served, desk, "terminal/output", **made)
+        return exit_status, output, gone
+
+    exit_status, output, gone = run(scene())
+
+    assert exit_status == {"exitCode": 3, "signal": None}
+    assert sorted(output["output"].split()) == sorted(["7", str(work), "err"])
+    assert not output["truncated"]
+    assert gone[1]["code"] == -32002
+
+
+def test_output_is_bounded_from_the_beginning(tmp_path):
+    served, _, desk = methods(tmp_path)
+
+    async def scene():
+        made, _ = await call(
+            served, desk, "terminal/create", command="yes ü | head -c 100001; echo end", outputByteLimit=1000
+        )
+        await call(served, desk, "terminal/wait_for_exit", **made)
+        return (await call(served, desk, "terminal/output", **made))[0]
+
+    output = run(scene())
+
+    assert output["truncated"]
+    assert len(output["output"].encode()) <= 1000
+    assert output["output"].endswith("end\n")
+
+
+def test_a_command_is_killed_with_the_turn_and_by_a_withdrawn_wait(tmp_path):
+    served, _, desk = methods(tmp_path)
+
+    async def scene():
+        one, _ = await call(served, desk, "terminal/create", command="sleep 60")
+        other, _ = await call(served, desk, "terminal/create", command="sleep 60")
+        waiting = asyncio.ensure_future(served.serve(ClientCall("w", "terminal/wait_for_exit", one), desk))
+        await asyncio.sleep(0)  # the wait begins in the next round of the loop
+        assert served.busy
+        served.withdraw("w")
+        first, _ = await waiting
+        served.turn_ended(cancelled=True)
+        second, _ = await call(served, desk, "terminal/wait_for_exit", **other)
+        await served.close()
+        return first, second
+
+    assert [status["signal"] for status in run(scene())] == ["SIGKILL", "SIGKILL"]
+
+
+def test_a_command_outside_the_workspace_is_refused(tmp_path):
+    served, _, desk = methods(tmp_path)
+
+    assert run(call(served, desk, "terminal/create", command="ls", cwd="/etc"))[1]["code"] == -32001

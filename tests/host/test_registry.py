@@ -1,0 +1,151 @@
+"""Sessions on disk: found by anybody, and never running for ever."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from operable.host.log import SessionLog
+from operable.host.log_files import read_log
+from operable.host.registry import Registry, SessionMeta, owner_lives, workspace_slug
+from operable.kernel.errors import Fail
+from operable.wire.events import TextDelta
+from tests.requirement import requirement
+
+
+def made(tmp_path, name="ses_1", **facts):
+    registry = Registry(str(tmp_path / "state"))
+    home = registry.create(SessionMeta(name, "hermes", workspace_slug(str(tmp_path)), str(tmp_path)))
+    home.save(status="running", **facts)
+    return registry, home
+
+
+def test_a_session_is_found_by_the_beginning_of_its_id(tmp_path):
+    registry, home = made(tmp_path, "ses_abc")
+    made(tmp_path, "ses_xyz")
+
+    assert registry.session("ses_a").meta == home.meta
+    for wrong in ("ses_", "nothing", ""):
+        with pytest.raises(Fail) as failure:
+            registry.session(wrong)
+        assert failure.value.code == "NO_SUCH_SESSION"
+
+
+def test_sessions_of_other_workspaces_are_not_mixed(tmp_path):
+    registry, _ = made(tmp_path)
+    (tmp_path / "other").mkdir()
+    registry.create(SessionMeta("ses_2", "goose", workspace_slug(str(tmp_path / "other")), "x"))
+
+    assert [home.meta.id for home in registry.sessions(workspace=str(tmp_path))] == ["ses_1"]
+    assert len(registry.sessions()) == 2
+
+
+def test_two_sessions_cannot_have_one_id(tmp_path):
+    made(tmp_path)
+
+    with pytest.raises(Fail) as failure:
+        made(tmp_path)
+
+    assert failure.value.code == "SESSION_EXISTS"
+
+
+def test_a_session_whose_owner_lives_stays_as_it_is(tmp_path):
+    registry, home = made(tmp_path)
+
+    assert owner_lives(registry.root, home.meta.owner)
+    assert registry.sessions()[0].meta.status == "running"
+
+
+def test_a_session_whose_owner_was_killed_becomes_an_error_with_its_log_closed(tmp_path):
+    script = f"""
+        import sys, time
+        from operable.host.log import SessionLog
+        from operable.host.registry import Registry, SessionMeta
+        from operable.wire.events import TextDelta
+        registry = Registry({str(tmp_path)!r})
+        home = registry.create(SessionMeta("ses_1", "hermes", "work", "/"))
+        home.save(status="running")
+        SessionLog(home.folder).append([TextDelta("ses_1", "last words")])
+        print(home.folder, flush=True)
+        time.sleep(60)
+    """
+    owner = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True
+    )
+    folder = owner.stdout.readline().strip()
+    registry = Registry(str(tmp_path))
+    before = registry.session("ses_1").meta.status
+    owner.send_signal(signal.SIGKILL)
+    owner.wait()
+    owner.stdout.close()
+
+    after = registry.session("ses_1").meta
+
+    assert before == "running"
+    assert (after.status, after.error) == ("error", "interrupted")
+    assert after.ended_at is not None
+    events = [record.event for record in read_log(folder)]
+    assert events[0] == TextDelta("ses_1", "last words")
+    assert events[-1].code == "session_interrupted"
+    assert registry.session("ses_1").meta == after  # once is enough
+    assert len(list(read_log(folder))) == 2
+
+
+def test_a_fork_of_the_owner_does_not_keep_its_sessions_alive(tmp_path):
+    script = f"""
+        import os, sys, time
+        from operable.host.registry import Registry, SessionMeta
+        registry = Registry({str(tmp_path)!r})
+        home = registry.create(SessionMeta("ses_1", "hermes", "work", "/"))
+        child = os.fork()
+        if child == 0:
+            os.close(1)
+            time.sleep(60)
+            os._exit(0)
+        print(child, flush=True)
+        os._exit(0)
+    """
+    owner = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    try:
+        assert Registry(str(tmp_path)).session("ses_1").meta.status == "error"
+    finally:
+        os.kill(int(owner.stdout), signal.SIGKILL)
+
+
+def test_unknown_fields_of_a_newer_version_and_rubbish_are_left_in_peace(tmp_path):
+    registry, home = made(tmp_path)
+    path = os.path.join(home.folder, "meta.json")
+    with open(path) as file:
+        text = file.read()
+    with open(path, "w") as file:
+        file.write(text[:-1] + ',"future":{"x":1}}')
+    os.makedirs(os.path.join(os.path.dirname(home.folder), "half-made"))
+
+    assert [each.meta.id for each in registry.sessions()] == ["ses_1"]
+
+
+@requirement("aip45:security:session-storage-scoped")
+def test_stored_sessions_are_for_their_owner_alone(tmp_path):
+    _, home = made(tmp_path)
+    SessionLog(home.folder).append([TextDelta("s", "x")])
+
+    for folder, _, files in os.walk(tmp_path / "state"):
+        assert os.stat(folder).st_mode & 0o077 == 0
+        for name in files:
+            assert os.stat(os.path.join(folder, name)).st_mode & 0o077 == 0
+
+
+def test_different_workspaces_have_different_names_and_every_name_is_a_file_name():
+    slugs = [workspace_slug(path) for path in ("/a/app", "/b/app", "/", "/x/.. ..", "/x/ü/" + "n" * 300)]
+
+    assert len(set(slugs)) == 5
+    assert all("/" not in slug and len(slug) < 60 and not slug.startswith(".") for slug in slugs)
