@@ -43,4 +43,9 @@ def adapter_named(adapter: str) -> Arm:
     found = {alias: arm for arm in map(arm_named, known) for alias in arm.adapters}
     if adapter in found:
         return found[adapter]
-    raise unknown("adapter", adapter, sorted([*found, *(_OWN + name for name in known)]))
+    from operable.host import adapters  # reading entry points costs; only what is not ours pays for it
+
+    foreign = adapters.available()
+    if adapter in foreign:
+        return adapters.load(adapter)
+    raise unknown("adapter", adapter, sorted([*found, *foreign, *(_OWN + name for name in known)]))

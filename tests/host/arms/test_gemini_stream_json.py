@@ -124,8 +124,8 @@ def test_a_success_that_exits_badly_or_without_result_is_an_error():
     connection = talking()
     feed(connection, RESULT)
 
-    assert connection.eof(1)[-1].reason == ERROR  # type: ignore[union-attr]
-    assert talking().eof(0)[-1].reason == ERROR  # type: ignore[union-attr]
+    assert connection.eof(1)[-1].reason == ERROR
+    assert talking().eof(0)[-1].reason == ERROR
 
 
 def test_warnings_are_notices_and_errors_wait_for_the_exit_code():

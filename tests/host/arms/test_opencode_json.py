@@ -102,7 +102,7 @@ def test_the_last_step_says_why_the_turn_ended(stop, reason):
     connection = talking()
     feed(connection, part("step_finish", reason=stop))
 
-    assert connection.eof(0)[-1].reason == reason  # type: ignore[union-attr]
+    assert connection.eof(0)[-1].reason == reason
 
 
 @pytest.mark.parametrize(
