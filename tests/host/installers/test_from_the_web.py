@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from operable.host.launch.fetch import fetch
-from operable.host.launch.installer import MethodFailed
+from operable.host.launch.installer import MethodFailed, Progress
 from operable.kernel.errors import Fail
 from tests.host.installers.working import job, run
 from tests.host.launch.making import server
@@ -62,7 +62,7 @@ def test_a_script_with_another_hash_is_not_run_and_both_hashes_are_named(tmp_pat
 @requirement("aip-substrate:4.2:unpinned-script")
 @pytest.mark.parametrize("method", ["curl", "download"])
 def test_what_is_not_pinned_is_refused_before_it_is_fetched(tmp_path, method):
-    asked = []
+    asked: list[object] = []
     with server({"/x": asked.append}) as url, pytest.raises(MethodFailed, match="verify_sha256"):
         run(job(tmp_path, method, url=f"{url}/x", extract_bin="agent"))
     assert asked == []
@@ -183,7 +183,7 @@ def test_redirects_are_followed_but_not_for_ever(tmp_path):
 
 
 def test_progress_is_told_in_bytes(tmp_path):
-    told = []
+    told: list[Progress] = []
     with server({"/x": PROGRAM}) as url:
         work = job(tmp_path, "download", url=f"{url}/x", verify_sha256=sha256(PROGRAM))
         fetch(

@@ -4,7 +4,6 @@ import urllib.request
 
 import pytest
 
-from operable.host.launch.auth import Authentication
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Auth, AuthState, CompletesWhen, Expiry, Login, Refresh
 from operable.proc.terminal import Terminal
@@ -21,7 +20,7 @@ class Clock:
         return self.now
 
 
-def auth(tmp_path, block, **fields) -> Authentication:
+def auth(tmp_path, block, **fields):
     binary = tmp_path / "bin" / "agent"
     if not binary.exists():
         # `agent login` logs in, `agent auth status` says whether, `agent refresh` fails when there is a file `broken`

@@ -5,9 +5,11 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from operable.host.launch.installer import Progress
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Install, Requires
 from tests.host.launch.making import agent, calls, launch, machine, program, recorder, server
@@ -39,7 +41,7 @@ def test_the_first_method_that_fits_and_works_is_used(tmp_path):
         VENDORED,
         Install(method="pip", package="never-tried"),
     )
-    told = []
+    told: list[Progress] = []
     found = installation(tmp_path, agent(install=methods), tmp_path, report=told.append).install()
     assert (found.binary, found.method) == (str(tmp_path / "vendor" / "agent"), "vendored")
     skipped = [each.message for each in told if each.stage == "skip"]
@@ -52,7 +54,7 @@ def test_the_first_method_that_fits_and_works_is_used(tmp_path):
 @requirement("aip-substrate:4.2:unknown-method", "aip-substrate:4.12:4-experimental-method")
 def test_an_unknown_method_is_skipped_with_a_warning(tmp_path):
     program(tmp_path / "vendor" / "agent")
-    told = []
+    told: list[Progress] = []
     methods = (Install(method="quantum", package="x", experimental=True), VENDORED)
     assert installation(tmp_path, agent(install=methods), report=told.append).install().method == "vendored"
     assert "quantum: this install method is not known and is skipped" in [each.message for each in told]
@@ -64,7 +66,8 @@ def test_when_nothing_works_every_reason_is_told(tmp_path):
         installation(tmp_path, agent(install=methods)).install()
     fail = caught.value
     assert (fail.code, fail.details["aip_code"]) == ("INSTALL_FAILED", "install_failed")
-    assert [attempt["method"] for attempt in fail.details["attempts"]] == ["scoop", "curl"]
+    attempts: Any = fail.details["attempts"]
+    assert [attempt["method"] for attempt in attempts] == ["scoop", "curl"]
     assert "verify_sha256" in fail.message
     assert leftovers(tmp_path) == []
 
@@ -176,6 +179,7 @@ def test_stopping_it_from_another_thread_leaves_nothing(tmp_path):
 INSTALL = """
 import sys
 from pathlib import Path
+from typing import Any
 from tests.host.launch.making import agent, launch
 from operable.manifest.blocks import Install
 folder = Path(sys.argv[1])

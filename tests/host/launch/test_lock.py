@@ -15,6 +15,8 @@ def holder(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, tmp_path / "lock"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
+    assert process.stdin is not None
+    assert process.stdout is not None
     assert process.stdout.readline() == b"held\n"
     yield process
     process.kill()

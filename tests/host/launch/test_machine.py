@@ -19,7 +19,7 @@ LINUX = Machine("linux", "x64", privileged=False, memory_mb=1000)
     ],
 )
 def test_what_a_bundle_needs_and_does_not_get_is_named(tmp_path, requires, word):
-    assert word in LINUX.unmet(requires, str(tmp_path))
+    assert word in str(LINUX.unmet(requires, str(tmp_path)))
 
 
 def test_what_is_there_is_no_obstacle(tmp_path):
@@ -34,7 +34,7 @@ def test_this_machine_is_described_in_the_words_of_manifests():
     here = Machine.here()
     assert here.os == "linux"
     assert here.arch in ("x64", "arm64", "x86", "arm")
-    assert here.memory_mb > 100
+    assert (here.memory_mb or 0) > 100
 
 
 def test_relative_folders_of_the_search_path_are_never_searched(tmp_path, monkeypatch):

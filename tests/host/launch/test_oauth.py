@@ -2,6 +2,7 @@ import base64
 import hashlib
 import threading
 import urllib.request
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -44,7 +45,7 @@ def asked(answers, answer):
 
 
 def test_the_verifier_proves_that_the_same_program_asks():
-    seen = {}
+    seen: dict[str, Any] = {}
 
     def token(request):
         seen.update(parse_qs(request.rfile.read(int(request.headers["Content-Length"])).decode()))

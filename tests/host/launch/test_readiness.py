@@ -1,5 +1,6 @@
 import asyncio
 import os
+from typing import Any
 
 import pytest
 
@@ -52,9 +53,8 @@ def test_a_second_start_runs_nothing_at_all(tmp_path):
 
 def test_a_program_that_was_already_there_is_asked_once(tmp_path):
     program(tmp_path / "bin" / "agent", SAYS.format(tmp_path, "1.5.0"))
-    for _ in range(3):
-        ready = readiness(launch(tmp_path, agent(), tmp_path / "bin"))
-    assert (ready.method, said(tmp_path)) == (None, ["--version"])
+    methods = {readiness(launch(tmp_path, agent(), tmp_path / "bin")).method for _ in range(3)}
+    assert (methods, said(tmp_path)) == ({None}, ["--version"])
 
 
 def test_a_program_that_changed_on_the_search_path_is_asked_again(tmp_path):
@@ -102,7 +102,7 @@ def test_when_nothing_better_can_be_had_the_version_is_the_problem(tmp_path):
     with pytest.raises(Fail) as caught:
         readiness(launch(tmp_path, agent(install=(Install(method="scoop", package="x"),)), tmp_path / "bin"))
     assert caught.value.code == "VERSION_MISMATCH"
-    assert caught.value.details["attempts"][0]["method"] == "scoop"
+    assert "scoop" in str(caught.value.details["attempts"])
 
 
 def test_installing_can_be_forbidden(tmp_path):
@@ -119,7 +119,8 @@ def test_without_a_person_open_steps_are_listed_and_nothing_is_ready(tmp_path):
     with pytest.raises(Fail) as caught:
         readiness(launch(tmp_path, agent(setup=steps), tmp_path / "bin"))
     assert caught.value.details["aip_code"] == "setup_required"
-    assert [step["id"] for step in caught.value.details["pending"]] == ["a", "b"]
+    pending: Any = caught.value.details["pending"]
+    assert [step["id"] for step in pending] == ["a", "b"]
     assert not (tmp_path / "workspace" / "ran").exists()
 
 

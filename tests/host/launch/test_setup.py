@@ -3,7 +3,6 @@ import threading
 import pytest
 
 from operable.host.launch.oauth import Client
-from operable.host.launch.setup import Setup
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import CmdStep, ExternalStep, OauthStep, Persist, PromptStep, SkipIf
 from tests.host.launch.making import Somebody, Vault, agent, launch
@@ -12,9 +11,14 @@ from tests.requirement import requirement
 SECRET = "s3cret value"
 
 
-def setup(tmp_path, *steps, **fields) -> Setup:
+def setup(tmp_path, *steps, **fields):
     fields.setdefault("store", Vault())
     return launch(tmp_path, agent(setup=steps), **fields).setup(None)
+
+
+def ids(fail):
+    """The steps that a failure lists as open."""
+    return [step["id"] for step in fail.details["pending"]]
 
 
 def ran(tmp_path):
@@ -100,7 +104,7 @@ def test_without_a_person_what_is_open_is_listed_and_nothing_is_asked(tmp_path):
 def test_running_without_a_person_does_what_it_can_and_lists_the_rest(tmp_path):
     with pytest.raises(Fail) as caught:
         setup(tmp_path, mark("a"), PromptStep(id="b", prompt="?"), mark("c")).run()
-    assert [step["id"] for step in caught.value.details["pending"]] == ["b", "c"]
+    assert ids(caught.value) == ["b", "c"]
     assert ran(tmp_path) == ["a"]
 
 

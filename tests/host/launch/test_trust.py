@@ -111,8 +111,8 @@ def test_a_manifest_that_cannot_be_read_still_has_a_digest(bundle, content):
 def test_the_refusal_says_what_to_do(bundle, ledger):
     fail = not_approved("agent", "/p", judged(bundle, ledger))
     assert (fail.category, fail.code) == ("authz", "MANIFEST_NOT_APPROVED")
-    assert "operable agent approve agent" in fail.hint
-    assert fail.details["digest"].startswith("sha256:")
+    assert "operable agent approve agent" in str(fail.hint)
+    assert str(fail.details["digest"]).startswith("sha256:")
 
 
 def test_a_manifest_that_is_gone_is_a_clear_failure(tmp_path):

@@ -18,6 +18,7 @@ from operable.manifest.blocks import (
     OptionsCmd,
     Persist,
     PromptStep,
+    SetupStep,
 )
 from operable.proc.terminal import Terminal
 from tests.host.launch.making import Somebody, server
@@ -275,7 +276,7 @@ def test_a_stop_ends_the_wait_for_a_browser(tmp_path):
 
 
 def test_every_kind_says_whether_it_needs_somebody():
-    steps = [
+    steps: list[SetupStep] = [
         CmdStep(id="a", cmd="x"),
         CmdStep(id="a", cmd="x", interactive=True),
         PromptStep(id="a", prompt="?"),

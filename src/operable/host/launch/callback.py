@@ -10,11 +10,13 @@ import secrets
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from operable.kernel.errors import Fail
+
+if TYPE_CHECKING:
+    from http.server import ThreadingHTTPServer
 
 _PAGE = "<!doctype html><meta charset=utf-8><title>Operable</title><p>{}</p><p>You can close this window.</p>"
 # A browser sends its request at once; whoever does not is cut off.
@@ -105,7 +107,9 @@ class Receiver:
             return self._answer is None
 
 
-def _server(receiver: Receiver) -> ThreadingHTTPServer:
+def _server(receiver: Receiver) -> "ThreadingHTTPServer":
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # most launches never need it
+
     class Request(BaseHTTPRequestHandler):
         timeout = _REQUEST_TIMEOUT
         server_version, sys_version = "operable", ""

@@ -4,7 +4,6 @@ A value, so that a plan for another machine can be made (and tested) here.
 """
 
 import os
-import platform
 import shutil
 import sys
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ class Machine:
     @classmethod
     def here(cls) -> "Machine":
         system = {"linux": "linux", "darwin": "darwin", "win32": "windows"}.get(sys.platform, sys.platform)
-        name = platform.machine().lower()
+        name = os.uname().machine.lower()
         return cls(system, _ARCHITECTURES.get(name, name), _privileged(), _memory_mb())
 
     def unmet(self, requires: Requires, disk: str) -> str | None:

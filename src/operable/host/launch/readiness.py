@@ -9,7 +9,6 @@ Without a person nothing is asked and nothing waits for anybody. What an earlier
 start that finds everything in order runs no program at all.
 """
 
-import asyncio
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -150,6 +149,8 @@ def readiness(launch: Launch) -> Ready:
 
 async def areadiness(launch: Launch) -> Ready:
     """`readiness` for asyncio. Cancelling stops what runs, within a second, before the cancellation goes on."""
+    import asyncio
+
     stop = launch.stop or threading.Event()
     task = asyncio.ensure_future(asyncio.to_thread(readiness, replace(launch, stop=stop)))
     try:
