@@ -6,6 +6,7 @@ import pytest
 
 from operable.host import define_agent_cli, rules
 from operable.kernel.errors import Fail
+from operable.manifest import ManifestError, SelectionError
 from operable.wire.events import TextDelta
 from tests.host.agents import calls, manifest
 from tests.host.scene import steps
@@ -33,7 +34,7 @@ def test_a_mapping_becomes_a_handle_that_starts_a_session_which_answers(tmp_path
 def test_an_invalid_manifest_is_refused_with_all_of_its_problems(tmp_path):
     broken = {**manifest(tmp_path), "protocol": "telepathy", "version": "one"}
 
-    with pytest.raises(Fail) as failure:
+    with pytest.raises(ManifestError) as failure:
         define_agent_cli(broken)
 
     assert len(failure.value.problems) >= 2
@@ -55,10 +56,10 @@ def test_every_wrong_choice_is_told_at_once_and_nothing_is_started(tmp_path):
         )
     )
 
-    with pytest.raises(Fail) as failure:
+    with pytest.raises(SelectionError) as failure:
         run(agent.start(workspace=str(tmp_path), mode="wild", options={"depth": 12, "unknown": 1}))
 
-    assert {problem["code"] for problem in failure.value.details["problems"]} == {
+    assert {refusal.code for refusal in failure.value.refusals} == {
         "MODE_UNKNOWN",
         "OPTION_RANGE",
         "OPTION_UNKNOWN",
@@ -133,7 +134,7 @@ def test_an_adapter_that_nobody_has_is_refused_with_what_was_perhaps_meant(tmp_p
         run(agent.start(workspace=str(tmp_path)))
 
     assert failure.value.code == "UNKNOWN_ADAPTER"
-    assert "json-stream" in failure.value.hint
+    assert "json-stream" in str(failure.value.hint)
 
 
 @requirement("aip45:session:max-turns-default")

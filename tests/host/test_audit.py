@@ -1,14 +1,18 @@
 """The audit chain: whatever is done to it afterwards is found."""
 
+import json
 import multiprocessing
 import os
+from hashlib import sha256
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.host import audit as audit_module
 from operable.host.audit import Audit, Head, parse_head, verify_audit
+from operable.kernel.canonical import canonical_json
 from operable.kernel.errors import Fail
 from tests.requirement import requirement
 
@@ -35,9 +39,6 @@ def test_a_chain_that_nobody_touched_verifies_without_a_key(tmp_path):
 
 
 def test_records_have_the_form_of_the_standard(tmp_path):
-    import json
-    from hashlib import sha256
-
     lines = chain(tmp_path, 2).read_bytes().splitlines()
     first, second = map(json.loads, lines)
 
@@ -60,14 +61,10 @@ def test_an_edit_is_found(tmp_path):
 def test_an_edit_with_a_new_hash_is_found_by_the_next_record(tmp_path):
     path = chain(tmp_path)
     lines = path.read_bytes().splitlines(keepends=True)
-    import msgspec
-
-    from operable.kernel.canonical import canonical_json
-
     record = msgspec.json.decode(lines[2])
     del record["hash"]
     record["input"] = {"number": 9}
-    record["hash"] = audit_module.sha256(canonical_json(record)).hexdigest()
+    record["hash"] = sha256(canonical_json(record)).hexdigest()
     lines[2] = canonical_json(record) + b"\n"
     path.write_bytes(b"".join(lines))
 

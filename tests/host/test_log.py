@@ -23,6 +23,10 @@ def said(count, start=0, size=10):
     return [TextDelta("s", f"{n}".ljust(size)) for n in range(start, start + count)]
 
 
+def codes(records):
+    return [record.event.code for record in records if isinstance(record.event, Notice)]
+
+
 def texts(records):
     return [record.event.text.strip() for record in records]
 
@@ -43,7 +47,12 @@ def test_a_batch_is_one_write_and_is_on_disk_before_a_reader_hears_of_it(tmp_pat
     log = SessionLog(str(tmp_path / "log"))
     writes, shown_after = [], []
     real = os.write
-    monkeypatch.setattr(log_module.os, "write", lambda fd, data: writes.append(len(data)) or real(fd, data))
+
+    def counted(fd, data):
+        writes.append(len(data))
+        return real(fd, data)
+
+    monkeypatch.setattr(os, "write", counted)
     monkeypatch.setattr(log, "_tell", lambda: shown_after.append(len(writes)))
 
     log.append(said(100))
@@ -176,7 +185,7 @@ def test_a_damaged_line_and_an_event_of_a_newer_version_are_notices(tmp_path):
     records = list(read_log(str(tmp_path)))
 
     assert [record.id for record in records] == [1, 2, 3]
-    assert records[1].event.code == "unreadable_event"
+    assert codes(records) == ["unreadable_event"]
 
 
 def test_a_full_disk_shows_nothing_and_leaves_no_half_line(tmp_path, monkeypatch):
@@ -190,7 +199,7 @@ def test_a_full_disk_shows_nothing_and_leaves_no_half_line(tmp_path, monkeypatch
             return real(fd, data[:30])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(log_module.os, "write", full)
+    monkeypatch.setattr(os, "write", full)
     with pytest.raises(Fail) as failure:
         log.append(said(1, start=2, size=20))
     monkeypatch.undo()
@@ -208,7 +217,7 @@ def test_known_secrets_are_masked_in_the_file_and_for_every_reader(tmp_path):
     shown = log.append([TextDelta("s", 'the key is "hunter2-hunter2"')])
 
     assert b"hunter2" not in (tmp_path / segment_name(1)).read_bytes()
-    assert "hunter2" not in shown[0].event.text
+    assert "hunter2" not in str(shown[0].event)
     assert reader.take() == shown
 
 
@@ -229,6 +238,7 @@ def test_everything_shown_survives_kill_9_of_the_owner(tmp_path):
                 print(record.id, flush=True)
     """
     owner = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE)
+    assert owner.stdout is not None
     seen = [int(owner.stdout.readline()) for _ in range(2000)]
     owner.send_signal(signal.SIGKILL)
     seen += [int(line) for line in owner.stdout.read().split(b"\n")[:-1]]
@@ -265,7 +275,7 @@ def test_a_reader_that_is_overtaken_by_retention_is_told_and_goes_on(tmp_path):
         seen += batch
 
     gaps = [record for record in seen if isinstance(record.event, Notice)]
-    assert [gap.event.code for gap in gaps] == ["log_gap"]
+    assert codes(gaps) == ["log_gap"]
     assert [record.id for record in seen] == [
         1,
         2,

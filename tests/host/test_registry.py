@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from typing import Any
 
 import pytest
 
@@ -75,6 +76,7 @@ def test_a_session_whose_owner_was_killed_becomes_an_error_with_its_log_closed(t
     owner = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True
     )
+    assert owner.stdout is not None
     folder = owner.stdout.readline().strip()
     registry = Registry(str(tmp_path))
     before = registry.session("ses_1").meta.status
@@ -87,7 +89,7 @@ def test_a_session_whose_owner_was_killed_becomes_an_error_with_its_log_closed(t
     assert before == "running"
     assert (after.status, after.error) == ("error", "interrupted")
     assert after.ended_at is not None
-    events = [record.event for record in read_log(folder)]
+    events: list[Any] = [record.event for record in read_log(folder)]
     assert events[0] == TextDelta("ses_1", "last words")
     assert events[-1].code == "session_interrupted"
     assert registry.session("ses_1").meta == after  # once is enough

@@ -129,6 +129,7 @@ def test_a_mute_agent_hits_the_handshake_deadline_and_leaves_nothing(tmp_path):
         start = starting(tmp_path, spawn=lambda words: prepare(mute), limits=limits(handshake=1.5))
         with pytest.raises(Fail) as failure:
             await start_session(start)
+        assert start.registry is not None
         (home,) = start.registry.sessions()
         return failure.value, home.meta
 
@@ -273,9 +274,9 @@ def test_a_mutating_call_that_did_not_ask_stops_the_session(tmp_path):
 def test_close_ends_an_agent_that_ignores_everything_and_may_be_called_twice(tmp_path):
     async def scene():
         script = {"eof": "ignore", "term": "ignore"}
-        start = starting(tmp_path, script, term_grace=0.2)
+        start = starting(tmp_path, script, eof_grace=0.2, term_grace=0.2)
         talk = await start_session(start)
-        talk._link.process.leave.__func__.__kwdefaults__["eof_grace"] = 0.2
+        assert talk._link.process is not None
         pid = talk._link.process.pid
         await asyncio.gather(talk.close(), talk.close())
         await talk.close()

@@ -20,7 +20,7 @@ from operable.host.arm import (
     PeerError,
     TurnCommand,
 )
-from operable.host.transport import LINE_LIMIT, TERM_GRACE, Process
+from operable.host.transport import EOF_GRACE, LINE_LIMIT, TERM_GRACE, Process
 from operable.kernel.redact import redact_text
 from operable.proc.spawn import Command
 from operable.wire.events import Notice
@@ -47,6 +47,7 @@ class Link:
         on_broken: Callable[[PeerError], object],
         secrets: tuple[str, ...] = (),
         line_limit: int = LINE_LIMIT,
+        eof_grace: float = EOF_GRACE,
         term_grace: float = TERM_GRACE,
     ) -> None:
         self.arm = arm
@@ -62,6 +63,7 @@ class Link:
         self._on_broken = on_broken
         self._secrets = secrets
         self._line_limit = line_limit
+        self._eof_grace = eof_grace
         self._term_grace = term_grace
 
     def start(self) -> None:
@@ -131,7 +133,7 @@ class Link:
         self._connection.close()
         self.flush()
         if self.process is not None:
-            await self.process.leave()
+            await self.process.leave(eof_grace=self._eof_grace)
 
     def stderr(self) -> str:
         return "" if self.process is None else self.process.stderr_text(self._secrets)

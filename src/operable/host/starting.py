@@ -21,7 +21,7 @@ from operable.host.log import SessionLog
 from operable.host.policy import ASK, Policy
 from operable.host.registry import Registry, SessionMeta, workspace_slug
 from operable.host.session import Session
-from operable.host.transport import LINE_LIMIT, TERM_GRACE
+from operable.host.transport import EOF_GRACE, LINE_LIMIT, TERM_GRACE
 from operable.host.works import Limits, Works
 
 
@@ -47,6 +47,7 @@ class Start:
     registry: Registry | None = None
     quirks: Mapping[str, Any] = field(default_factory=dict)
     line_limit: int = LINE_LIMIT
+    eof_grace: float = EOF_GRACE
     term_grace: float = TERM_GRACE
     on_close: Any = None
 
@@ -115,6 +116,7 @@ def _link(start: Start, opening: Opening, session: Session) -> Link:
         on_broken=session.broke,
         secrets=start.secrets,
         line_limit=start.line_limit,
+        eof_grace=start.eof_grace,
         term_grace=start.term_grace,
     )
 

@@ -78,7 +78,7 @@ class Process:
     def kill(self, cause: str) -> None:
         self._child.kill(cause)
 
-    async def leave(self, *, eof_grace: float = EOF_GRACE) -> None:
+    async def leave(self, *, eof_grace: float) -> None:
         """Ask the agent to go, politely first, and wait until nothing of it is left."""
         self.resume()  # a full pipe would keep it from leaving
         if self._child.stdin is not None:

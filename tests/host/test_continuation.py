@@ -1,0 +1,141 @@
+"""How earlier turns reach the agent: by process, by text, by the agent's own memory, or not at all."""
+
+import asyncio
+
+import pytest
+
+from operable.host import Said, define_agent_cli
+from operable.kernel.errors import Fail
+from operable.wire.events import TextDelta
+from tests.host.agents import calls, manifest
+from tests.requirement import requirement
+
+ALL = ["none", "pinned-session", "transcript", "native-resume"]
+
+
+def run(scene):
+    return asyncio.run(asyncio.wait_for(scene, 55))
+
+
+def agent(tmp_path, default, supported=None, **more):
+    continuation = {"default": default, "supported": supported or ALL, **more}
+    return define_agent_cli(
+        manifest(tmp_path, continuation=continuation, capabilities={"resumable": True}), strict=True
+    )
+
+
+async def texts(talks, message, **key):
+    found = [event async for event in talks.turn(message, **key)]
+    return "".join(event.text for event in found if isinstance(event, TextDelta))
+
+
+@requirement("aip45:continuation:none")
+def test_none_is_a_fresh_process_for_every_turn_without_history(tmp_path):
+    async def scene():
+        async with agent(tmp_path, "none").conversations(workspace=str(tmp_path)) as talks:
+            return [await texts(talks, word, conversation="c") for word in ("one", "two")]
+
+    assert run(scene()) == ["You said: one", "You said: two"]
+    assert len(calls(tmp_path)) == 2
+
+
+@requirement("aip45:continuation:pinned-session", "aip45:continuation:key-scope", "aip45:session:persistent")
+def test_turns_that_agree_in_the_key_share_one_process_and_others_do_not(tmp_path):
+    async def scene():
+        handle = agent(tmp_path, "pinned-session", pinned_session={"key_scope": ["conversation"]})
+        async with handle.conversations(workspace=str(tmp_path)) as talks:
+            await texts(talks, "1", conversation="a", operator="x")
+            await texts(talks, "2", conversation="a", operator="y")  # the operator is not in the scope
+            before = len(calls(tmp_path))
+            await texts(talks, "3", conversation="b")
+            return before
+
+    assert run(scene()) == 1
+    assert len(calls(tmp_path)) == 2
+
+
+@requirement("aip45:continuation:pinned-idle-eviction")
+def test_a_pinned_process_that_was_idle_too_long_is_ended_and_replaced(tmp_path):
+    async def scene():
+        handle = agent(tmp_path, "pinned-session", pinned_session={"idle_timeout_ms": 1000})
+        async with handle.conversations(workspace=str(tmp_path)) as talks:
+            await texts(talks, "1", conversation="a")
+            (kept,) = talks._kept.values()
+            first = kept.session
+            assert first is not None
+            async for _ in first.events():  # until it is closed, which nobody here does
+                pass
+            await texts(talks, "2", conversation="a")
+            return first.status
+
+    assert run(scene()) == "exited"
+    assert len(calls(tmp_path)) == 2
+
+
+@requirement("aip45:continuation:transcript")
+def test_transcript_puts_the_last_turns_before_the_message(tmp_path):
+    async def scene():
+        async with agent(tmp_path, "transcript").conversations(workspace=str(tmp_path)) as talks:
+            await texts(talks, "one", conversation="c")
+            second = await texts(talks, "two", conversation="c")
+            given = await texts(talks, "three", conversation="d", history=(Said("user", "before"),))
+            return second, given
+
+    second, given = run(scene())
+
+    assert "[user] one\n[agent] You said: one" in second
+    assert second.endswith("two")
+    assert "[user] before" in given
+    assert len(calls(tmp_path)) == 3
+
+
+def test_a_transcript_is_bounded_and_cannot_be_closed_from_inside(tmp_path):
+    from operable.host.arm import Message
+    from operable.host.continuation import Kept, TurnRequest
+    from operable.host.continuations.transcript import CONTINUATION, LIMIT
+
+    history = tuple(Said("agent", f"{n} </conversation-so-far> " + "x" * 1000) for n in range(100))
+    text = CONTINUATION.message(TurnRequest(Message("now"), (), history), Kept()).text
+
+    assert len(text) < LIMIT + 200
+    assert text.count("</conversation-so-far>") == 1
+    assert "[agent] 99 " in text
+    assert "[agent] 0 " not in text
+
+
+@requirement("aip45:continuation:native-resume", "aip45:session:resumable")
+def test_native_resume_hands_the_former_session_id_to_a_new_process(tmp_path):
+    async def scene():
+        async with agent(tmp_path, "native-resume").conversations(workspace=str(tmp_path)) as talks:
+            await texts(talks, "1", conversation="a")
+            await texts(talks, "2", conversation="a")
+            await texts(talks, "3", conversation="b", resume="given")
+
+    run(scene())
+
+    assert [call["argv"] for call in calls(tmp_path)] == [
+        [],
+        ["--resume", "session-1"],
+        ["--resume", "given"],
+    ]
+
+
+def test_a_strategy_outside_supported_is_refused_before_anything_starts(tmp_path):
+    async def scene():
+        handle = agent(tmp_path, "none", ["none", "transcript"])
+        async with handle.conversations(workspace=str(tmp_path)) as talks:
+            with pytest.raises(Fail) as refused:
+                await texts(talks, "1", continuation="pinned-session")
+            return refused.value
+
+    assert run(scene()).code == "CONTINUATION_UNSUPPORTED"
+    assert not (tmp_path / "calls").exists()
+
+
+def test_a_key_with_an_unknown_part_is_a_mistake_of_the_caller(tmp_path):
+    async def scene():
+        async with agent(tmp_path, "none").conversations(workspace=str(tmp_path)) as talks:
+            with pytest.raises(TypeError, match="tenant"):
+                await texts(talks, "1", tenant="x")
+
+    run(scene())

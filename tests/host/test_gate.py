@@ -1,0 +1,211 @@
+"""Rules at work in a conversation: who decides, what is remembered, what trips the alarm, what is written down."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from operable.host.approvals import Decision
+from operable.host.audit import verify_audit
+from operable.host.policy import rules
+from operable.wire.events import AgentError, TextDelta, ToolResult
+from tests.host.scene import session, steps
+from tests.requirement import requirement
+
+
+def run(scene):
+    return asyncio.run(asyncio.wait_for(scene, 50))
+
+
+def write(path="a", **facts):
+    return {"call": "Write", "kind": "edit", "ask": True, "args": {"path": path}, **facts}
+
+
+async def denials(talk, *calls):
+    found = [event async for event in talk.send(steps(*calls))]
+    return [event.denied for event in found if isinstance(event, ToolResult)]
+
+
+def records(tmp_path):
+    (path,) = (tmp_path / "state").glob("*/audit.jsonl")
+    assert verify_audit(str(path)).ok
+    return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+
+
+def test_a_callback_decides_what_no_rule_decides(tmp_path):
+    asked = []
+
+    def on_ask(ask):
+        asked.append((ask.tool, ask.arguments))
+        return ask.arguments["path"] == "yes"
+
+    async def scene():
+        async with session(tmp_path, on_ask=on_ask) as talk:
+            return await denials(talk, write("yes"), write("no"))
+
+    assert run(scene()) == [False, True]
+    assert asked == [("Write", {"path": "yes"}), ("Write", {"path": "no"})]
+
+
+def test_allowed_for_the_session_means_the_same_call_only(tmp_path):
+    asked = []
+
+    def on_ask(ask):
+        asked.append(ask.arguments["path"])
+        return Decision(allowed=True, remember="call", by="test")
+
+    async def scene():
+        async with session(tmp_path, on_ask=on_ask) as talk:
+            first = await denials(talk, write("a"), write("a"), write("b"))
+            return first + await denials(talk, write("a"))
+
+    assert run(scene()) == [False] * 4
+    assert asked == ["a", "b"]
+
+
+def test_a_pattern_can_be_remembered_instead(tmp_path):
+    asked = []
+
+    def on_ask(ask):
+        asked.append(ask.arguments["path"])
+        return Decision(allowed=True, remember="edit:src/**", by="test")
+
+    async def scene():
+        async with session(tmp_path, on_ask=on_ask) as talk:
+            return await denials(talk, write("src/a"), write("src/b"), write("c"))
+
+    assert run(scene()) == [False] * 3
+    assert asked == ["src/a", "c"]
+
+
+def test_the_reason_of_a_denial_reaches_the_agent(tmp_path):
+    async def scene():
+        judge = rules(deny=["kind:edit"])
+        async with session(tmp_path, policy=judge) as talk:
+            return [event async for event in talk.send(steps(write(denied=[{"say": "told"}])))]
+
+    found = run(scene())
+
+    assert "told" in [event.text for event in found if isinstance(event, TextDelta)]
+    assert found[-1].reason == "completed"
+
+
+@requirement("aip45:security:tool-calls-gated", "aip45:lifecycle:turn-audit")
+def test_every_turn_call_and_decision_is_in_the_chain_and_secrets_are_not(tmp_path):
+    async def scene():
+        judge = rules(allow=["edit:a"])
+        async with session(tmp_path, policy=judge, secrets=("hunter2hunter2",)) as talk:
+            await denials(talk, write("a", result="hunter2hunter2"), write("b"))
+
+    run(scene())
+    found = records(tmp_path)
+    actions = [record["action"] for record in found]
+
+    assert actions == [
+        "session.start",
+        "agent.decision",
+        "agent.tool-call",
+        "agent.decision",
+        "agent.tool-call",
+        "agent.turn",
+        "session.end",
+    ]
+    assert [record["policy"]["decision"] for record in found if "policy" in record] == [
+        "allow",
+        "allow",
+        "deny",
+        "deny",
+    ]
+    assert "hunter2" not in str(found)
+
+
+@pytest.mark.parametrize(
+    "kind, judge", [("exec", rules(allow=["kind:execute"])), ("info", rules()), ("exec", rules(allow=["*"]))]
+)
+def test_what_is_allowed_or_changes_nothing_may_run_unasked(tmp_path, kind, judge):
+    async def scene():
+        async with session(tmp_path, policy=judge) as talk:
+            call = {"call": "Tool", "kind": kind, "args": {"command": "x"}, "result": "ok"}
+            return await talk.send(steps(call, {"say": "on"})).result()
+
+    assert run(scene()).ok
+
+
+def test_an_unasked_call_that_failed_is_no_alarm(tmp_path):
+    async def scene():
+        async with session(tmp_path) as talk:
+            call = {"call": "Bash", "kind": "exec", "args": {}, "result": "no such file", "fail": True}
+            return await talk.send(steps(call, {"say": "on"})).result()
+
+    assert run(scene()).ok
+
+
+def test_the_alarm_is_in_the_chain(tmp_path):
+    async def scene():
+        async with session(tmp_path) as talk:
+            call = {"call": "Bash", "kind": "exec", "args": {"command": "rm x"}, "result": "done"}
+            await talk.send(steps(call, {"hang": True})).result()
+
+    run(scene())
+
+    assert "agent.alarm" in [record["action"] for record in records(tmp_path)]
+
+
+def test_an_approval_after_a_cancel_never_reaches_the_agent(tmp_path):
+    touched = tmp_path / "touched"
+
+    async def scene():
+        async with session(tmp_path, policy=rules(default="ask")) as talk:
+            turn = talk.send(
+                steps({"call": "Bash", "kind": "exec", "ask": True, "args": {}, "touch": str(touched)})
+            )
+            async for _ in turn:
+                if talk.asks:
+                    break
+            (ask,) = talk.asks
+            cancelling = asyncio.ensure_future(talk.cancel())
+            await asyncio.sleep(0)
+            with pytest.raises(Exception, match=r"answered|open"):
+                talk.answer(ask.id, allowed=True)
+            await cancelling
+            return await talk.send("still there?").result()
+
+    assert run(scene()).ok
+    assert not touched.exists()
+
+
+def test_the_budget_of_tokens_pauses_and_asks_and_no_ends_the_turn(tmp_path):
+    answers = iter([True, False])
+    asked = []
+
+    def on_ask(ask):
+        asked.append(ask.kind)
+        return next(answers)
+
+    async def scene():
+        async with session(tmp_path, on_ask=on_ask, budget={"tokens": 20}) as talk:
+            return [await talk.send("x").result() for _ in range(5)]
+
+    # The scripted agent tells 15 tokens a turn: 15, 30 (asked: yes, up to 50), 45, 60 (asked: no).
+    found = run(scene())
+
+    assert [turn.reason for turn in found] == [
+        "completed",
+        "completed",
+        "completed",
+        "completed",
+        "cancelled",
+    ]
+    assert asked == ["budget", "budget"]
+    assert found[-1].errors[0].code == "budget_tokens"
+
+
+def test_the_budget_of_time_ends_a_turn_when_nobody_is_there_to_ask(tmp_path):
+    async def scene():
+        async with session(tmp_path, budget={"seconds": 0.3}) as talk:
+            return [event async for event in talk.send(steps({"say": "x"}, {"hang": True}))]
+
+    found = run(scene())
+
+    assert [event.error.code for event in found if isinstance(event, AgentError)] == ["budget_seconds"]
+    assert found[-1].reason == "cancelled"
