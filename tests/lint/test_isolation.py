@@ -1,10 +1,12 @@
 """A tool that hangs, floods, forks or writes elsewhere hurts neither the machine nor the run."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from operable.lint.engine import Options, lint
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.lab import Laboratory
 from operable.lint.probe import Probe
@@ -128,3 +130,65 @@ def _running(mark: str) -> bool:
         except OSError:
             continue
     return False
+
+
+BOMB = "import os, time\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        time.sleep(0.01)\n"
+GREED = "blocks = []\nwhile True:\n    blocks.append(bytearray(64 * 1024 * 1024))\n"
+
+
+def python(tmp_path: Path, code: str) -> Path:
+    program = tmp_path / "notes"
+    program.write_text(f"#!{sys.executable}\n{code}")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.mark.timeout(120)
+def test_a_tool_that_forks_without_end_is_stopped_and_the_machine_goes_on(tmp_path: Path):
+    program = python(tmp_path, BOMB)
+
+    with Laboratory(Probe(str(program), "notes", sandbox("bubblewrap")), Profile()) as lab:
+        seen = lab.observe(Invocation(()))
+
+    # Seen from outside and stopped; or held by the kernel's limit until its time was over.
+    assert seen.ended in ("excess", "deadline")
+    assert not _running(str(program))
+
+
+@pytest.mark.timeout(120)
+def test_a_tool_that_takes_all_memory_is_stopped(tmp_path: Path):
+    program = python(tmp_path, GREED)
+
+    with Laboratory(Probe(str(program), "notes", sandbox("bubblewrap")), Profile()) as lab:
+        seen = lab.observe(Invocation(()))
+
+    # It was refused more (MemoryError), killed for it, or too slow to get there.
+    assert seen.ended in ("excess", "deadline") or seen.status in (1, 137)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "code", [BOMB, GREED, "import time\ntime.sleep(600)\n", "while True:\n    print('x' * 65536)\n"]
+)
+def test_a_lint_of_a_tool_that_misbehaves_comes_to_an_end_with_a_report(tmp_path: Path, code):
+    program = python(tmp_path, code)
+    (tmp_path / "aoi-lint.toml").write_text("[tool]\ntimeout = 2.0\n[commands.list]\nargs = []\n")
+
+    report = lint(str(program), Options(only=("1", "3", "help-missing")))
+
+    assert {finding.result for finding in report.findings if finding.label == "1"} <= {"fail", "untested"}
+    assert not _running(str(program))
+
+
+def test_what_a_tool_writes_outside_of_its_room_is_gone_with_it(tmp_path: Path):
+    places = (
+        "/tmp/aoi-lint-test-left",
+        "/run/aoi-lint-test-left",
+        "/var/tmp/aoi-lint-test-left",
+        "/etc/aoi-lint-test",
+    )
+
+    seen = observe(tmp_path, "\n".join(f"echo x > {place}" for place in places) + "\nls /tmp")
+
+    assert b"aoi-lint-test-left" in seen.stdout
+    assert not any(os.path.exists(place) for place in places)

@@ -18,7 +18,7 @@ from operable.proc.confine import Sandbox
 from operable.proc.group import signal_group
 
 # More at once than any sample call needs. Below the hard limits, so that it is seen and said.
-PROCESSES = 256
+PROCESSES = 128
 
 
 class Custody:

@@ -20,7 +20,7 @@ from operable.proc.spawn import Command
 MEMORY = 4 * 1024**3
 _FILE_SIZE = 1024**3
 # Threads and processes. A JVM has a few dozen threads, a build some processes.
-TASKS = 1024
+TASKS = 512
 # Where the kernel counts everything that the user runs, of which there may be much.
 _TASKS_OF_A_USER = 8192
 

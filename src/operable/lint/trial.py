@@ -32,9 +32,11 @@ KEPT = 64 * 1024
 PROMPT = 4.0
 # What is killed at the deadline had its chance: no polite signals that would look like ours.
 _GRACES = Graces(interrupt=0.0, terminate=0.0, kill=2.0, drain=0.5)
+# Hundreds of processes take their time to die.
+_DYING = 15.0
 # How long descendants may take to follow their leader before they count as orphans.
 _ORPHAN_GRACE = 0.5
-_WATCH = 0.1
+_WATCH = 0.05
 _SOON = 0.001
 # A stream that has not begun after so many seconds is signalled all the same.
 _SILENCE = 3.0
@@ -241,6 +243,8 @@ class Trial:
     def _see_orphans(self) -> None:
         """Who is left in the sandbox though the tool has ended by itself."""
         if self.ended is None or self.ended.cause is not None:
+            self.custody.kill()
+            self._until(self.custody.ended, _DYING)
             return
         self._until(self.custody.ended, _ORPHAN_GRACE)
         self.orphans = self.custody.orphans()
