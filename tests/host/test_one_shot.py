@@ -23,7 +23,7 @@ class Mute:
 
 
 def opened() -> OneShot:
-    connection = OneShot(Mute)
+    connection = OneShot(lambda books, _: Mute(books))
     connection.open(Opening("/work", "s1"))
     return connection
 

@@ -28,12 +28,14 @@ class Reading(Protocol):
 class OneShot:
     """The connection; `read` makes the reading of a turn."""
 
-    def __init__(self, read: Callable[[Conversation], Reading]) -> None:
+    def __init__(self, read: Callable[[Conversation, Opening], Reading]) -> None:
         self._books = Conversation()
+        self._opening = Opening(cwd="", session_id="")
         self._read = read
         self._reading: Reading | None = None
 
     def open(self, opening: Opening) -> None:
+        self._opening = opening
         self._books.session_id = opening.session_id
 
     def receive(self, line: bytes) -> list[Happening]:
@@ -43,7 +45,7 @@ class OneShot:
 
     def send(self, message: Message) -> None:  # noqa: ARG002 - the message went with the command line
         self._books.begin()
-        self._reading = self._read(self._books)
+        self._reading = self._read(self._books, self._opening)
 
     def cancel(self) -> list[Happening]:
         """The session ends the process; the turn is then over."""

@@ -1,5 +1,7 @@
 """Claude Code's stream-json: lines as the real binary (2.1) prints them, and as a hostile one might."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,7 +59,7 @@ RESULT = {
         "cache_creation_input_tokens": 4,
     },
 }
-ASK = {
+ASK: dict[str, Any] = {
     "type": "control_request",
     "request_id": "r1",
     "request": {
@@ -166,6 +168,50 @@ def test_qwen_is_recognised():
         "0.24.4",
         "default",
     )
+
+
+def test_qwen_repeats_its_session_id_in_every_turn_and_counts_through_the_session():
+    init = {
+        "type": "system",
+        "subtype": "init",
+        "uuid": "q1",
+        "session_id": "q1",
+        "model": "m",
+        "qwen_code_version": "0.24.4",
+    }
+    connection = talking()
+    counted = [
+        {
+            "type": "result",
+            "subtype": "success",
+            "uuid": f"r{total}",
+            "usage": {"input_tokens": total, "output_tokens": 0, "total_tokens": total},
+        }
+        for total in (200, 500)
+    ]
+    first = feed(connection, init, counted[0])[-1]
+    connection.send(Message("again"))
+    second = feed(connection, init, counted[1])
+    resumed = feed(talking(resume="q1"), counted[0])[-1]
+
+    assert [end.usage for end in (first, second[-1], resumed)] == [Usage(200), Usage(300), None]  # type: ignore[union-attr]
+    assert of_type(second, Notice) == []
+
+
+def test_captions_of_buttons_are_no_rules():
+    suggestions = [{"type": "allow", "label": "Allow"}, {"type": "deny", "label": "Deny"}]
+    connection = talking()
+    _, question = feed(
+        connection, {**ASK, "request": {**ASK["request"], "permission_suggestions": suggestions}}
+    )
+    assert isinstance(question, AgentPrompt)
+    assert [choice.id for choice in question.options] == ["allow", "deny"]
+
+    connection.answer("q1", Answer(allowed=True, option_id="rule-1"))
+    assert sent(connection)[0]["response"]["response"] == {
+        "behavior": "allow",
+        "updatedInput": {"command": "ls"},
+    }
 
 
 def test_an_agent_that_refuses_to_initialize_is_given_up():

@@ -90,6 +90,26 @@ def test_a_turn_has_a_thread_thoughts_text_and_usage():
     ]
 
 
+def test_usage_is_told_per_turn_and_not_at_all_where_it_is_mixed_with_what_was_before():
+    connection, resumed = talking(), opened(ARM, resume="th")
+    resumed.send(Message("hello"))
+    told = []
+    for one in (connection, resumed):
+        feed(one, USAGE)
+        told += [end.usage for end in of_type(one.eof(0), TurnEnd)]
+        one.send(Message("again"))
+        feed(
+            one,
+            {
+                "type": "turn.completed",
+                "usage": {"input_tokens": 300, "cached_input_tokens": 50, "output_tokens": 50},
+            },
+        )
+        told += [end.usage for end in of_type(one.eof(0), TurnEnd)]
+
+    assert told == [Usage(100, 20, 50, 5), Usage(150, 30), None, Usage(150, 30)]
+
+
 def test_a_command_is_a_call_and_its_result():
     happened = feed(
         talking(),

@@ -63,7 +63,7 @@ class ClaudeStreamJson:
         if isinstance(message, Noise):
             return [message]
         line_id = message.get("uuid")
-        if isinstance(line_id, str):
+        if isinstance(line_id, str) and message.get("type") != "system":  # qwen puts its session id there
             if line_id in self._lines:
                 return self._books.notice("repeated", f"The line {line_id} came a second time.")
             self._lines.append(line_id)

@@ -7,7 +7,8 @@ no list of processes.
 Nothing is asked: Codex refuses by itself whatever would need an approval. Warnings come as items of type `error` and are
 notices; reconnections are notices. The turn ends with the process. An interrupted one says nothing more.
 
-Usage counts cached tokens as input; here input is without them.
+Usage runs on through the thread and counts cached tokens as input; here it is per turn, and input is without them. What the
+first turn of a resumed thread took cannot be told from what was before.
 """
 
 from typing import Any
@@ -17,13 +18,34 @@ from operable.host.codex.failures import failure
 from operable.host.codex.items import camel, outcome_of, plan_of, tool_of
 from operable.host.conversation import Conversation
 from operable.host.one_shot import OneShot, refuse_images
-from operable.host.peer import count, mapping, parse, session_word, string, with_files
+from operable.host.peer import Odometer, count, mapping, parse, session_word, string, with_files
 from operable.wire.events import COMPLETED, ERROR, AgentError, Plan, Usage
 
 
+class ThreadMeter:
+    """What each turn took, through all processes of a session."""
+
+    def __init__(self) -> None:
+        self._odometer = Odometer()
+        self._has_read = False
+
+    def turn(self, told: dict[str, Any], *, is_resumed: bool) -> Usage | None:
+        cached = count(told.get("cached_input_tokens"))
+        total = Usage(
+            max(0, count(told.get("input_tokens")) - cached),
+            count(told.get("output_tokens")),
+            cached,
+            count(told.get("cache_write_input_tokens")),
+        )
+        usage, was_first, self._has_read = self._odometer.turn(total), not self._has_read, True
+        return None if was_first and is_resumed else usage
+
+
 class CodexTurn:
-    def __init__(self, books: Conversation) -> None:
+    def __init__(self, books: Conversation, meter: ThreadMeter, *, is_resumed: bool) -> None:
         self._books = books
+        self._meter = meter
+        self._is_resumed = is_resumed
         self._usage: Usage | None = None
         self._outcome: str | None = None
 
@@ -41,7 +63,7 @@ class CodexTurn:
                 return self._item(camel(mapping(message.get("item"))), is_done=is_done)
             case "turn.completed":
                 self._outcome = COMPLETED
-                self._usage = _usage(mapping(message.get("usage")))
+                self._usage = self._meter.turn(mapping(message.get("usage")), is_resumed=self._is_resumed)
             case "turn.failed":
                 self._outcome = ERROR
                 return [] if self._books.failed else self._failed(mapping(message.get("error")))
@@ -93,14 +115,9 @@ class CodexTurn:
 _OBSERVED = {"streaming": False, "tool_calls": True, "bidirectional": False, "resumable": True}
 
 
-def _usage(told: dict[str, Any]) -> Usage:
-    cached = count(told.get("cached_input_tokens"))
-    return Usage(
-        max(0, count(told.get("input_tokens")) - cached),
-        count(told.get("output_tokens")),
-        cached,
-        count(told.get("cache_write_input_tokens")),
-    )
+def connect() -> OneShot:
+    meter = ThreadMeter()
+    return OneShot(lambda books, opening: CodexTurn(books, meter, is_resumed=opening.resume is not None))
 
 
 def turn_command(message: Message, resume: str | None, quirks: Any) -> TurnCommand:  # noqa: ARG001 - it has none
@@ -112,7 +129,7 @@ def turn_command(message: Message, resume: str | None, quirks: Any) -> TurnComma
 ARM = Arm(
     name="codex-exec-json",
     title="Codex, one process per turn",
-    connect=lambda: OneShot(CodexTurn),
+    connect=connect,
     per_turn=True,
     turn_command=turn_command,
     adapters=("codex-exec-json", "@agentproto/adapter-codex-exec"),

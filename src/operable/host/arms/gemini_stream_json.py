@@ -150,7 +150,7 @@ def turn_command(message: Message, resume: str | None, quirks: Any) -> TurnComma
 ARM = Arm(
     name="gemini-stream-json",
     title="Gemini CLI, one process per turn",
-    connect=lambda: OneShot(GeminiTurn),
+    connect=lambda: OneShot(lambda books, _: GeminiTurn(books)),
     per_turn=True,
     turn_command=turn_command,
     adapters=("gemini-stream-json", "@agentproto/adapter-gemini-cli"),

@@ -137,7 +137,7 @@ def turn_command(message: Message, resume: str | None, quirks: Any) -> TurnComma
 ARM = Arm(
     name="opencode-json",
     title="OpenCode, one process per turn",
-    connect=lambda: OneShot(OpencodeTurn),
+    connect=lambda: OneShot(lambda books, _: OpencodeTurn(books)),
     per_turn=True,
     turn_command=turn_command,
     adapters=("opencode-json", "@agentproto/adapter-opencode"),

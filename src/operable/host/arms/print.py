@@ -85,7 +85,7 @@ def _words(quirks: Mapping[str, Any], name: str) -> list[str]:
 ARM = Arm(
     name="print",
     title="A program that prints its answer",
-    connect=lambda: OneShot(PrintTurn),
+    connect=lambda: OneShot(lambda books, _: PrintTurn(books)),
     per_turn=True,
     turn_command=turn_command,
     adapters=("print",),

@@ -1,10 +1,13 @@
 """How a turn ended: the `result` line as a reason, usage and, where it failed, an error.
 
 The subtype alone does not say it: a failed request of the model is a `success` with `is_error`, an interrupt is an
-`error_during_execution`. `usage` counts the turn; `total_cost_usd` runs on through the session, also through a resumed one.
+`error_during_execution`. `usage` counts the turn (of qwen: the session); `total_cost_usd` runs on through the session, also
+through a resumed one.
 """
 
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from operable.host.peer import Odometer, count, mapping, string
 from operable.wire.events import CANCELLED, COMPLETED, ERROR, MAX_TOKENS, MAX_TURNS, REFUSAL, Failure, Usage
@@ -52,26 +55,34 @@ class Meter:
 
     def __init__(self, *, resumed: bool) -> None:
         self._cost = Odometer()
-        self._is_known = not resumed  # what a resumed session had cost before is in its first total
+        self._tokens = Odometer()
+        self._is_known = not resumed  # what a resumed session took before is in its first totals
 
-    def turn(self, result: dict[str, Any]) -> Usage:
+    def turn(self, result: dict[str, Any]) -> Usage | None:
+        """Tokens and money since the result before; None when they cannot be told from those before the session."""
+        was_known, self._is_known = self._is_known, True
         told = mapping(result.get("usage"))
-        return Usage(
+        cached = count(told.get("cache_read_input_tokens"))
+        tokens = Usage(
             count(told.get("input_tokens")),
             count(told.get("output_tokens")),
-            count(told.get("cache_read_input_tokens")),
+            cached,
             count(told.get("cache_creation_input_tokens")),
-            self._turn_cost(result),
         )
+        if "total_tokens" in told:  # qwen: runs on through the session, and counts cached tokens as input
+            fresh = max(0, tokens.input_tokens - cached)
+            tokens = self._tokens.turn(Usage(fresh, tokens.output_tokens, cached))
+            if not was_known:
+                return None
+        return replace(tokens, cost_usd=self._turn_cost(result, is_known=was_known))
 
-    def _turn_cost(self, result: dict[str, Any]) -> float | None:
+    def _turn_cost(self, result: dict[str, Any], *, is_known: bool) -> float | None:
         total = result.get("total_cost_usd")
         if not isinstance(total, int | float):
             return None
         cost = self._cost.turn(Usage(cost_usd=float(total))).cost_usd
-        was_known, self._is_known = self._is_known, True
         models = result.get("model_usage_since_last_result")
         if isinstance(models, dict):
             prices = (mapping(model).get("costUSD") for model in models.values())
             return float(sum(price for price in prices if isinstance(price, int | float)))
-        return cost if was_known else None
+        return cost if is_known else None

@@ -13,6 +13,8 @@ from operable.host.peer import mapping, string
 from operable.wire.events import Choice
 
 _RULE: Final = "rule-"
+# Qwen puts the captions of its own buttons (allow, deny, modify) where Claude Code suggests rules.
+_RULES: Final = frozenset({"addRules", "replaceRules", "setMode", "addDirectories"})
 
 
 def choices(request: dict[str, Any]) -> tuple[Choice, ...]:
@@ -20,6 +22,7 @@ def choices(request: dict[str, Any]) -> tuple[Choice, ...]:
     suggested = (
         Choice(f"{_RULE}{place}", _named(mapping(suggestion)), "allow_always")
         for place, suggestion in enumerate(_suggestions(request))
+        if string(mapping(suggestion).get("type")) in _RULES
     )
     return (
         Choice("allow", "Allow this call", "allow_once"),
@@ -37,7 +40,7 @@ def permission(request: dict[str, Any], answer: Answer) -> dict[str, Any]:
     if answer.option_id is not None and answer.option_id.startswith(_RULE):
         place = answer.option_id.removeprefix(_RULE)
         suggested = _suggestions(request)
-        if place.isdecimal() and int(place) < len(suggested):
+        if answer.option_id in {choice.id for choice in choices(request)}:
             allowed["updatedPermissions"] = [suggested[int(place)]]
     return allowed
 
@@ -108,18 +111,13 @@ def _inquiries(request: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _named(suggestion: dict[str, Any]) -> str:
     kept = f" (kept in: {string(suggestion.get('destination')) or 'session'})"
-    match suggestion.get("type"):
-        case "setMode":
-            return f"Allow, and switch to mode {string(suggestion.get('mode'))}{kept}"
-        case "addDirectories":
-            directories = suggestion.get("directories")
-            named = ", ".join(map(str, directories)) if isinstance(directories, list) else ""
-            return f"Allow, and give access to {named}{kept}"
-        case "addRules" | "replaceRules":
-            rules = suggestion.get("rules")
-            entries = [mapping(rule) for rule in rules] if isinstance(rules, list) else []
-            named = ", ".join(
-                f"{string(e.get('toolName'))}({string(e.get('ruleContent')) or '*'})" for e in entries
-            )
-            return f"Allow, and from now on {string(suggestion.get('behavior')) or 'allow'} {named}{kept}"
-    return f"Allow, and {string(suggestion.get('type')) or 'change the rules'}{kept}"
+    if suggestion.get("type") == "setMode":
+        return f"Allow, and switch to mode {string(suggestion.get('mode'))}{kept}"
+    if suggestion.get("type") == "addDirectories":
+        directories = suggestion.get("directories")
+        named = ", ".join(map(str, directories)) if isinstance(directories, list) else ""
+        return f"Allow, and give access to {named}{kept}"
+    rules = suggestion.get("rules")
+    entries = [mapping(rule) for rule in rules] if isinstance(rules, list) else []
+    named = ", ".join(f"{string(e.get('toolName'))}({string(e.get('ruleContent')) or '*'})" for e in entries)
+    return f"Allow, and from now on {string(suggestion.get('behavior')) or 'allow'} {named}{kept}"
