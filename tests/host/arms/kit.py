@@ -92,6 +92,8 @@ def _intention(said: Any) -> list[Step]:
 
 def _allows(result: dict[str, Any]) -> bool:
     words = json.dumps(result).lower()
+    if any(word in words for word in ("reject", "deny", "decline", "cancel")):
+        return False
     return any(word in words for word in ("allow", "accept", "approve", "proceed", "once"))
 
 
@@ -157,7 +159,11 @@ class Player:
                 self._flush()
         if self._splitter.error is not None:
             raise self._splitter.error
-        for key, name in list(self._ours):
+        self._refuse()
+
+    def _refuse(self) -> None:
+        """What the recorded host never asked is refused, as real agents refuse what they do not know."""
+        for key, name in self._ours:  # it grows: a refusal may lead to the next question
             if name not in self._names.values() and name.startswith("_") and key not in self._answered:
                 self._answered.add(key)
                 refusal = {"id": key, "error": {"code": -32601, "message": "Method not found"}}

@@ -294,11 +294,27 @@ def test_an_agent_that_replays_after_its_answer_is_waited_for():
     talk.update("user_message_chunk", content={"type": "text", "text": "before"})
 
     assert talk.respond(request, {}) == []  # gemini: the rest of the history comes now
-    barrier = talk.one()
-    (replayed,) = talk.say("said before")
-    told = talk.respond(barrier, code=-32601, message="Method not found")
+    replayed = []
+    for number in range(5):
+        assert talk.respond(talk.one(), code=-32601, message="Method not found") == []
+        replayed += talk.say(f"said before {number}")
+    assert talk.respond(talk.one(), code=-32601, message="Method not found") == []
+    assert talk.respond(talk.one(), code=-32601, message="Method not found") == []
+    told = talk.respond(talk.one(), code=-32601, message="Method not found")
 
-    assert replayed.code == "replayed"
+    assert [notice.code for notice in replayed] == ["replayed"] * 5
+    assert of_type(told, Opened)
+
+
+def test_an_agent_that_replays_without_end_is_not_waited_for():
+    talk, request = _loading()
+    told = talk.respond(request, {})
+    rounds = 0
+    while not told and rounds < 2000:
+        rounds += 1
+        talk.update("user_message_chunk", content={"type": "text", "text": "again"})
+        told = talk.respond(talk.one(), code=-32601, message="Method not found")
+
     assert of_type(told, Opened)
 
 
@@ -579,6 +595,16 @@ def test_a_call_that_runs_is_told_at_once(kind):
     assert talk.update("tool_call", toolCallId="t1", title="ls", status="pending") == []
 
 
+def test_a_start_that_shows_something_is_told_at_once():
+    content = [{"type": "content", "content": {"type": "text", "text": "$ sleep 60"}}]
+
+    (told,) = talking().update(
+        "tool_call", toolCallId="t1", title="terminal: sleep 60", kind="execute", content=content
+    )
+
+    assert told.arguments == {"title": "terminal: sleep 60", "text": "$ sleep 60"}
+
+
 def test_a_call_that_is_told_only_by_its_end_is_told_before_it():
     happened = talking().update(
         "tool_call_update",
@@ -645,6 +671,8 @@ def test_output_of_a_running_call_is_noticed():
         ({"title": "shell · ls", "_meta": {"goose": {"toolCall": {"toolName": "shell"}}}}, {}, "shell"),
         ({"title": "ls", "_meta": {"toolName": 3}}, {}, "ls"),
         ({"title": "ls"}, {"tool_name_from_id": "__"}, "run_shell"),
+        ({"title": "terminal: ls"}, {"tool_name_from_title": ": "}, "terminal"),
+        ({"title": "ls"}, {"tool_name_from_title": ": "}, "ls"),
         ({}, {}, "execute"),
     ],
 )

@@ -12,7 +12,7 @@ from operable.host import arms
 from operable.host.arm import Answer, Arm, Message, Opening, PeerError
 from operable.kernel import catalogue
 from operable.testing.cassettes import MUTATIONS, load, mutate, pieces
-from operable.wire.events import REASONS, AgentPrompt, TurnEnd
+from operable.wire.events import REASONS, AgentPrompt, TextDelta, ToolCall, ToolResult, TurnEnd
 from tests.host.arms.kit import LINE_LIMIT, Played, Player, Step, judge, steps_of
 
 CASSETTES = Path(__file__).parents[1] / "cassettes"
@@ -119,3 +119,33 @@ def test_any_bytes_raise_nothing_but_the_peers_error(name, lines, status):
     for ask in [event for event in happened if isinstance(event, AgentPrompt)]:
         connection.answer(ask.tool_call_id, Answer(True))
         assert connection.outgoing() == b""
+
+
+def _scenes(*endings: str) -> list[str]:
+    return [name for name in PLAYABLE if RECORDED[name].label["scenario"].endswith(endings)]
+
+
+@pytest.mark.parametrize("name", _scenes("two-turns", "cancelled"))
+def test_a_session_goes_on_after_a_turn_however_it_ended(name):
+    played = play(name, steps_of(RECORDED[name]))
+    reasons = [event.reason for event in played.happened if isinstance(event, TurnEnd)]
+
+    first = "cancelled" if name.endswith("cancelled") else "completed"
+    assert reasons in (
+        [first, "completed"],
+        ["cancelled"],
+    )  # ["cancelled"]: a question that was cancelled, and no more
+    assert any(isinstance(event, TextDelta | ToolCall) for event in played.happened)
+
+
+@pytest.mark.parametrize("name", _scenes("-allowed", "-denied"))
+def test_a_call_is_told_then_asked_about_then_ended(name):
+    played = play(name, steps_of(RECORDED[name]))
+    told = [event for event in played.happened if isinstance(event, ToolCall | AgentPrompt | ToolResult)]
+    call, *ask, result = told[: 3 if isinstance(told[1], AgentPrompt) else 2]
+
+    assert (type(call), type(result)) == (ToolCall, ToolResult)
+    assert call.tool_call_id == result.tool_call_id
+    assert all(question.call_id == call.tool_call_id and question.arguments for question in ask)
+    assert result.denied == name.endswith("denied")
+    assert result.is_error or not result.denied

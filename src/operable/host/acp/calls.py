@@ -73,10 +73,11 @@ class _Call:
 class Calls:
     """The tool calls of one session."""
 
-    def __init__(self, session_id: str, *, name_from_id: str = "") -> None:
-        """`name_from_id` is what ends the tool's name in the id of a call, for agents that say it nowhere else."""
+    def __init__(self, session_id: str, *, name_from_id: str = "", name_from_title: str = "") -> None:
+        """What ends the tool's name in the id or the title of a call, for agents that say it nowhere else."""
         self._session_id = session_id
         self._name_from_id = name_from_id
+        self._name_from_title = name_from_title
         self._open: dict[str, _Call] = {}
         self._closed: dict[str, str] = {}
         self._used: dict[str, int] = {}
@@ -101,7 +102,8 @@ class Calls:
         self._merge(call, fields)
         if call.status in _FINAL:
             return [*told, *self._finish(fields.tool_call_id, call)]
-        if call.status != "pending" and not call.told:
+        # A start that shows something already (hermes) is not one that is still being written.
+        if not call.told and (call.status != "pending" or (starts and call.content)):
             return [*told, *self._tell(call)]
         if call.told and call.content and (fields.content is not None or len(call.content) != before):
             return [*told, *self._progress(call)]
@@ -247,14 +249,8 @@ class Calls:
         if fields.raw_output is not None:
             call.output = fields.raw_output
         # Where nothing names the tool, its first title does (opencode: first "bash", then the whole command).
-        name = fields.name or _named(fields.meta) or self._from_id(fields.tool_call_id)
-        call.name = name or call.name or call.title
-
-    def _from_id(self, tool_call_id: str) -> str:
-        if not self._name_from_id:
-            return ""
-        name, mark, _ = tool_call_id.partition(self._name_from_id)
-        return name if mark else ""
+        name = fields.name or _named(fields.meta) or _before(fields.tool_call_id, self._name_from_id)
+        call.name = name or call.name or _before(call.title, self._name_from_title) or call.title
 
     def _tell(self, call: _Call) -> list[CallEvent]:
         if call.told:
@@ -306,6 +302,11 @@ class Calls:
         if not text:
             return []
         return [Notice("tool_progress", text, self._session_id, {"toolCallId": call.id})]
+
+
+def _before(text: str, mark: str) -> str:
+    name, found, _ = text.partition(mark) if mark else ("", "", "")
+    return name if found else ""
 
 
 def _joined(known: Any, asked: Any) -> Any:

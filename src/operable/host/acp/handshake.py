@@ -16,16 +16,21 @@ Wish = tuple[str, dict[str, Any]]
 """A request that chooses something: its method and its parameters."""
 
 _BARRIER: Final = "_operable/barrier"
-"""A request that no agent knows: its refusal proves that what the agent had begun to write before is written."""
+"""A request that no agent knows. While it is refused, the agent goes on with what it writes."""
+_QUIET: Final = 2
+"""Refusals in a row without any history between them, after which the history is over."""
+_ROUNDS: Final = 1000
+"""Refusals after which it is not waited for any longer; the handshake has a deadline besides."""
 
 
 class Handshake:
-    """The opening of one session. `heard` says whether the agent's own words were among the replayed history."""
+    """The opening of one session. `heard` counts the replayed words: those of the agent, and all of them."""
 
-    def __init__(self, link: Link, opening: Opening, heard: Callable[[], bool]) -> None:
+    def __init__(self, link: Link, opening: Opening, heard: Callable[[], tuple[int, int]]) -> None:
         self._link = link
         self._opening = opening
         self._heard = heard
+        self._counted = self._quiet = self._rounds = 0
         self._logged_in = False
         self._wanted = 0
         self.peer = dialects.Peer(1)
@@ -83,11 +88,16 @@ class Handshake:
             raise PeerError("handshake_failed", "The agent opened a session without an id.")
         self.agent_id = agent_id
         self.settings.learn(result)
-        if method == "session/load" and not self._heard():
-            # Gemini answers first and replays the history afterwards; its refusal of this comes behind all of it.
-            self._link.request(_BARRIER, {}, (self._on_barrier,))
-            return []
+        words, self._counted = self._heard()
+        if method == "session/load" and not words:
+            # Gemini answers first and replays the history afterwards, piece by piece.
+            return self._wait()
         return self._choose()
+
+    def _wait(self) -> list[Happening]:
+        self._rounds += 1
+        self._link.request(_BARRIER, {}, (self._on_barrier,))
+        return []
 
     def _not_opened(self, error: RpcError) -> list[Happening]:
         if error.code != AUTH_REQUIRED:
@@ -107,7 +117,10 @@ class Handshake:
         return []
 
     def _on_barrier(self, _result: dict[str, Any], _error: RpcError | None) -> list[Happening]:
-        return self._choose()
+        _, counted = self._heard()
+        self._quiet = self._quiet + 1 if counted == self._counted else 0
+        self._counted = counted
+        return self._choose() if self._quiet >= _QUIET or self._rounds >= _ROUNDS else self._wait()
 
     def _choose(self) -> list[Happening]:
         opening = self._opening

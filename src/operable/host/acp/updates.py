@@ -34,8 +34,8 @@ class Updates:
         self._calls = calls
         self._settings = settings
         self._streamed: set[str | None] = set()
-        self.heard = False
-        """Whether a word of the agent was among the history that it replayed."""
+        self.heard = (0, 0)
+        """How many pieces of history were replayed: those that are the agent's, and all."""
         self._facts: dict[type, Callable[[Any], list[AnyEvent]]] = {
             acp.Usage: self._usage,
             acp.CurrentMode: self._mode,
@@ -115,7 +115,8 @@ class Updates:
                 return []
         role = _ROLES.get(type(update), "agent")
         if replaying:
-            self.heard = self.heard or role != "user"
+            words, pieces = self.heard
+            self.heard = (words + (role != "user"), pieces + 1)
             return [self._notice("replayed", text, {"role": role})]
         return [] if role == "user" else [self._notice("late_text", text, {"role": role})]
 

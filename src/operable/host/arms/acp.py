@@ -5,8 +5,8 @@ wanted, idle, and then turns. What the agent says is dispatched here; translatio
 differences between the versions are in `operable.host.acp`. A turn is a request of ours (`session/prompt`): in version 1
 its response ends the turn, in version 2 an update that says `idle` does.
 
-Quirks (`metadata.operable` of a manifest): `acp_version: 2` asks for the draft first; `tool_name_from_id: "__"` takes the
-name of a tool from the id of its call up to that mark.
+Quirks (`metadata.operable` of a manifest): `acp_version: 2` asks for the draft first; `tool_name_from_id: "__"` and
+`tool_name_from_title: ": "` take the name of a tool from the id or the title of its call, up to that mark (Gemini, hermes).
 
 What an agent does that no specification foresees, and what happens then, is in `docs/explain/one-taxonomy.md`.
 """
@@ -48,9 +48,12 @@ class AcpConnection:
     def _prepare(self, opening: Opening) -> None:
         self._opening = opening
         self._session_id = opening.session_id
-        mark = opening.quirks.get("tool_name_from_id")
         self._handshake = Handshake(self._link, opening, lambda: self._updates.heard)
-        self._calls = Calls(opening.session_id, name_from_id=mark if isinstance(mark, str) else "")
+        self._calls = Calls(
+            opening.session_id,
+            name_from_id=str(opening.quirks.get("tool_name_from_id") or ""),
+            name_from_title=str(opening.quirks.get("tool_name_from_title") or ""),
+        )
         self._asks = Asks(self._link, opening.session_id)
         self._updates = Updates(opening.session_id, self._calls, self._handshake.settings)
         self._requests = Requests(self._link, opening, self._calls, self._asks, self._handshake)
