@@ -75,7 +75,10 @@ SECRETS: dict[str, Any] = {
             "name": "API key",
             "description": "For the model.",
             "access": {"reveal": [{"role": "admin"}]},
-            "exposures": [{"kind": "env", "name": "ACME_API_KEY", "field": "value"}],
+            "exposures": [
+                {"kind": "env", "name": "ACME_API_KEY", "field": "value"},
+                {"kind": "egress-substitute", "placeholderName": "ACME_API_KEY", "allowedByDefault": False},
+            ],
         }
     ]
 }

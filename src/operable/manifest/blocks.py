@@ -249,7 +249,7 @@ class ToolFiles(Block, frozen=True, kw_only=True):
 
 
 class ToolExec(Block, frozen=True, kw_only=True):
-    allow: bool = False
+    allow: bool
     spawn: tuple[str, ...] = ()
 
 
@@ -262,10 +262,12 @@ class ToolTty(Block, frozen=True, kw_only=True):
     required: bool = False
 
 
-class ToolSandbox(Block, frozen=True, kw_only=True):
+class ToolSandbox(Block, frozen=True, kw_only=True, omit_defaults=False):
+    """An AIP-29 block. A bundle has to say every part of it, so all parts are written, empty or not."""
+
     network: ToolNetwork = ToolNetwork()
     fs: ToolFiles = ToolFiles()
-    exec: ToolExec = ToolExec()
+    exec: ToolExec = ToolExec(allow=False)
     env: ToolEnv = ToolEnv()
     tty: ToolTty = ToolTty()
 

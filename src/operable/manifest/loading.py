@@ -25,6 +25,7 @@ from operable.manifest.problem import ManifestError, Problem, ordered
 from operable.manifest.recognise import recognised
 from operable.manifest.refs import Workspace, resolve
 from operable.manifest.schema_check import complaints, unknown_keys
+from operable.manifest.yaml_tree import DEPTH
 
 # Wrong for the published standard, common in practice: tolerant loading says so and goes on.
 _TOLERATED = frozenset(("NAME_NOT_DIRECTORY", "NAME_NOT_KEBAB", "INSTALL_METHOD_UNKNOWN"))
@@ -88,6 +89,8 @@ def from_mapping(
     """Load plain values, as `define_agent_cli({...})` gets them."""
     try:
         plain: Any = msgspec.to_builtins(dict(data), str_keys=True)
+        if _too_deep(plain):
+            raise ValueError(f"values are nested more than {DEPTH} deep")
     except (TypeError, ValueError, RecursionError) as error:
         problem = Problem(path, 1, 1, "NOT_PLAIN", f"the mapping holds what no manifest can say: {error}")
         raise ManifestError([problem]) from error
@@ -95,6 +98,21 @@ def from_mapping(
     return _judged(
         document, kind_named(kind), Source(path, {}), strict=strict, workspace=None, body=bool(body)
     )
+
+
+def _too_deep(data: Any) -> bool:
+    """Whether values are nested deeper than a file could nest them."""
+    level = [data]
+    for _ in range(DEPTH + 1):
+        if not level:
+            return False
+        inner = [
+            each.values() if isinstance(each, dict) else each
+            for each in level
+            if isinstance(each, dict | list)
+        ]
+        level = [value for values in inner for value in values]
+    return bool(level)
 
 
 def _load(

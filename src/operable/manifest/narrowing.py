@@ -1,8 +1,7 @@
 """Whether one tool sandbox stays within another: a child may narrow what its bundle allows, never widen it.
 
-Patterns are compared as text: one covers another when it is equal, or when it is a glob that matches the other read as a
-text and the other's own wildcards cannot reach further. That is strict on purpose: what cannot be shown to be narrower is
-treated as wider.
+Patterns are compared as text: one covers another when it is equal, or when it is a glob that takes in the other, wildcards
+included. That is strict on purpose: what cannot be shown to be narrower is treated as wider.
 """
 
 from __future__ import annotations
@@ -23,6 +22,9 @@ _LISTS = (
     (("env", "pass"), ""),
 )
 
+# Stand for wildcards of the narrower pattern; neither can be written in a manifest.
+_ANY, _PIECE = "\x01", "\x02"
+
 
 def widenings(child: Part, bundle: Part) -> Iterator[Problem]:
     """Every way in which the child's sandbox allows more than the bundle's."""
@@ -39,10 +41,9 @@ def widenings(child: Part, bundle: Part) -> Iterator[Problem]:
         yield _wider(child.at("exec", "allow"), "exec.allow")
     denied = {text for _, text in child.at("fs", "deny").texts()}
     if child.at("fs").present:
-        for part, text in bundle.at("fs", "deny").texts():
+        for _, text in bundle.at("fs", "deny").texts():
             if not any(covers(mine, text, "/") for mine in denied):
                 yield _wider(child.at("fs", "deny"), f"fs.deny without {text[:80]!r}", near=child.at("fs"))
-            del part
     fixed = bundle.at("env", "set").value
     for name, part in child.at("env", "set").entries():
         if not isinstance(fixed, dict) or fixed.get(name) != part.value:
@@ -50,22 +51,25 @@ def widenings(child: Part, bundle: Part) -> Iterator[Problem]:
 
 
 def covers(wide: str, narrow: str, separator: str) -> bool:
-    """Whether everything that the narrow pattern matches is matched by the wide one."""
-    if wide == narrow or wide in ("**", "*" if separator == "." else "**"):
+    """Whether everything that the narrow pattern matches is matched by the wide one.
+
+    In paths `*` and `?` stop at a slash and `**` does not; in host names and variables `*` matches anything.
+    """
+    if wide == narrow:
         return True
     if ".." in narrow.split("/"):
         return False
-    # The wildcards of the narrow pattern are kept as characters that only a wildcard of the wide one can match.
-    reach = narrow.replace("**", "\x00\x01\x00" if not separator else f"\x00{separator}\x00").replace(
-        "*", "\x00"
-    )
-    return _expression(wide, separator).fullmatch(reach) is not None
+    # Each wildcard of the narrow pattern becomes a character that only a wildcard of the wide one, and none that matches
+    # less, can take in: then whatever it stands for is taken in too.
+    crosses = separator != "/"
+    reach = narrow.replace("**", _ANY).replace("*", _ANY if crosses else _PIECE).replace("?", _PIECE)
+    return _expression(wide, crosses=crosses).fullmatch(reach) is not None
 
 
-def _expression(pattern: str, separator: str) -> re.Pattern[str]:
-    one = f"[^{re.escape(separator)}]*" if separator else ".*"
+def _expression(pattern: str, *, crosses: bool) -> re.Pattern[str]:
+    piece = "." if crosses else f"[^/{_ANY}]"
+    words = {"**": ".*", "*": f"{piece}*", "?": f"[^/{_ANY}{_PIECE}]"}
     parts = re.split(r"(\*\*|\*|\?)", pattern)
-    words = {"**": ".*", "*": ".*" if separator == "." else one, "?": one[:-1] or "."}
     return re.compile("".join(words.get(part, re.escape(part)) for part in parts), re.DOTALL)
 
 

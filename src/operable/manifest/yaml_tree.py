@@ -156,7 +156,7 @@ class _Tree:
             raise _Stop
         if event.tag is not None or event.anchor is not None:
             self._note(self._index(event), "YAML_TAG", "a key has neither tag nor anchor")
-        if not event.value:
+        if not event.value and event.style in (None, ""):
             self._note(self._index(event), "YAML_KEY", "this key is empty")
         return str(event.value)
 

@@ -57,7 +57,7 @@ class Exposure(Block, frozen=True, kw_only=True, rename="camel"):
     path: str | None = None
     mode: int = 0o600
     placeholder_name: str | None = None
-    allowed_by_default: bool = False
+    allowed_by_default: bool | None = None
     intended_providers: tuple[str, ...] = ()
 
 
