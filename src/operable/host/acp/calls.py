@@ -12,9 +12,9 @@ again in another turn is another call and gets another id.
 
 import base64
 import binascii
-from collections.abc import Iterable
 from typing import Any, Final
 
+from operable.host.acp.call import Call, contradict, joined
 from operable.host.acp.content import tool_content
 from operable.wire import events
 from operable.wire.acp import ToolFields
@@ -33,52 +33,14 @@ _DENIED: Final = "The call was denied."
 CallEvent = events.ToolCall | events.ToolResult | Notice
 
 
-class _Call:
-    __slots__ = (
-        "arguments",
-        "asked",
-        "content",
-        "denied",
-        "id",
-        "kind",
-        "locations",
-        "name",
-        "output",
-        "status",
-        "title",
-        "told",
-    )
-
-    def __init__(self, public_id: str) -> None:
-        self.id = public_id
-        self.title = ""
-        self.name = ""
-        self.kind = "other"
-        self.status = "pending"
-        self.arguments: Any = None
-        self.content: list[Any] = []
-        self.locations: tuple[str, ...] = ()
-        self.output: Any = None
-        self.told = False
-        self.asked = False
-        self.denied = False
-
-    def copy(self) -> "_Call":
-        other = _Call(self.id)
-        for name in _Call.__slots__:
-            setattr(other, name, getattr(self, name))
-        return other
-
-
 class Calls:
     """The tool calls of one session."""
 
     def __init__(self, session_id: str, *, name_from_id: str = "", name_from_title: str = "") -> None:
         """What ends the tool's name in the id or the title of a call, for agents that say it nowhere else."""
         self._session_id = session_id
-        self._name_from_id = name_from_id
-        self._name_from_title = name_from_title
-        self._open: dict[str, _Call] = {}
+        self._marks = (name_from_id, name_from_title)
+        self._open: dict[str, Call] = {}
         self._closed: dict[str, str] = {}
         self._used: dict[str, int] = {}
         self._terminals: dict[str, bytearray] = {}
@@ -99,7 +61,7 @@ class Calls:
                 return [*told, *self.late(fields)]
             call = self._begin(fields.tool_call_id)
         before = len(call.content)
-        self._merge(call, fields)
+        call.merge(fields, self._marks)
         if call.status in _FINAL:
             return [*told, *self._finish(fields.tool_call_id, call)]
         # A start that shows something already (hermes) is not one that is still being written.
@@ -125,9 +87,9 @@ class Calls:
         # The question may carry other words for the arguments than the call does (opencode adds a diff): what is asked
         # about is what the question says, and a call that is known already keeps its own.
         asked = own.copy()
-        self._merge(asked, fields)
+        asked.merge(fields, self._marks)
         if not own.told:
-            own.arguments = _joined(own.arguments, asked.arguments)
+            own.arguments = joined(own.arguments, asked.arguments)
             own.content, own.locations, own.kind = asked.content, asked.locations, asked.kind
             own.title, own.name = own.title or asked.title, asked.name
         self.holding = False
@@ -162,7 +124,7 @@ class Calls:
 
     # --- what follows from other messages ----------------------------------------------------------------------------
 
-    def passed_over(self, but: _Call | None = None) -> list[CallEvent]:
+    def passed_over(self, but: Call | None = None) -> list[CallEvent]:
         """The agent goes on to something else: calls whose arguments are there are told now."""
         self.holding = False
         told: list[CallEvent] = []
@@ -194,19 +156,19 @@ class Calls:
         """Something about a call that is closed, or outside of any turn."""
         if fields.status not in _FINAL:
             return []
-        call = _Call(fields.tool_call_id)
-        self._merge(call, fields)
+        call = Call(fields.tool_call_id)
+        call.merge(fields, self._marks)
         data = {"toolCallId": call.id, "status": call.status, "result": self._result(call)}
         message = "A tool call ended after its result had been told."
         return [Notice("late_result", message, self._session_id, data)]
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _begin(self, key: str) -> _Call:
+    def _begin(self, key: str) -> Call:
         count = self._used[key] = self._used.get(key, 0) + 1
         if len(self._used) > _REMEMBERED:
             self._forget()
-        call = self._open[key] = _Call(key if count == 1 else f"{key}#{count}")
+        call = self._open[key] = Call(key if count == 1 else f"{key}#{count}")
         self._closed.pop(key, None)
         return call
 
@@ -217,7 +179,7 @@ class Calls:
                 self._closed.pop(key, None)
                 del self._used[key]
 
-    def _meant(self, fields: ToolFields) -> _Call | None:
+    def _meant(self, fields: ToolFields) -> Call | None:
         """The open call that a question under an id of its own is about (hermes): the last of its kind not asked about.
 
         Only where the question says what is to be done: one without arguments (Gemini) is the first word about its call.
@@ -228,37 +190,18 @@ class Calls:
             if (
                 call.kind == fields.kind
                 and not call.asked
-                and not _contradict(call.arguments, fields.raw_input)
+                and not contradict(call.arguments, fields.raw_input)
             ):
                 return call
         return None
 
-    def _merge(self, call: _Call, fields: ToolFields) -> None:
-        if fields.title:
-            call.title = fields.title
-        if fields.kind:
-            call.kind = fields.kind if fields.kind in events.TOOL_KINDS else "other"
-        if fields.status:
-            call.status = fields.status
-        if fields.content is not None:
-            call.content = fields.content
-        if fields.locations is not None:
-            call.locations = tuple(place.path for place in fields.locations if place.path)
-        if fields.raw_input not in (None, {}, []):
-            call.arguments = fields.raw_input
-        if fields.raw_output is not None:
-            call.output = fields.raw_output
-        # Where nothing names the tool, its first title does (opencode: first "bash", then the whole command).
-        name = fields.name or _named(fields.meta) or _before(fields.tool_call_id, self._name_from_id)
-        call.name = name or call.name or _before(call.title, self._name_from_title) or call.title
-
-    def _tell(self, call: _Call) -> list[CallEvent]:
+    def _tell(self, call: Call) -> list[CallEvent]:
         if call.told:
             return []
         call.told = True
         return [self._event(call)]
 
-    def _event(self, call: _Call) -> events.ToolCall:
+    def _event(self, call: Call) -> events.ToolCall:
         arguments = call.arguments
         if arguments in (None, {}, []):
             # Gemini gives no arguments at all: what it shows to people is all there is to judge by.
@@ -273,7 +216,7 @@ class Calls:
             call.locations,
         )
 
-    def _finish(self, key: str, call: _Call) -> list[CallEvent]:
+    def _finish(self, key: str, call: Call) -> list[CallEvent]:
         told = self._tell(call)
         failed = call.status != "completed"
         denied = call.denied and failed
@@ -285,7 +228,7 @@ class Calls:
         self._open.pop(key, None)
         self._closed[key] = _NOW
 
-    def _result(self, call: _Call) -> Any:
+    def _result(self, call: Call) -> Any:
         if call.output is not None:
             return call.output
         content = tool_content(call.content)
@@ -297,35 +240,8 @@ class Calls:
             return None
         return content["text"] if content.keys() == {"text"} else content
 
-    def _progress(self, call: _Call) -> list[CallEvent]:
+    def _progress(self, call: Call) -> list[CallEvent]:
         text = tool_content(call.content).get("text", "")
         if not text:
             return []
         return [Notice("tool_progress", text, self._session_id, {"toolCallId": call.id})]
-
-
-def _before(text: str, mark: str) -> str:
-    name, found, _ = text.partition(mark) if mark else ("", "", "")
-    return name if found else ""
-
-
-def _joined(known: Any, asked: Any) -> Any:
-    """The arguments of a call that is not told yet: a question may know more than the call (opencode: the command)."""
-    if isinstance(known, dict) and isinstance(asked, dict):
-        return {**known, **asked}
-    return asked or known
-
-
-def _contradict(known: Any, asked: dict[str, Any]) -> bool:
-    return isinstance(known, dict) and any(name in known and known[name] != asked[name] for name in asked)
-
-
-def _named(meta: Any, depth: int = 3) -> str | None:
-    """The name of the tool where only the vendor's metadata have it (Claude, goose): a `toolName` at any place in them."""
-    if not isinstance(meta, dict) or not depth:
-        return None
-    name = meta.get("toolName")
-    if isinstance(name, str) and name:
-        return name
-    inner: Iterable[Any] = meta.values()
-    return next((found for value in inner if (found := _named(value, depth - 1))), None)

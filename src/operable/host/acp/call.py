@@ -1,0 +1,93 @@
+"""One tool call, as it is known so far, and what a report adds to it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from operable.wire import events
+from operable.wire.acp import ToolFields
+
+
+class Call:
+    """`told`: an event has said it; `asked` and `denied`: about permission."""
+
+    __slots__ = (
+        "arguments",
+        "asked",
+        "content",
+        "denied",
+        "id",
+        "kind",
+        "locations",
+        "name",
+        "output",
+        "status",
+        "title",
+        "told",
+    )
+
+    def __init__(self, public_id: str) -> None:
+        self.id = public_id
+        self.title = ""
+        self.name = ""
+        self.kind = "other"
+        self.status = "pending"
+        self.arguments: Any = None
+        self.content: list[Any] = []
+        self.locations: tuple[str, ...] = ()
+        self.output: Any = None
+        self.told = False
+        self.asked = False
+        self.denied = False
+
+    def copy(self) -> "Call":
+        other = Call(self.id)
+        for name in Call.__slots__:
+            setattr(other, name, getattr(self, name))
+        return other
+
+    def merge(self, fields: ToolFields, marks: tuple[str, str]) -> None:
+        """Take in a report; `marks` end the name of the tool in its id and in its title."""
+        if fields.title:
+            self.title = fields.title
+        if fields.kind:
+            self.kind = fields.kind if fields.kind in events.TOOL_KINDS else "other"
+        if fields.status:
+            self.status = fields.status
+        if fields.content is not None:
+            self.content = fields.content
+        if fields.locations is not None:
+            self.locations = tuple(place.path for place in fields.locations if place.path)
+        if fields.raw_input not in (None, {}, []):
+            self.arguments = fields.raw_input
+        if fields.raw_output is not None:
+            self.output = fields.raw_output
+        # Where nothing names the tool, its first title does (opencode: first "bash", then the whole command).
+        name = fields.name or _named(fields.meta) or _before(fields.tool_call_id, marks[0])
+        self.name = name or self.name or _before(self.title, marks[1]) or self.title
+
+
+def _before(text: str, mark: str) -> str:
+    name, found, _ = text.partition(mark) if mark else ("", "", "")
+    return name if found else ""
+
+
+def joined(known: Any, asked: Any) -> Any:
+    """The arguments of a call that is not told yet: a question may know more than the call (opencode: the command)."""
+    if isinstance(known, dict) and isinstance(asked, dict):
+        return {**known, **asked}
+    return asked or known
+
+
+def contradict(known: Any, asked: dict[str, Any]) -> bool:
+    return isinstance(known, dict) and any(name in known and known[name] != asked[name] for name in asked)
+
+
+def _named(meta: Any, depth: int = 3) -> str | None:
+    """The name of the tool where only the vendor's metadata have it (Claude, goose): a `toolName` at any place in them."""
+    if not isinstance(meta, dict) or not depth:
+        return None
+    name = meta.get("toolName")
+    if isinstance(name, str) and name:
+        return name
+    inner: Iterable[Any] = meta.values()
+    return next((found for value in inner if (found := _named(value, depth - 1))), None)
