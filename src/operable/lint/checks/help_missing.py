@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from operable.lint.check import Case, Check, Finding
-from operable.lint.evidence import Invocation
+from operable.lint.evidence import Invocation, excerpt
 from operable.lint.example import transcript
 
 
@@ -21,7 +21,8 @@ def _tool(case: Case) -> Iterator[Finding]:
     for flag in ("--help", "-h"):
         seen = case.observe(Invocation((flag,)))
         if seen.status != 0 or not seen.stdout.strip():
-            yield case.fail(f"{flag} prints no help on stdout: status {seen.status}", seen)
+            text = f"{flag} prints no help on stdout: status {seen.status}"
+            yield case.fail(text, seen, excerpt=excerpt(seen.stderr))
     seen = case.observe(Invocation(("--version",)))
     version = (case.plan.capabilities or {}).get("tool_version")
     text = seen.stdout.decode("utf-8", "replace")

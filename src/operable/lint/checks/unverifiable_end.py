@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from operable.lint.check import Case, Check, Finding, Level
+from operable.lint.check import Case, Check, Finding, Level, Untested
 from operable.lint.evidence import Observation
 from operable.lint.example import ENTRY, meta, summary, transcript
 from operable.lint.variants import streams
@@ -27,7 +27,12 @@ _Problem = tuple[str, Level]
 
 
 def _command(case: Case) -> Iterator[Finding]:
-    sample = case.sample()
+    call, problem = case.target.settled(case.lab.observe)
+    if call is None:
+        raise Untested(problem)
+    sample = case.observe(call)
+    if sample.stdout and not sample.events:
+        raise Untested("stdout holds no event that could be read; see check 2")
     told: set[str] = set()
     for message, level in _finite(case, sample):
         told.add(message)
@@ -61,6 +66,8 @@ def _finite(case: Case, seen: Observation) -> Iterator[_Problem]:
     if summary is None:
         if not unbounded and seen.status == 0:
             yield "exit status 0 without a terminal aoi:summary", "MUST"
+        elif not unbounded and not seen.events:
+            yield f"it fails with status {seen.status} and says nothing on stdout", "SHOULD"
         elif not unbounded and seen.meta is not None and not seen.errors:
             yield f"the stream ended without a summary, with status {seen.status}", "MUST"
     elif not seen.errors and summary.get("ok") is True and not unbounded and seen.readable:
