@@ -226,6 +226,36 @@ def test_two_hosts_at_once_install_once(tmp_path):
     assert len(calls(tmp_path, "npm")) == 1
 
 
+FULL = """
+import resource, sys
+from pathlib import Path
+from tests.host.launch.making import agent, launch
+from operable.kernel.errors import Fail
+from operable.manifest.blocks import Install
+resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
+download = Install(method="download", url=sys.argv[2], extract_bin="agent", verify_sha256="0" * 64)
+try:
+    launch(Path(sys.argv[1]), agent(install=(download,))).installation().install()
+except Fail as fail:
+    print(fail.code, fail.details["attempts"][0]["reason"])
+"""
+
+
+def test_a_disk_that_is_full_is_a_reason_and_leaves_nothing(tmp_path):
+    with server({"/agent": b"x" * 1_000_000}) as url:
+        host = subprocess.run(
+            [sys.executable, "-c", FULL, tmp_path, f"{url}/agent"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+            cwd=Path(__file__).parents[3],
+        )
+    assert host.stdout.startswith("INSTALL_FAILED cannot fetch")
+    assert "File too large" in host.stdout
+    assert leftovers(tmp_path) == []
+
+
 def test_installing_again_replaces_what_is_there(tmp_path):
     recorder(tmp_path, "npm", NPM)
     work = installation(tmp_path, agent(install=(Install(method="npm", package="a"),)), tmp_path)

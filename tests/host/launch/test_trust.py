@@ -63,6 +63,33 @@ def test_a_change_in_what_it_names_is_a_change(bundle, ledger, file):
     assert not judged(bundle, ledger).trusted
 
 
+@pytest.mark.parametrize("file", ["vendor/lib/code.js", "vendor/new.js"])
+def test_a_change_beside_a_program_is_a_change(bundle, ledger, file):
+    (bundle / "vendor" / "lib").mkdir()
+    (bundle / "vendor" / "lib" / "code.js").write_text("good")
+    approve(str(bundle / "AGENT-CLI.md"), ledger)
+    (bundle / file).write_text("evil")
+    assert not judged(bundle, ledger).trusted
+
+
+def test_links_that_lead_out_are_not_followed(bundle, ledger, tmp_path):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "file").write_text("a")
+    (bundle / "vendor" / "link").symlink_to(tmp_path / "outside")
+    (bundle / "vendor" / "file").symlink_to(tmp_path / "outside" / "file")
+    approve(str(bundle / "AGENT-CLI.md"), ledger)
+    (tmp_path / "outside" / "file").write_text("b")
+    assert judged(bundle, ledger).trusted
+
+
+def test_a_program_that_would_take_for_ever_to_read_is_refused(bundle, ledger):
+    with open(bundle / "vendor" / "agent", "wb") as file:
+        file.truncate(5 * 1024**3)  # sparse: no block is written
+    with pytest.raises(Fail) as caught:
+        judged(bundle, ledger)
+    assert caught.value.code == "MANIFEST_TOO_LARGE"
+
+
 def test_a_change_in_what_it_does_not_name_is_none(bundle, ledger):
     approve(str(bundle / "AGENT-CLI.md"), ledger)
     (bundle / "notes.txt").write_text("changed")

@@ -139,7 +139,7 @@ class Installation:
             self.report(Progress("install", f"trying {each.method}"))
             try:
                 return self._try(each)
-            except MethodFailed as problem:
+            except (MethodFailed, OSError) as problem:  # a full disk is a reason, too
                 attempts.append({"method": each.method, "reason": str(problem)})
                 self.report(Progress("skip", f"{each.method}: {problem}"))
         raise _failed(self.manifest, "none of its install methods worked here", attempts)

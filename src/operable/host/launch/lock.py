@@ -26,7 +26,10 @@ def exclusive(
     on_wait: Callable[[], object] | None = None,
 ) -> Iterator[None]:
     """Hold the lock; `what` is named in the failure when it cannot be had in time. `on_wait` is called once, if at all."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as problem:
+        raise Fail("io", "LOCK_UNUSABLE", f"cannot lock {path}: {problem.strerror}", target=path) from problem
     try:
         _take(fd, timeout, what, stop or threading.Event(), on_wait)
         yield

@@ -197,7 +197,10 @@ def _version(launch: Launch, installation: Installation, installed: Installed) -
     """Ask, or remember; what does not fit is forgotten."""
     manifest, ledger, source = launch.manifest, installation.ledger, installation.source
     record = ledger.install(manifest.major, source)
-    now = stamp(installed.binary, manifest.version_check)
+    try:
+        now = stamp(installed.binary, manifest.version_check)
+    except OSError as problem:
+        return Version(None, fits=False, why=f"{installed.binary} is gone: {problem.strerror}")
     known = remembered(record, ledger, now)
     if known is not None:
         return Version(known, fits=True)

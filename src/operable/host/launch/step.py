@@ -40,7 +40,10 @@ class Question:
 
 
 class Person(Protocol):
-    """Somebody who can answer now. `terminal` is None where there is no terminal to join to a program's."""
+    """Somebody who can answer now. `terminal` is None where there is no terminal to join to a program's.
+
+    Who gives up instead of answering raises Fail("cancelled", …): the step then stays open and nothing has failed.
+    """
 
     @property
     def terminal(self) -> Terminal | None: ...

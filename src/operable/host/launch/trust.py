@@ -2,7 +2,8 @@
 
 A manifest says what is downloaded and run. One that lies in a project came with whatever was cloned, so it is only looked at
 until somebody approves it; the approval holds for this path and this content. The content is the manifest and every file
-inside its folder that the manifest names (the profile, the secrets' descriptions, a vendored program), and what those name.
+inside its folder that the manifest names (the profile, the secrets' descriptions, a vendored program), what those name, and
+everything in the folders where a named program lies, because programs load what is beside them.
 """
 
 import hashlib
@@ -12,10 +13,10 @@ from dataclasses import dataclass
 
 from operable.host.launch.ledger import Ledger
 from operable.kernel.errors import Fail
-from operable.manifest.frontmatter import decode, parse_document
+from operable.manifest.frontmatter import FILE_LIMIT, decode, parse_document
 from operable.manifest.problem import ManifestError
 
-_FILES = 1000
+_FILES = 50_000
 _BYTES = 4 * 1024 * 1024 * 1024
 _CHUNK = 1024 * 1024
 _NAME = 1024
@@ -25,7 +26,7 @@ TRUSTED_ORIGINS = ("bundled", "user")
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """May this manifest be acted on? `digest` is what an approval must name."""
+    """May this manifest be acted on? `digest` is what an approval must name; empty where none is needed."""
 
     trusted: bool
     digest: str
@@ -34,9 +35,9 @@ class Standing:
 
 def standing(path: str, origin: str, ledger: Ledger) -> Standing:
     """Judge the manifest at a path by where it comes from and what was approved."""
-    found = content_digest(path)
     if origin in TRUSTED_ORIGINS:
-        return Standing(trusted=True, digest=found, why=origin)
+        return Standing(trusted=True, digest="", why=origin)
+    found = content_digest(path)
     approved = ledger.approval(os.path.realpath(path))
     if approved == found:
         return Standing(trusted=True, digest=found, why="approved")
@@ -74,31 +75,28 @@ def content_digest(path: str) -> str:
     """One digest of a manifest and of all the files in its folder that it names."""
     folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
     first = os.path.realpath(path)
-    waiting, seen, total = [first], {first}, 0
+    waiting, seen, room = [first], {first}, _BYTES
     digest = hashlib.sha256()
     while waiting:
-        file = waiting.pop(0)
-        content, size = _hash_file(file)
-        total += size
-        if total > _BYTES or len(seen) > _FILES:
-            raise Fail(
-                "validation",
-                "MANIFEST_TOO_LARGE",
-                "the manifest names too many or too large files",
-                target=path,
-            )
+        file = waiting.pop()
+        content, size = _hash_file(file, room)
+        room -= size
         digest.update(f"{os.path.relpath(file, folder)}\0{content}\0".encode("utf-8", "surrogateescape"))
-        for named in sorted(_named_files(file, folder)):
-            if named not in seen:
-                seen.add(named)
-                waiting.append(named)
+        fresh = _named_files(file, folder) - seen
+        if fresh:
+            seen |= fresh
+            if len(seen) > _FILES:
+                raise _too_large(path)
+            waiting = sorted((*waiting, *fresh), reverse=True)  # one order, whoever lists the folders
     return f"sha256:{digest.hexdigest()}"
 
 
-def _hash_file(path: str) -> tuple[str, int]:
+def _hash_file(path: str, room: int) -> tuple[str, int]:
     digest, size = hashlib.sha256(), 0
     try:
         with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size > room:
+                raise _too_large(path)
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
                 size += len(chunk)
@@ -114,7 +112,7 @@ def _named_files(path: str, folder: str) -> set[str]:
         return set()
     try:
         with open(path, "rb") as file:
-            data = parse_document(decode(file.read(), path), path).data
+            data = parse_document(decode(file.read(FILE_LIMIT + 1), path), path).data
     except ManifestError:
         return set()  # what cannot be read names nothing, and will not be loaded either
     named = set()
@@ -124,7 +122,26 @@ def _named_files(path: str, folder: str) -> set[str]:
             real = os.path.realpath(os.path.join(start, text))
             if real != folder and os.path.commonpath([folder, real]) == folder and os.path.isfile(real):
                 named.add(real)
+                named |= set() if real.endswith(".md") else _beside(real)
     return named
+
+
+def _beside(program: str) -> set[str]:
+    """Every file in the folder of a program and below; a history that is kept there is no part of it."""
+    found: set[str] = set()
+    for folder, folders, files in os.walk(os.path.dirname(program)):
+        folders[:] = [name for name in folders if name != ".git"]
+        paths = (os.path.join(folder, name) for name in files)
+        found |= {path for path in paths if os.path.isfile(path) and not os.path.islink(path)}
+        if len(found) > _FILES:
+            raise _too_large(program)
+    return found
+
+
+def _too_large(path: str) -> Fail:
+    return Fail(
+        "validation", "MANIFEST_TOO_LARGE", "the manifest comes with too many or too large files", target=path
+    )
 
 
 def _texts(value: object, depth: int) -> Iterator[str]:

@@ -12,6 +12,7 @@ import re
 import sys
 from dataclasses import dataclass
 
+import operable
 from operable.host.launch.ledger import InstallRecord, Ledger
 from operable.host.launch.running import Surroundings, run
 from operable.kernel.canonical import digest
@@ -26,9 +27,12 @@ _SEARCHED = 16 * 1024
 _REMEMBERED = 24 * 3600.0
 _MATCH = """\
 import json, sys
+sys.path.insert(0, sys.argv[1])
 from operable.manifest.versions import find_version
 print(json.dumps(find_version(**json.load(sys.stdin))))
 """
+# Where this very package is: a process that is isolated from the environment may not find it.
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(operable.__file__)))
 _PRERELEASE = re.compile(r"(\d+\.\d+\.\d+)-")
 
 
@@ -65,7 +69,7 @@ def check(block: VersionCheck, surroundings: Surroundings) -> Version:
 def find(expression: str, stdout: str, stderr: str, *, timeout: float = MATCH_TIMEOUT) -> str | None:
     """What the first group matches, in stdout, else in stderr."""
     question = {"pattern": expression, "stdout": stdout[:_SEARCHED], "stderr": stderr[:_SEARCHED]}
-    command = prepare([sys.executable, "-I", "-c", _MATCH])
+    command = prepare([sys.executable, "-I", "-c", _MATCH, _HOME])
     try:
         done = run(command, timeout=timeout, stdin=json.dumps(question).encode())
     except Fail as fail:
