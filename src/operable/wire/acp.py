@@ -5,6 +5,8 @@ below: a union by `sessionUpdate`, as lenient as the protocol's own rule (unknow
 An update that does not fit is looked at again as plain JSON, once, to say what is wrong with it. Everything else of the
 protocol is rare and handled as plain values by `operable.host.acp`.
 
+What is decoded from JSON has no cycles, so the types that come with every piece of text are left to reference counting.
+
 The two versions differ in few names here: version 2 sends whole messages (`agent_message`), upserts of tool calls only,
 the state of the session as updates, and the agent's own terminals.
 """
@@ -17,7 +19,7 @@ from msgspec import Raw, Struct
 from operable.wire.jsonrpc import Malformed
 
 
-class ContentBlock(Struct, frozen=True, rename="camel"):
+class ContentBlock(Struct, frozen=True, gc=False, rename="camel"):
     """A piece of content of any type; the members that each type has are read where they are needed."""
 
     type: str = ""
@@ -29,12 +31,16 @@ class ContentBlock(Struct, frozen=True, rename="camel"):
     resource: Any = None
 
 
-class Chunk(Struct, frozen=True, rename="camel", tag_field="sessionUpdate", tag="agent_message_chunk"):
+class Chunk(
+    Struct, frozen=True, gc=False, rename="camel", tag_field="sessionUpdate", tag="agent_message_chunk"
+):
     content: ContentBlock
     message_id: str | None = None
 
 
-class ThoughtChunk(Struct, frozen=True, rename="camel", tag_field="sessionUpdate", tag="agent_thought_chunk"):
+class ThoughtChunk(
+    Struct, frozen=True, gc=False, rename="camel", tag_field="sessionUpdate", tag="agent_thought_chunk"
+):
     content: ContentBlock
     message_id: str | None = None
 
@@ -193,7 +199,7 @@ Update = (
 )
 
 
-class Params(Struct, frozen=True, rename="camel"):
+class Params(Struct, frozen=True, gc=False, rename="camel"):
     """The parameters of `session/update`."""
 
     session_id: str

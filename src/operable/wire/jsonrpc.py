@@ -43,7 +43,7 @@ class RpcError(Struct, frozen=True):
     data: Any = None
 
 
-class Message(Struct, frozen=True):
+class Message(Struct, frozen=True, gc=False):
     """The head of a message. `method` is set for requests and notifications; a notification has no id."""
 
     id: Id | UnsetType = UNSET
