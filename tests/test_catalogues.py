@@ -24,6 +24,7 @@ CATALOGUES = {
     "flow/targets": "TARGET",
     "host/arms": "ARM",
     "host/installers": "INSTALLER",
+    "host/secrets": "BACKEND",
     "host/steps": "STEP",
     "lint/checks": "CHECK",
     "lint/reports": "REPORT",

@@ -28,6 +28,10 @@ def test_what_it_does_not_hold_is_said(tmp_path: Path):
         "mount /a": "unconfined",
         "network.egress": "unconfined",
     }
+    listed = LOCAL.enforce(Confinement(cwd="/", tunnel=Tunnel("/no", 1, (), ("example.com",))))
+    assert [(item.wanted, item.outcome) for item in listed if item.item == "network.egress"] == [
+        ("example.com", "unconfined")
+    ]
     assert not LOCAL.isolates_env
 
 
@@ -43,7 +47,6 @@ def test_limits_per_process_hold(tmp_path: Path):
     "wanted, missing",
     [
         ({"writable": {"/workspace": "/tmp"}}, "mount namespace"),
-        ({"tunnel": Tunnel("/no", 1, (), ("example.com",))}, "network namespace"),
         ({"limits": Limits(pids=5)}, "root" if os.geteuid() == 0 else "user namespace"),
     ],
 )

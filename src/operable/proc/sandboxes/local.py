@@ -44,13 +44,8 @@ def _enforce(confinement: Confinement) -> Enforcement:
             found.append(Item(f"mount {inside}", mode, "refused", missing))
         elif mode == "read-only":
             found.append(Item(f"mount {inside}", mode, "unconfined", _OPEN))
-    if confinement.tunnel is not None:
-        found.append(
-            Item("network.egress", ", ".join(confinement.tunnel.allowed), "refused", "no network namespace")
-        )
-    else:
-        wanted = "the host's" if confinement.network else "none"
-        found.append(Item("network.egress", wanted, "unconfined", _OPEN))
+    wanted = "none" if confinement.tunnel is None else ", ".join(confinement.tunnel.allowed)
+    found.append(Item("network.egress", "the host's" if confinement.network else wanted, "unconfined", _OPEN))
     found += rlimits.report(confinement.limits, frozenset(confinement.groups), own_users=False)
     return tuple(found)
 

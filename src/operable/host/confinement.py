@@ -1,0 +1,312 @@
+"""From a manifest's sandbox block to a place where an agent can run: mounts, network, limits, secrets, and a report.
+
+Theory of operation. `confine` decides everything that can be decided before anything runs, and refuses what cannot be
+enforced; `Confined.wrap` then makes of each command (the agent, one process per turn, its terminals) one that runs inside;
+`close` takes away what the session had on this machine: proxy, control groups, private folder with its secret files.
+
+Decisions. `local` is host access: for trusted manifests only, and what it leaves open is in the report. Providers whose
+children's environment others can read are refused together with `auth` (AIP-45), unless the operator accepts that in so
+many words. An absent or empty `network.egress` is no network. `read_only` refuses every command, as AIP-36 has it.
+`limits.timeout_ms` is per command in AIP-36: it is handed to whoever starts one, and its default of 30 s is not applied to
+a session that is meant to last.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from operable.host.confinement_places import OUTSIDE, mounts, seen_path, visible_path
+from operable.host.delivery import Delivered, deliver
+from operable.host.vaulting import Vault
+from operable.kernel.errors import Fail
+from operable.manifest.blocks import Sandbox as Block
+from operable.proc import cgroup
+from operable.proc.confine import Confinement, Enforcement, Item, Limits, Sandbox, Tunnel, refuse, sandbox
+from operable.proc.egress import Attempt, Proxy
+from operable.proc.egress_service import SERVICE
+from operable.proc.egress_tls import TRUST_VARIABLES, Authority
+from operable.proc.spawn import Command
+
+HOME = "/home/agent"
+_TRUST_BUNDLE = "/run/operable/trust.pem"
+# Inside a network namespace every port is free; this one is remembered by people who debug.
+_PROXY_PORT = 3128
+# Agents with their shells, language servers and builds were seen below 200; a fork bomb is stopped in time.
+DEFAULT_PIDS = 1024
+_MEGABYTE = 1024 * 1024
+_USERS = "agent:x:1000:1000:agent:/home/agent:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
+_GROUPS = "agent:x:1000:\nnogroup:x:65534:\n"
+# Inside, these would name folders of the host that are not there.
+_DROPPED = (
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_RUNTIME_DIR",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a session asks for."""
+
+    sandbox: Block
+    workspace: str
+    trusted: bool = False  # the manifest is trusted like an installed program
+    auth: bool = False  # the manifest has an `auth` block
+    vault: Vault | None = None
+    secrets: tuple[str, ...] = ()  # slugs
+    home: str | None = (
+        None  # folder of the host that is the agent's home; None: an empty one, gone with the session
+    )
+    programs: tuple[
+        str, ...
+    ] = ()  # folders of the host, shown read-only under their own path: where the agent is installed
+    pids: int = DEFAULT_PIDS
+    accept_shared_env: bool = False  # the operator knows that others can read the environment
+    on_attempt: Callable[[Attempt], object] = lambda _: None
+
+
+@dataclass(slots=True)
+class Confined:
+    """A place that is ready. A context manager; `close` may be called twice."""
+
+    provider: str
+    enforcement: Enforcement
+    timeout: float | None  # seconds that one command may take, when the manifest says so
+    values: tuple[str, ...] = field(repr=False, default=())  # to be masked in everything that comes out
+    cwd: str = "/"  # the workspace as it is seen inside
+    _box: Sandbox | None = None
+    _confinement: Confinement | None = None
+    _env: dict[str, str] = field(repr=False, default_factory=dict)
+    _proxy: Proxy | None = None
+    _folder: str | None = None
+
+    def wrap(self, command: Command) -> Command:
+        """The command as it is started: inside, its whole tree supervised, with nothing but its own environment."""
+        if self._box is None or self._confinement is None:
+            raise ValueError("the place is closed")
+        place = self._confinement
+        env = {
+            name: value for name, value in command.env.items() if place.root == "host" or name not in _DROPPED
+        }
+        if place.root == "system":
+            visible_path(command.executable, place)
+        if command.cwd is not None:
+            place = replace(place, cwd=seen_path(command.cwd, place))
+        return self._box.wrap(replace(command, env=env | self._env, tree=True), place)
+
+    def close(self) -> None:
+        if self._proxy is not None:
+            SERVICE.stop(self._proxy)
+            self._proxy = None
+        if self._confinement is not None:
+            cgroup.remove(self._confinement.groups)
+            self._confinement = self._box = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def provider(name: str) -> Sandbox:
+    """The sandbox of a manifest; unknown ones are rejected."""
+    try:
+        return sandbox(name)
+    except Fail as problem:
+        raise Fail(
+            "config",
+            "SANDBOX_PROVIDER_UNKNOWN",
+            f"there is no sandbox provider {name!r}",
+            target=name,
+            hint=problem.hint,
+        ) from problem
+
+
+def confine(wanted: Wanted) -> Confined:
+    """Prepare the place. Nothing is left behind when it fails."""
+    box = provider(wanted.sandbox.provider)
+    _admit(box, wanted)
+    folder = tempfile.mkdtemp(prefix="operable-session-")  # 0700
+    place = Confined(box.name, (), None, _folder=folder)
+    try:
+        _prepare(place, box, wanted, folder)
+    except BaseException:
+        place.close()
+        raise
+    return place
+
+
+def _admit(box: Sandbox, wanted: Wanted) -> None:
+    if wanted.sandbox.read_only:
+        raise Fail(
+            "authz",
+            "SANDBOX_READ_ONLY",
+            "this sandbox is declared read_only: it runs no command",
+            target=box.name,
+        )
+    if box.name == "local" and not wanted.trusted:
+        raise Fail(
+            "authz",
+            "SANDBOX_UNTRUSTED",
+            "provider local gives an agent the rights of its host, and this manifest is not trusted",
+            target=box.name,
+            hint="trust the manifest, or use the provider bubblewrap",
+        )
+    needs_secrets = wanted.auth or bool(wanted.secrets) or wanted.sandbox.env.auth is not None
+    if needs_secrets and not box.isolates_env and not wanted.accept_shared_env:
+        raise Fail(
+            "config",
+            "SANDBOX_ENV_NOT_ISOLATED",
+            f"provider {box.name} does not isolate the environment of its children, and must not be used with auth",
+            target=box.name,
+            hint="use the provider bubblewrap",
+        )
+    reason = box.missing()
+    if reason is not None:
+        raise Fail("config", "SANDBOX_UNAVAILABLE", f"{box.name}: {reason}", target=box.name)
+
+
+def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None:
+    block = wanted.sandbox
+    egress = block.network.egress
+    inside = box.name not in OUTSIDE
+    home = HOME if inside else os.environ.get("HOME", "/")
+    delivered = Delivered()
+    if wanted.vault is not None and wanted.secrets:
+        delivered = deliver(wanted.vault, wanted.secrets, folder, home, egress)
+    readable, writable, cwd = mounts(block, wanted.workspace, inside=inside)
+    readable |= (
+        {program: program for program in wanted.programs} | delivered.files if inside else delivered.files
+    )
+    env = dict(_passthrough(block))
+    if inside:
+        readable |= _identity(folder)
+        env |= {"HOME": HOME, "USER": "agent", "LOGNAME": "agent", "TMPDIR": "/tmp"}  # noqa: S108 - inside
+        if wanted.home is not None:
+            writable[HOME] = wanted.home
+    tunnel, trust = _network(place, wanted, delivered, folder, confined=inside)
+    readable |= trust
+    env |= delivered.env | (_network_env(tunnel, bool(trust)) if inside else {})
+    limits, groups = _limits(wanted)
+    confinement = Confinement(
+        cwd=cwd,
+        writable=writable,
+        readable=readable,
+        root="system" if inside else "host",
+        home=HOME if inside and wanted.home is None else None,
+        limits=limits,
+        groups=groups,
+        tunnel=tunnel,
+        network=not inside and not egress,
+    )
+    place._box, place._confinement, place._env = box, confinement, env  # noqa: SLF001 - we are making it
+    place.cwd, place.values = cwd, tuple(delivered.values)
+    place.timeout = None if block.limits.timeout_ms is None else block.limits.timeout_ms / 1000
+    report, confinement = _report(box, confinement, wanted)
+    place.enforcement, place._confinement = report, confinement  # noqa: SLF001
+
+
+def _report(box: Sandbox, confinement: Confinement, wanted: Wanted) -> tuple[Enforcement, Confinement]:
+    """The report; a default limit that cannot be held is dropped and said, a declared one is refused when it is used."""
+    report = box.enforce(confinement)
+    kept = []
+    for item in report:
+        if item.item == "limits.pids" and item.outcome == "refused":
+            confinement = replace(confinement, limits=replace(confinement.limits, pids=None))
+            kept.append(replace(item, outcome="unconfined"))
+        else:
+            kept.append(item)
+    if wanted.sandbox.lifecycle.pause_after_idle or wanted.sandbox.lifecycle.destroy_on:
+        kept.append(
+            Item(
+                "lifecycle",
+                "declared",
+                "unconfined",
+                f"{box.name} knows no lifecycle; ignored, as AIP-36 has it",
+            )
+        )
+    refuse(box.name, tuple(kept))
+    return tuple(kept), confinement
+
+
+def _passthrough(block: Block) -> dict[str, str]:
+    return {name: os.environ[name] for name in block.env.passthrough if name in os.environ}
+
+
+def _identity(folder: str) -> dict[str, str]:
+    """An /etc/passwd of its own: programs ask for their user's name, and the host's users are nobody's business."""
+    found = {}
+    for name, text in (("passwd", _USERS), ("group", _GROUPS)):
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        found[f"/etc/{name}"] = path
+    return found
+
+
+def _network(
+    place: Confined, wanted: Wanted, delivered: Delivered, folder: str, *, confined: bool
+) -> tuple[Tunnel | None, dict[str, str]]:
+    """(the way out, what else must be readable inside). No listed host: no way out."""
+    egress = wanted.sandbox.network.egress
+    if not egress:
+        if delivered.substitutes:
+            raise Fail("config", "SECRET_EXPOSURE_INVALID", "egress-substitute needs hosts in network.egress")
+        return None, {}
+    path = os.path.join(folder, "egress")
+    if not confined:
+        return Tunnel(path, _PROXY_PORT, (), egress), {}  # for the provider to refuse, or to report as open
+    authority = Authority(folder) if delivered.substitutes else None
+    proxy = Proxy(
+        egress, substitutes=tuple(delivered.substitutes), authority=authority, on_attempt=wanted.on_attempt
+    )
+    SERVICE.start(proxy, path)
+    place._proxy = proxy  # noqa: SLF001
+    trust = {}
+    if authority is not None:
+        bundle = os.path.join(folder, "trust.pem")
+        with open(bundle, "wb") as file:
+            file.write(authority.bundle())
+        trust[_TRUST_BUNDLE] = bundle
+    return Tunnel(path, _PROXY_PORT, proxy.rules.loopback(), egress), trust
+
+
+def _network_env(tunnel: Tunnel | None, intercepts: bool) -> dict[str, str]:
+    if tunnel is None:
+        return {}
+    proxy = f"http://127.0.0.1:{tunnel.port}"
+    found = dict.fromkeys(
+        ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"), proxy
+    )
+    # Loopback services that were allowed are there under their own number, so nothing local goes through the proxy.
+    found |= {
+        "NO_PROXY": "localhost,127.0.0.1,::1",
+        "no_proxy": "localhost,127.0.0.1,::1",
+        "NODE_USE_ENV_PROXY": "1",
+    }
+    if intercepts:
+        found |= dict.fromkeys(TRUST_VARIABLES, _TRUST_BUNDLE)
+    return found
+
+
+def _limits(wanted: Wanted) -> tuple[Limits, dict[str, str]]:
+    declared = wanted.sandbox.limits
+    limits = Limits(
+        cpu_ms=declared.cpu_ms, memory_mb=declared.memory_mb, pids=wanted.pids, timeout_ms=declared.timeout_ms
+    )
+    wishes = {"pids": wanted.pids}
+    if declared.memory_mb is not None:
+        wishes["memory"] = declared.memory_mb * _MEGABYTE
+    return limits, cgroup.prepare(wishes)

@@ -1,0 +1,77 @@
+"""File: one file per secret, readable by its owner only. `team/gh-token` is `secrets/team/gh-token` in the state folder.
+
+A file that anybody else could read or change, or that belongs to somebody else, or that is a link, is refused rather than
+used: whoever can change it chooses what the agent logs in with. One newline at the end is not part of the value.
+"""
+
+import os
+import stat
+import tempfile
+
+from operable.host.secret_backend import Backend
+from operable.kernel.errors import Fail
+from operable.tool.places import state_directory
+
+# Private keys and service accounts are below 10 KB; a larger file is not a secret but a mistake.
+_LIMIT = 64 * 1024
+
+
+def _locate(slug: str) -> str:
+    return os.path.join(state_directory("secrets"), *slug.split("/"))
+
+
+def _read(path: str) -> str | None:
+    try:
+        handle = os.open(os.path.expanduser(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unsafe(path, f"cannot be opened: {error.strerror}") from error
+    try:
+        _check(path, os.fstat(handle))
+        data = os.read(handle, _LIMIT + 1)
+    finally:
+        os.close(handle)
+    if len(data) > _LIMIT:
+        raise _unsafe(path, f"is larger than {_LIMIT} bytes")
+    try:
+        return data.decode("utf-8").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise _unsafe(path, "is not text") from error
+
+
+def _check(path: str, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise _unsafe(path, "is not a regular file")
+    if found.st_uid != os.geteuid():
+        raise _unsafe(path, f"belongs to user {found.st_uid}, not to user {os.geteuid()}")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        raise _unsafe(path, f"has mode {stat.S_IMODE(found.st_mode):04o}", hint=f"chmod 600 {path}")
+
+
+def _unsafe(path: str, why: str, hint: str | None = None) -> Fail:
+    return Fail(
+        "config",
+        "SECRET_FILE_UNSAFE",
+        f"{path} {why}",
+        target=path,
+        hint=hint or "a secret's file is 0600 and your own",
+    )
+
+
+def _write(path: str, value: str) -> None:
+    folder = os.path.dirname(path)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=folder)  # 0600
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(value)
+            file.flush()
+            os.fsync(handle)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+BACKEND = Backend(name="file", missing=lambda: None, locate=_locate, read=_read, write=_write)

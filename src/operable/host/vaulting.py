@@ -1,0 +1,181 @@
+"""Secrets by their slug: who may have one, where it is kept, and a note of every use (AIP-19).
+
+Theory of operation. A `Vault` joins an inventory (`SECRETS.md`) with the backends in `secrets/`. `reveal` checks the grants
+before any backend is asked, fetches, and tells `on_use`, allowed or not; it keeps nothing. What comes back is a `Secret`,
+which shows its value only to who asks for it: not to `print`, not to a log, not to pickle. Where it goes from here is for
+`delivery`.
+
+An entry is found by its `backend` (`vault://pass/team/key` or `pass://team/key`: backend and place), or else by its slug
+in the backends of the host, in their order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NoReturn
+
+from operable.host.secret_backend import backend
+from operable.kernel.errors import Fail
+
+if TYPE_CHECKING:
+    from operable.manifest.kinds.secrets import Grant, Secrets
+    from operable.manifest.kinds.secrets import Secret as Entry
+
+_INDIRECT = "vault"  # vault://DRIVER/PATH names a driver; every other scheme is one
+_SHORT = {"pass": "password-store", "env": "environment"}  # what people call them
+
+
+class Secret:
+    """A value that does not show itself."""
+
+    __slots__ = ("_value", "slug")
+
+    def __init__(self, slug: str, value: str) -> None:
+        self.slug = slug
+        self._value = value
+
+    def reveal(self, field: str | None = None) -> str:
+        """The value, or one field of a structured one (`accessToken` of an oauth secret)."""
+        if field is None:
+            return self._value
+        try:
+            found = json.loads(self._value)[field]
+        except (ValueError, KeyError, TypeError):
+            found = None
+        if not isinstance(found, str):
+            raise Fail(
+                "config",
+                "SECRET_FIELD_MISSING",
+                f"the secret {self.slug} has no text field {field!r}",
+                target=self.slug,
+            )
+        return found
+
+    def __repr__(self) -> str:
+        return f"<Secret {self.slug}>"
+
+    __str__ = __repr__
+
+    def __format__(self, _: str) -> str:
+        return repr(self)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret is not written anywhere")
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who asks. `owner`: the person whose inventory it is, for entries that grant nothing to anybody."""
+
+    user_id: str
+    roles: frozenset[str] = frozenset()
+    caps: frozenset[str] = frozenset()
+    tool: str | None = None
+    workflow: str | None = None
+    owner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What the audit learns of one use: never the value."""
+
+    action: str  # secret.reveal, or secret.reveal.denied
+    slug: str
+    actor: str
+    purpose: str
+    granted_by: str | None = None  # "role:ops", "owner"
+    context: Mapping[str, str] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, object]:
+        """For an audit record, which has a time of its own."""
+        found: dict[str, object] = {"slug": self.slug, "actor": self.actor, "purpose": self.purpose}
+        return found | {"granted_by": self.granted_by, "context": dict(self.context)}
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """An inventory, the backends of the host, and who is told."""
+
+    inventory: Secrets
+    actor: Actor
+    backends: tuple[str, ...] = ("environment",)
+    on_use: Callable[[Use], object] = lambda _: None
+    context: Mapping[str, str] = field(default_factory=dict)
+
+    def reveal(self, slug: str, purpose: str) -> Secret:
+        """Fail authz/SECRET_DENIED, not_found/SECRET_UNKNOWN or SECRET_MISSING; nothing is fetched before it is allowed."""
+        entry = self.inventory.by_slug(slug)
+        if entry is None:
+            raise Fail(
+                "not_found", "SECRET_UNKNOWN", f"no inventory declares the secret {slug!r}", target=slug
+            )
+        granted = _granted(entry, self.actor)
+        if granted is None:
+            self._tell("secret.reveal.denied", slug, purpose, None)
+            raise Fail(
+                "authz",
+                "SECRET_DENIED",
+                f"{self.actor.user_id} may not use the secret {slug!r}",
+                target=slug,
+                hint="grant it under access.reveal in SECRETS.md",
+            )
+        value = self._fetch(entry)
+        self._tell("secret.reveal", slug, purpose, granted)
+        return Secret(slug, value)
+
+    def _fetch(self, entry: Entry) -> str:
+        places = [_place(entry.backend)] if entry.backend else [(name, None) for name in self.backends]
+        for name, location in places:
+            kept = backend(name)
+            reason = kept.missing()
+            if reason is not None:
+                raise Fail("config", "SECRET_BACKEND_UNAVAILABLE", f"{name}: {reason}", target=entry.slug)
+            value = kept.read(kept.locate(entry.slug) if location is None else location)
+            if value is not None:
+                return value
+        tried = ", ".join(name for name, _ in places)
+        raise Fail(
+            "not_found", "SECRET_MISSING", f"the secret {entry.slug!r} is not in {tried}", target=entry.slug
+        )
+
+    def _tell(self, action: str, slug: str, purpose: str, granted_by: str | None) -> None:
+        self.on_use(Use(action, slug, self.actor.user_id, purpose, granted_by, self.context))
+
+
+def _place(uri: str) -> tuple[str, str]:
+    """(backend, location) of a backend URI."""
+    scheme, _, rest = uri.partition("://")
+    if scheme == _INDIRECT:
+        driver, slash, location = rest.partition("/")
+        if not slash or not location:
+            raise Fail(
+                "config",
+                "SECRET_BACKEND_INVALID",
+                f"not a place of a secret: {uri!r}",
+                hint="vault://DRIVER/PATH",
+            )
+        return _SHORT.get(driver, driver), location
+    return _SHORT.get(scheme, scheme), rest
+
+
+def _granted(entry: Entry, actor: Actor) -> str | None:
+    """By which grant the actor may have it; None: by none."""
+    if not entry.access.reveal:
+        return "owner" if actor.owner else None
+    for grant in entry.access.reveal:
+        for kind, wanted, held in _compared(grant, actor):
+            if wanted is not None and wanted in held:
+                return f"{kind}:{wanted}"
+    return None
+
+
+def _compared(grant: Grant, actor: Actor) -> list[tuple[str, str | None, frozenset[str]]]:
+    return [
+        ("role", grant.role, actor.roles),
+        ("userId", grant.user_id, frozenset({actor.user_id})),
+        ("cap", grant.cap, actor.caps),
+        ("tool", grant.tool, frozenset({actor.tool} - {None})),  # type: ignore[arg-type]
+        ("workflow", grant.workflow, frozenset({actor.workflow} - {None})),  # type: ignore[arg-type]
+    ]
