@@ -11,6 +11,7 @@ import pytest
 from operable.host import adapters
 from operable.host.protocols import adapter_named
 from operable.kernel.errors import Fail
+from tests.requirement import requirement
 
 CODE = """
 import os
@@ -68,6 +69,7 @@ def refusal(adapter="@vendor/evil"):
     return caught.value
 
 
+@requirement("aip45:security:adapters-pinned")
 def test_an_adapter_that_was_not_approved_is_refused_and_not_imported(site):
     install(site)
     failure = refusal()
@@ -86,6 +88,7 @@ def test_looking_at_an_adapter_does_not_import_it(site):
     assert "evil_adapter" not in sys.modules
 
 
+@requirement("aip45:conformance:adapter-interface")
 def test_an_approved_adapter_is_the_arm_of_its_manifests(site):
     install(site)
     adapters.approve(adapters.pin_of("@vendor/evil"))
@@ -93,6 +96,7 @@ def test_an_approved_adapter_is_the_arm_of_its_manifests(site):
     assert adapter_named("@vendor/evil").name == "evil"
 
 
+@requirement("aip45:security:adapters-pinned")
 def test_the_same_version_with_other_code_is_not_what_was_approved(site):
     code = install(site)
     adapters.approve(adapters.pin_of("@vendor/evil"))
@@ -168,6 +172,7 @@ def test_an_adapter_that_nobody_has_is_refused_with_the_ones_that_were_perhaps_m
     assert caught.value.code == "UNKNOWN_ADAPTER"
 
 
+@requirement("aip45:conformance:adapter-interface")
 @pytest.mark.parametrize(
     "adapter, arm",
     [
