@@ -17,6 +17,7 @@ from operable.proc.egress import Attempt
 from operable.proc.output import Output, aoutput, output
 from operable.proc.spawn import prepare
 from tests.host.inventory import inventory
+from tests.requirement import requirement
 
 BWRAP = pytest.mark.needs("bwrap")
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
@@ -64,6 +65,7 @@ def test_a_home_that_is_kept_holds_the_agents_login(tmp_path: Path):
     assert (home / ".login").read_text() == "xx"
 
 
+@requirement("aip-substrate:4.6:mounts-only")
 @BWRAP
 def test_a_read_only_mount_and_a_part_of_the_workspace(tmp_path: Path):
     (tmp_path / "docs").mkdir()
@@ -82,6 +84,9 @@ def test_a_read_only_mount_and_a_part_of_the_workspace(tmp_path: Path):
     assert inside.stdout == b"/docs\n"
 
 
+@requirement(
+    "aip-substrate:4.6:provider-unknown", "aip-substrate:4.6:read-only", "aip-substrate:4.6:mounts-only"
+)
 @pytest.mark.parametrize(
     "block, code",
     [
@@ -107,6 +112,7 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(tmp_path: Path, monkeypatc
     assert os.listdir(tmp_path) == ["work"]
 
 
+@requirement("aip-substrate:4.6:local-trusted")
 def test_local_is_for_trusted_manifests_and_says_what_it_leaves_open(tmp_path: Path):
     with pytest.raises(Fail) as caught:
         confine(wanted(tmp_path, "local"))
@@ -122,6 +128,7 @@ def test_local_is_for_trusted_manifests_and_says_what_it_leaves_open(tmp_path: P
     assert {"files", "network.egress"} <= open_items
 
 
+@requirement("aip45:security:env-isolation")
 @pytest.mark.parametrize("name", ["local", "node-permission"])
 @pytest.mark.parametrize("options", [{"auth": True}, {"secrets": ("api-key",)}])
 def test_providers_that_do_not_isolate_the_environment_refuse_auth(tmp_path: Path, name, options):
@@ -152,6 +159,12 @@ def test_an_operator_can_accept_in_so_many_words_that_others_read_the_environmen
     assert place.values == (VALUE,)
 
 
+@requirement(
+    "aip45:auth:never-argv-never-logs",
+    "aip45:auth:resolved-from-secrets",
+    "aip-substrate:4.8:exposures",
+    "aip-substrate:4.8:never-shown",
+)
 @BWRAP
 def test_a_secret_reaches_the_agent_as_variable_and_file_and_nothing_stays(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("API_KEY", VALUE)
@@ -164,6 +177,7 @@ def test_a_secret_reaches_the_agent_as_variable_and_file_and_nothing_stays(tmp_p
         "print(os.environ['TOKEN'], open(path).read(), oct(os.stat(path).st_mode)[-3:], 'HOST_TOKEN' in os.environ)"
     )
     told = run(place, code)
+    assert VALUE not in " ".join(place.wrap(prepare([PYTHON])).argv)
     folder = place._folder
     place.close()
     place.close()
@@ -240,6 +254,7 @@ print(os.environ["API_KEY"], os.path.exists(os.environ["SSL_CERT_FILE"]))
 """
 
 
+@requirement("aip-substrate:4.6:egress-default", "aip-substrate:4.8:exposures")
 @BWRAP
 def test_an_agent_with_a_placeholder_reaches_its_host_with_the_secret_and_no_other(
     tmp_path: Path, monkeypatch

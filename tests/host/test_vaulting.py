@@ -8,6 +8,7 @@ from operable.host.vaulting import Actor, Secret, Use, Vault
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
 from tests.host.inventory import inventory
+from tests.requirement import requirement
 
 VALUE = "hunter2-hunter2"
 OWNER = Actor("ada", owner=True)
@@ -18,6 +19,7 @@ def vault(*entries, actor=OWNER, **options) -> tuple[Vault, list[Use]]:
     return Vault(inventory(*entries), actor, on_use=uses.append, **options), uses
 
 
+@requirement("aip-substrate:4.8:never-shown")
 def test_a_secret_does_not_show_itself():
     secret = Secret("gh-token", VALUE)
 
@@ -41,6 +43,7 @@ def test_fields_of_structured_secrets_are_found_or_named():
         Secret("plain", VALUE).reveal("x")
 
 
+@requirement("aip-substrate:4.8:audit")
 def test_a_use_is_told_with_its_grant_and_without_its_value(monkeypatch):
     monkeypatch.setenv("GH_TOKEN", VALUE)
     kept, uses = vault(
@@ -55,6 +58,7 @@ def test_a_use_is_told_with_its_grant_and_without_its_value(monkeypatch):
     assert uses[0].as_dict()["granted_by"] == "role:ops"
 
 
+@requirement("aip-substrate:4.8:access-before-fetch")
 @pytest.mark.parametrize(
     "grants, actor, allowed",
     [
@@ -82,6 +86,7 @@ def test_any_one_grant_suffices_and_no_grant_is_for_the_owner_only(monkeypatch, 
     assert [use.action for use in uses] == ["secret.reveal" if allowed else "secret.reveal.denied"]
 
 
+@requirement("aip-substrate:4.8:access-before-fetch")
 def test_nothing_is_fetched_for_somebody_who_may_not_have_it(tmp_path: Path):
     # A named pipe that nobody writes to: reading it would block, or fail as unsafe.
     kept, _ = vault({"slug": "gh-token", "backend": f"file://{tmp_path}"}, actor=Actor("eve"))

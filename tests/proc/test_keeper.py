@@ -227,7 +227,9 @@ def test_closing_begins_with_sigterm_so_that_an_agent_can_say_goodbye(backend):
 
 def test_a_fork_bomb_is_ended(backend):
     # A chain, not a doubling: no limit of processes binds root, and the machine is shared.
-    code = "import os, signal\nprint('ready', flush=True); input()\nwhile os.fork() == 0: pass\nsignal.pause()"
+    code = (
+        "import os, signal\nprint('ready', flush=True); input()\nwhile os.fork() == 0: pass\nsignal.pause()"
+    )
 
     def boom(child, _):
         child.stdin.write(b"\n")

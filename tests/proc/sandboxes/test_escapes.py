@@ -14,6 +14,7 @@ from operable.proc import cgroup
 from operable.proc.confine import Confinement, Limits, sandbox
 from operable.proc.spawn import prepare
 from tests.proc.sandboxes.confined import command_for, confined
+from tests.requirement import requirement
 
 pytestmark = pytest.mark.needs("bwrap")
 
@@ -31,6 +32,7 @@ def results(output) -> dict[str, str]:
     return dict(line.split(" ", 1) for line in output.stdout.decode().splitlines())
 
 
+@requirement("aip-substrate:4.6:mounts-only")
 def test_nothing_outside_the_mounts_can_be_written(tmp_path: Path):
     work, other = tmp_path / "work", tmp_path / "other"
     work.mkdir()
@@ -173,6 +175,7 @@ def test_capabilities_mounts_and_new_namespaces_are_out_of_reach(tmp_path: Path)
     assert "NoNewPrivs:\\t1" in told["caps"]
 
 
+@requirement("aip-substrate:4.6:egress-default")
 def test_no_network_means_no_network(tmp_path: Path):
     with socket.create_server(("127.0.0.1", 0)) as service:
         port = service.getsockname()[1]
@@ -237,6 +240,7 @@ def test_a_limit_of_cpu_time_ends_a_busy_loop(tmp_path: Path):
     assert told.status in (128 + 24, 128 + 9)  # SIGXCPU, or SIGKILL when it is the hard limit
 
 
+@requirement("aip-substrate:4.6:enforced-or-refused")
 def test_the_report_names_a_mechanism_for_every_item(tmp_path: Path):
     limits = Limits(memory_mb=200, cpu_ms=5000, timeout_ms=1000)
     with command_for("pass", tmp_path, limits=limits) as (_, report):
@@ -250,6 +254,7 @@ def test_the_report_names_a_mechanism_for_every_item(tmp_path: Path):
     assert {outcome for outcome, _ in told.values()} <= {"enforced", "narrowed"}
 
 
+@requirement("aip-substrate:4.6:enforced-or-refused")
 @pytest.mark.skipif(os.geteuid() != 0, reason="the limit binds everybody but root")
 def test_a_limit_of_processes_that_would_not_bind_root_is_refused(tmp_path: Path):
     confinement = Confinement(cwd="/", root="system", limits=Limits(pids=10))
