@@ -47,7 +47,7 @@ def document(observation: Observation) -> dict[str, Any] | None:
         return None
     try:
         value = msgspec.json.decode(observation.stdout)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
@@ -73,7 +73,11 @@ def _entries(manifest: dict[str, Any] | None, profile: Profile) -> list[dict[str
     found = [
         entry
         for entry in (commands if isinstance(commands, list) else ())
-        if isinstance(entry, dict) and isinstance(entry.get("name"), str) and entry["name"]
+        # What cannot be typed on a command line is no name of a command.
+        if isinstance(entry, dict)
+        and isinstance(entry.get("name"), str)
+        and entry["name"].isprintable()
+        and entry["name"]
     ]
     known = {entry["name"] for entry in found}
     return [*found, *({"name": name} for name in profile.commands if name not in known)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from typing import Self
 from operable.kernel.errors import Fail
 from operable.lint.check import Change
 from operable.lint.evidence import Invocation, Observation, encode
-from operable.lint.probe import Place, Probe
+from operable.lint.probe import Place, Probe, place_file
 from operable.lint.profile import Profile
 from operable.lint.tree import changes, snapshot
 
@@ -107,15 +108,18 @@ class Laboratory:
             if template is None:
                 os.mkdir(f"{folder}/{name}")
             else:
-                shutil.copytree(f"{template}/{name}", f"{folder}/{name}", symlinks=True, dirs_exist_ok=True)
+                shutil.copytree(
+                    f"{template}/{name}",
+                    f"{folder}/{name}",
+                    symlinks=True,
+                    dirs_exist_ok=True,
+                    ignore=_special,
+                )
         return folder
 
     def _setup(self, folder: str, machine: tuple[str, ...]) -> None:
         for path, content in self.profile.tool.files.items():
-            target = os.path.join(folder, "work", path)
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            with open(target, "w", encoding="utf-8") as file:
-                file.write(content)
+            place_file(f"{folder}/work", path, content)
         for step in self.profile.tool.setup:
             chosen = any(word.partition("=")[0] in ("--output", "--format") for word in step)
             words = tuple(step) if chosen else (*step, *machine)
@@ -181,6 +185,12 @@ class LabRoom:
 
     def _files(self) -> tuple[dict[str, str], dict[str, str]]:
         return snapshot(f"{self._folder}/work"), snapshot(f"{self._folder}/home")
+
+
+def _special(folder: str, names: list[str]) -> list[str]:
+    """Sockets, pipes and devices are no state that could be copied."""
+    kept = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
+    return [name for name in names if stat.S_IFMT(os.lstat(os.path.join(folder, name)).st_mode) not in kept]
 
 
 def _hidden(program: str) -> tuple[str, ...]:

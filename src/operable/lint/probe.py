@@ -12,6 +12,7 @@ import re
 import shutil
 from dataclasses import dataclass, field
 
+from operable.kernel.errors import Fail
 from operable.lint.evidence import Invocation, Observation
 from operable.proc.confine import Confinement, Sandbox
 from operable.proc.spawn import Command
@@ -51,10 +52,7 @@ class Probe:
         from operable.lint.trial import Trial
 
         for path, content in invocation.files:
-            target = os.path.join(place.home, path)
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            with open(target, "w", encoding="utf-8") as file:
-                file.write(content)
+            place_file(place.home, path, content)
         return Trial(self, invocation, place).observe()
 
     def command(self, invocation: Invocation, place: Place, gate: int | None = None) -> Command:
@@ -63,6 +61,8 @@ class Probe:
         if not invocation.bare:
             env |= {"LANG": "C.UTF-8", "TERM": "dumb", "TMPDIR": "/tmp" if self.sandbox else place.work}  # noqa: S108
             env |= self.env | dict(invocation.env)
+        if any("\0" in word for word in invocation.words):
+            raise Fail("validation", "ARGV_INVALID", "an argument contains a NUL character")
         words: list[str] = [self.program, *invocation.words]
         setsid = shutil.which("setsid")
         if invocation.terminal and setsid is not None:
@@ -93,6 +93,19 @@ class Probe:
             # Only where orphans are looked for: everything else dies with us, also when we are killed.
             outlive=bool(invocation.signal) or invocation.reader != "patient",
         )
+
+
+def place_file(folder: str, path: str, content: str) -> None:
+    """Write a file below a folder. Links that a tool has left there lead nowhere: nothing is written outside."""
+    target = os.path.join(folder, path)
+    if not os.path.realpath(target).startswith(os.path.realpath(folder) + os.sep):
+        return
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "w", encoding="utf-8") as file:
+            file.write(content)
+    except OSError as error:
+        raise Fail("io", "CANNOT_WRITE", f"cannot write {path} for the tool: {error.strerror}") from error
 
 
 def _limited(command: Command, *, confined: bool) -> Command:

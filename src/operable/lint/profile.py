@@ -23,6 +23,7 @@ that names the key, because a misspelt `stdin` would otherwise show up as a tool
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ from operable.kernel.catalogue import nearest
 from operable.kernel.errors import Fail
 
 FILE = "aoi-lint.toml"
+# A call that takes longer is not tested in passing.
+LONGEST = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +92,20 @@ def load(path: str | None) -> Profile:
             document = tomllib.load(file)
     except FileNotFoundError:
         raise Fail("usage", "PROFILE_NOT_FOUND", f"There is no profile {path}", target=path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise _invalid(path, f"it cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _invalid(path, f"it is not TOML: {error}") from error
     _only(path, document, ("tool", "commands"), "")
     commands = document.get("commands", {})
     if not isinstance(commands, dict):
         raise _invalid(path, "`commands` must be a table of tables")
+    tool = _section(path, document.get("tool", {}), ToolProfile, "tool")
+    problem = _problem(tool)
+    if problem is not None:
+        raise _invalid(path, f"in `tool`: {problem}")
     return Profile(
-        tool=_section(path, document.get("tool", {}), ToolProfile, "tool"),
+        tool=tool,
         commands={
             name: _section(path, section, CommandProfile, f"commands.{name}")
             for name, section in commands.items()
@@ -109,10 +118,25 @@ def _section(path: str, section: Any, kind: type[_Section], where: str) -> _Sect
     if not isinstance(section, dict):
         raise _invalid(path, f"`{where}` must be a table")
     _only(path, section, tuple(kind.__dataclass_fields__), f"{where}.")
+    if "\\u0000" in json.dumps(section, default=str):
+        raise _invalid(path, f"in `{where}`: a text has a NUL character, which no command line can")
     try:
         return msgspec.convert(section, kind)
     except msgspec.ValidationError as error:
         raise _invalid(path, f"in `{where}`: {error}") from error
+
+
+def _problem(tool: ToolProfile) -> str | None:
+    """What the types cannot say."""
+    if not 0 < tool.timeout <= LONGEST:
+        return f"`timeout` must be more than 0 and at most {LONGEST:g} seconds"
+    for name in tool.env:
+        if not name or "=" in name:
+            return f"`env`: {name!r} cannot be the name of a variable"
+    for file in tool.files:
+        if os.path.isabs(file) or ".." in file.split("/") or not file.strip("/."):
+            return f"`files`: {file!r} is no file in the work dir"
+    return None
 
 
 def _only(path: str, section: dict[str, Any], known: tuple[str, ...], where: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from operable.kernel.errors import Fail
 from operable.lint.check import Untested
-from operable.run.validator import Validator, validator_available
+from operable.run.validator import Validator, self_contained, validator_available
 from operable.spec.published import schema as published
 
 _LIMIT = 200
@@ -32,7 +32,7 @@ def document_flaw(document: dict[str, Any]) -> str | None:
         return f"`$schema` names no published draft: {draft!r}"
     try:
         engine.meta.validate(document)
-        engine.validator_for(document)
+        engine.validator_for(document, retriever=self_contained)
     except ValueError as error:  # ValidationError and ReferencingError are ValueErrors
         return str(error)[:_LIMIT]
     return None

@@ -71,7 +71,7 @@ class Validator:
 
     def _compile(self, schema: dict[str, Any]) -> _Compiled:
         try:
-            compiled: _Compiled = self._engine.validator_for(schema)
+            compiled: _Compiled = self._engine.validator_for(schema, retriever=self_contained)
         except ValueError as error:  # ValidationError and ReferencingError are ValueErrors
             raise Fail(
                 "validation",
@@ -79,6 +79,13 @@ class Validator:
                 f"the tool's schema cannot be used: {str(error)[:_MESSAGE_LIMIT]}",
             ) from error
         return compiled
+
+
+def self_contained(uri: str) -> Any:
+    """For the validator: nothing is fetched for a schema. It comes from a tool that nobody has to trust, and names places
+    that only we can reach: files of this machine, services of this network.
+    """
+    raise ValueError(f"a schema has to be whole; this one refers to {uri[:_MESSAGE_LIMIT]}")
 
 
 def validator_available() -> bool:

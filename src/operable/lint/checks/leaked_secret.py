@@ -79,7 +79,7 @@ def _places(case: Case) -> _Experiment:
     """Secrets in a URL, and in a configuration file."""
     user, token, config = canary("user"), canary("query"), canary("config")
     url = f"https://someone:{user}@example.invalid/x?token={token}&page=2"
-    name = case.plan.name
+    name = re.sub(r"[^\w-]", "_", case.plan.name)  # it becomes a part of paths
     files = (
         (f".config/{name}/config.toml", f'token = "{config}"\n'),
         (f".config/{name}/config.json", encode({"token": config})),
