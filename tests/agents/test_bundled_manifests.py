@@ -1,0 +1,62 @@
+"""The manifests that come with Operable: each is valid without a warning, says nothing that does not exist, and is pinned."""
+
+from pathlib import Path
+
+import pytest
+
+import operable.host
+from operable.host import define_agent_cli
+from operable.host.protocols import arm_for
+from operable.manifest.versions import satisfies
+from tests.agents.install import PINS
+
+FOLDER = Path(operable.host.__file__).parent / "agents"
+NAMES = sorted(path.parent.name for path in FOLDER.glob("*/AGENT-CLI.md"))
+
+
+@pytest.fixture(params=NAMES)
+def handle(request):
+    return define_agent_cli(FOLDER / request.param / "AGENT-CLI.md")
+
+
+def test_the_agents_that_the_project_promises_are_there():
+    promised = "aionrs claude-code codex codex-app-server gemini goose hermes opencode operable-agent qwen"
+
+    assert set(promised.split()) <= set(NAMES)
+
+
+def test_a_manifest_loads_strictly_without_a_warning_and_has_an_arm(handle):
+    assert [str(problem) for problem in handle.loaded.problems] == []
+    assert arm_for(handle.manifest).name
+    assert handle.manifest.name == Path(handle.loaded.path).parent.name
+
+
+def test_what_it_says_about_modes_is_about_modes_that_it_has(handle):
+    quirks = handle.manifest.metadata["operable"]
+    modes = {mode.id for mode in handle.manifest.modes}
+
+    assert set(quirks.get("mode_ids", {})) <= modes
+    assert set(quirks["unasking_modes"]) - {None} <= modes
+    assert quirks["after_denial"] in {"continues", "ends", "cancelled"}
+
+
+def test_it_begins_in_a_mode_that_asks_or_says_that_it_does_not(handle):
+    quirks = handle.manifest.metadata["operable"]
+
+    assert quirks.get("initial_mode") not in quirks["unasking_modes"] or None in quirks["unasking_modes"]
+
+
+@pytest.mark.parametrize("name", sorted({*PINS} - {"node"}))
+def test_its_version_range_has_the_version_that_is_tested(name):
+    pin = PINS[name]
+    version = (pin.get("npm") or pin["pip"]).rpartition("@" if "npm" in pin else "==")[2]
+    handle = define_agent_cli(FOLDER / name / "AGENT-CLI.md")
+
+    assert satisfies(version, handle.manifest.version_check.range)
+
+
+def test_no_secret_is_handed_to_a_provider_that_does_not_isolate(handle):
+    assert handle.manifest.auth is None or handle.manifest.sandbox.provider not in {
+        "local",
+        "node-permission",
+    }
