@@ -217,7 +217,9 @@ class Keeper:
 
 def _started(control: socket.socket) -> int:
     """The leader's pid, once it runs."""
-    if not select.select([control], [], [], _START_TIMEOUT)[0]:
+    waiting = select.poll()  # `select` knows no descriptor beyond 1023, and a host of many sessions has more
+    waiting.register(control, select.POLLIN)
+    if not waiting.poll(_START_TIMEOUT * 1000):
         raise Fail("temporary", "SPAWN_FAILED", f"the keeper did not answer within {_START_TIMEOUT:g} s")
     words = control.recv(128).split()
     if not words:

@@ -1,0 +1,8 @@
+"""Blaxel: a cloud sandbox (`mastra-blaxel` in the standard). Known by its name, and refused with what is missing.
+
+See `operable.proc.remote` for why, and for what a bridge would have to do.
+"""
+
+from operable.proc.remote import remote
+
+SANDBOX = remote("blaxel", package="blaxel", module="blaxel")
