@@ -169,7 +169,10 @@ def test_nothing_of_a_tool_survives_the_death_of_the_linter(tmp_path: Path):
     program.chmod(0o755)
     (tmp_path / "aoi-lint.toml").write_text("[tool]\ntimeout = 60.0\n")
     process = subprocess.Popen(
-        [BIN / "aoi-lint", str(program)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path
+        [str(BIN / "aoi-lint"), str(program)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=tmp_path,
     )
     try:
         _until(lambda: _alive(str(program)))
@@ -205,7 +208,7 @@ def _alive(mark: str) -> bool:
 @pytest.mark.timeout(120)
 def test_two_lints_of_one_tool_at_once_do_not_disturb_each_other(tmp_path: Path):
     program = breed("python", tmp_path)
-    command = [BIN / "aoi-lint", str(program), "--command", "create", "--output", "jsonl"]
+    command = [str(BIN / "aoi-lint"), str(program), "--command", "create", "--output", "jsonl"]
 
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
 
@@ -216,7 +219,7 @@ def test_two_lints_of_one_tool_at_once_do_not_disturb_each_other(tmp_path: Path)
 @pytest.mark.needs("bwrap")
 def test_without_a_home_it_works_and_a_lost_reader_ends_it_quietly(tmp_path: Path):
     program = breed("python", tmp_path)
-    command = [BIN / "aoi-lint", str(program), "--command", "list", "--only", "3", "--output", "jsonl"]
+    command = [str(BIN / "aoi-lint"), str(program), "--command", "list", "--only", "3", "--output", "jsonl"]
     env = {"PATH": os.environ["PATH"]}
 
     done = subprocess.run(command, env=env, capture_output=True, timeout=60, check=False)
