@@ -314,6 +314,9 @@ def judge(played: Played) -> None:
 
 
 def _is_plain(event: Any) -> None:
-    """An event says the same after a trip over our own wire, and names what it belongs to."""
-    assert events.decode(events.encode(event)) == event
+    """An event says the same after a typed trip over our own wire, names its session, and speaks no protocol's words."""
+    encoded = events.encode(event)
+    assert events.decode(encoded) == event
+    assert b'"sessionUpdate"' not in encoded
+    assert b'"jsonrpc"' not in encoded
     assert getattr(event, "session_id", "s1") in {"s1", None}

@@ -33,6 +33,7 @@ from operable.wire.events import (
 )
 from tests.host.arms.acp_talk import OPTIONS, Talk, plain, talking
 from tests.host.arms.driving import check_order, feed, of_type, sent, text_of
+from tests.requirement import requirement
 
 MODES = {
     "currentModeId": "ask",
@@ -72,6 +73,7 @@ def test_only_what_the_host_grants_is_offered():
     assert "elicitation" not in nothing["clientCapabilities"]
 
 
+@requirement("aip45:lifecycle:open-session")
 def test_a_new_session_is_opened_in_the_workspace_with_the_tool_servers():
     servers = [
         {"name": "files", "command": "/bin/files", "args": ["-v"], "env": {"A": "1"}},
@@ -386,6 +388,7 @@ def test_images_are_refused_before_anything_is_sent_when_the_agent_takes_none():
     talk.send()
 
 
+@requirement("aip45:events:text-delta", "aip45:events:thought")
 def test_text_and_thoughts_are_streamed():
     talk = talking()
     chunk = {"type": "text", "text": "Hel"}
@@ -465,6 +468,7 @@ def test_an_update_of_another_session_is_no_part_of_the_turn():
     assert talk.say("from elsewhere") == [Notice("other_session", "agent_message_chunk", "s1")]
 
 
+@requirement("aip45:events:turn-end")
 @pytest.mark.parametrize(
     "word, reason, stop",
     [
@@ -503,6 +507,7 @@ def test_tokens_are_counted_where_the_agent_says_them(more, usage):
     assert end.usage == usage
 
 
+@requirement("aip45:events:error")
 @pytest.mark.parametrize(
     "number, code, retryable",
     [
@@ -561,6 +566,7 @@ def test_what_comes_after_the_end_of_the_turn_is_late():
 # --- tool calls ----------------------------------------------------------------------------------------------------------
 
 
+@requirement("aip45:events:tool-call")
 def test_a_call_that_is_filled_in_while_it_is_pending_is_told_once_and_whole():
     talk = talking()
     happened = talk.update(
@@ -619,6 +625,7 @@ def test_a_call_that_is_told_only_by_its_end_is_told_before_it():
     assert happened[1] == ToolResult("s1", "t1", "no such file", True)
 
 
+@requirement("aip45:events:tool-result")
 def test_calls_without_an_end_are_closed_with_the_turn():
     talk = talking()
     talk.update("tool_call", toolCallId="t1", title="edit", rawInput={"a": 1})
@@ -697,6 +704,7 @@ def test_an_unknown_kind_of_tool_is_other():
 CALL = {"toolCallId": "t1", "title": "rm x", "kind": "execute", "rawInput": {"command": "rm x"}}
 
 
+@requirement("aip45:events:agent-prompt")
 def test_a_question_comes_after_the_call_that_it_is_about():
     call, ask = talking().ask(CALL, request_id="uuid")
 
@@ -1175,6 +1183,7 @@ def test_a_choice_that_the_agent_refuses_is_noticed():
     assert talk.respond(talk.one(), code=-32602, message="no") == [Notice("select_failed", "no", "s1")]
 
 
+@requirement("aip45:lifecycle:close-session")
 def test_a_session_is_closed_where_the_agent_knows_how():
     talk, other = Talk(), Talk()
     talk.ready()

@@ -9,6 +9,7 @@ from operable.host.arm import Answer, ClientCall, Message, Opened
 from operable.host.arms.acp import ARM
 from operable.wire.events import AgentError, ModeChange, Notice, TextDelta, ToolCall, ToolResult, TurnEnd
 from tests.host.arms.driving import Agent, check_order, of_type, opened, text_of
+from tests.requirement import requirement
 
 COMMAND = [sys.executable, str(Path(__file__).with_name("sdk_agent.py"))]
 
@@ -38,6 +39,7 @@ def test_text_is_streamed_turn_after_turn(started):
     assert first[-1] == TurnEnd("s1", "completed")
 
 
+@requirement("aip45:conformance:acp-server")
 @pytest.mark.parametrize("allowed, status", [(True, "yes"), (False, "no")])
 def test_a_tool_call_is_allowed_or_denied(started, allowed, status):
     agent = started(mode="plan")

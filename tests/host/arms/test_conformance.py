@@ -14,6 +14,7 @@ from operable.kernel import catalogue
 from operable.testing.cassettes import MUTATIONS, load, mutate, pieces
 from operable.wire.events import REASONS, AgentPrompt, TextDelta, ToolCall, ToolResult, TurnEnd
 from tests.host.arms.kit import LINE_LIMIT, Played, Player, Step, judge, steps_of
+from tests.requirement import requirement
 
 CASSETTES = Path(__file__).parents[1] / "cassettes"
 ARMS = catalogue.names(arms.__path__[0])
@@ -43,6 +44,7 @@ def test_an_arm_is_named_as_its_file(name):
     assert found.per_turn == (found.turn_command is not None)
 
 
+@requirement("aip45:events:closed", "aip45:events:no-vendor-shape", "aip45:events:translated-once")
 @pytest.mark.parametrize("name", PLAYABLE)
 def test_a_recorded_conversation_is_understood(name):
     played = play(name, steps_of(RECORDED[name]))

@@ -8,6 +8,7 @@ from operable.host.arms.mcp import ARM, VERSIONS
 from operable.kernel.errors import Fail
 from operable.wire.events import AgentPrompt, Notice, TextDelta, ToolCall, ToolResult, TurnEnd
 from tests.host.arms.driving import feed, of_type, opened, sent
+from tests.requirement import requirement
 
 PROMPT = {
     "name": "prompt",
@@ -222,6 +223,7 @@ def test_images_are_refused():
     assert server.written() == []
 
 
+@requirement("aip45:conformance:mcp-server")
 def test_the_result_is_the_answer():
     server = serving()
 
