@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -119,7 +120,7 @@ async def _relay(folder: str) -> float:
 
     command = prepare([sys.executable, "-IS", "-c", AGENT])
     session = await start_session(
-        Start(ARM, lambda words: command, folder, registry=Registry(os.path.join(folder, "state")))
+        Start(ARM, lambda _: command, folder, registry=Registry(os.path.join(folder, "state")))
     )
 
     async def consume(reader: Any) -> int:
@@ -155,7 +156,7 @@ async def _relay_on_sdk(folder: str) -> float:
     queues: list[asyncio.Queue[Any]] = [asyncio.Queue() for _ in range(READERS)]
 
     class Relay(acp.Client):
-        async def session_update(self, session_id: str, update: Any, **kwargs: Any) -> None:
+        async def session_update(self, session_id: str, update: Any, **kwargs: Any) -> None:  # noqa: ARG002 - the SDK's
             os.write(log, update.model_dump_json(by_alias=True, exclude_none=True).encode() + b"\n")
             for queue in queues:
                 queue.put_nowait(update)
@@ -210,16 +211,15 @@ async def _idle(count: int) -> float:
     from operable.host.starting import Start, start_session
     from operable.proc.spawn import prepare
 
-    command = prepare(["sh", "-c", TINY])
+    # As a session of a manifest starts it: with its whole tree supervised.
+    command = replace(prepare(["sh", "-c", TINY]), tree=True)
     with tempfile.TemporaryDirectory() as folder:
         registry = Registry(os.path.join(folder, "state"))
         sessions: list[Any] = []
 
         async def more(number: int) -> None:
             for _ in range(number):
-                sessions.append(
-                    await start_session(Start(ARM, lambda words: command, folder, registry=registry))
-                )
+                sessions.append(await start_session(Start(ARM, lambda _: command, folder, registry=registry)))
 
         await more(20)  # what the first ones load and reserve is the host's own
         before = _resident()

@@ -23,6 +23,7 @@ CATALOGUES = {
     "flow/proofs": "PROOF",
     "flow/targets": "TARGET",
     "host/arms": "ARM",
+    "host/continuations": "CONTINUATION",
     "host/installers": "INSTALLER",
     "host/secrets": "BACKEND",
     "host/steps": "STEP",

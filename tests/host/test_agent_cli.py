@@ -1,10 +1,14 @@
 """From a manifest to events: what is refused before anything runs, and what an agent is started with."""
 
 import asyncio
+import json
 
 import pytest
 
 from operable.host import define_agent_cli, rules
+from operable.host.launch.ledger import Ledger
+from operable.host.launch.places import Places
+from operable.host.launch.trust import approve
 from operable.kernel.errors import Fail
 from operable.manifest import ManifestError, SelectionError
 from operable.wire.events import TextDelta
@@ -193,3 +197,101 @@ def test_a_session_without_a_loop_blocks_and_gives_the_same_events(tmp_path):
     assert second.ok
     assert len(kept) >= 3
     assert session.status == "exited"
+
+
+SECRETS = """---
+secrets:
+  - slug: scripted-key
+    name: Key
+    description: The key of the scripted agent.
+---
+"""
+
+
+def on_disk(tmp_path, **more):
+    """The same manifest as a file, with its inventory of secrets."""
+    folder = tmp_path / "agents" / "scripted"
+    folder.mkdir(parents=True)
+    (folder / "SECRETS.md").write_text(SECRETS)
+    path = folder / "AGENT-CLI.md"
+    path.write_text(f"---\n{json.dumps(manifest(tmp_path, **more))}\n---\nPlays what a script says.\n")
+    return path
+
+
+def test_a_manifest_that_came_with_a_project_is_not_acted_on_until_it_is_approved(tmp_path):
+    path = on_disk(tmp_path)
+
+    with pytest.raises(Fail) as failure:
+        run(define_agent_cli(path).start(workspace=str(tmp_path)))
+
+    assert failure.value.code == "MANIFEST_NOT_APPROVED"
+    assert not (tmp_path / "calls").exists()
+
+    approve(str(path), Ledger(Places.default().ledger))
+
+    async def scene():
+        async with await define_agent_cli(path).start(workspace=str(tmp_path)) as session:
+            return await session.send("hi").result()
+
+    assert run(scene()).ok
+
+
+def test_secrets_reach_the_agent_by_its_environment_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCRIPTED_KEY", "open-sesame-1234")
+    auth = {"ref": "./SECRETS.md", "state": {"env": ["SCRIPTED_KEY"]}}
+    path = on_disk(tmp_path, auth=auth)
+    agent = define_agent_cli(path, trusted=True)
+    options = {"workspace": str(tmp_path), "state": str(tmp_path / "state")}
+
+    with pytest.raises(Fail) as refused:
+        run(agent.start(**options))
+
+    async def scene():
+        async with await agent.start(**options, accept_shared_env=True) as session:
+            found = [event async for event in session.send(steps({"say": "the key is open-sesame-1234"}))]
+            return found, calls(tmp_path)
+
+    found, started = run(scene())
+    written = [each for each in (tmp_path / "state").rglob("*") if each.is_file()]
+
+    assert refused.value.code == "SANDBOX_ENV_NOT_ISOLATED"
+    assert started[-1]["env"]["SCRIPTED_KEY"] == "open-sesame-1234"
+    assert "open-sesame" not in str(started[-1]["argv"])
+    assert "open-sesame" not in str(found)
+    assert written
+    assert all(b"open-sesame" not in each.read_bytes() for each in written)
+    (chain,) = (tmp_path / "state").glob("*/audit.jsonl")
+    assert b'"secret.use"' in chain.read_bytes()
+
+
+# In a sandbox that shows no Python: asks for two paths, and says how each question was answered.
+SHELL_AGENT = """#!/bin/sh
+case $1 in --version) echo 1.0.0; exit ;; esac
+echo '{"type":"ready","version":"0.2.0","session_id":"s","capabilities":{"tool_approval":true}}'
+read -r message
+echo '{"type":"stream_start","msg_id":"m1"}'
+for path in /workspace/src/a /home/agent/x; do
+  echo '{"type":"tool_request","msg_id":"m1","call_id":"'$path'","tool":{"name":"Write","category":"edit","args":{"path":"'$path'"},"description":""}}'
+  read -r answer
+  case $answer in *tool_approve*) said=yes ;; *) said=no ;; esac
+  echo '{"type":"text_delta","msg_id":"m1","text":"'$said' '$PWD' "}'
+done
+echo '{"type":"stream_end","msg_id":"m1"}'
+read -r message
+"""
+
+
+@pytest.mark.needs("bwrap")
+def test_an_agent_in_bubblewrap_sees_its_workspace_elsewhere_and_rules_mean_the_same_files(tmp_path):
+    mount = {"source": "workspace", "at": "/workspace", "mode": "read-write"}
+    (tmp_path / "work").mkdir()
+    described = manifest(tmp_path, sandbox={"provider": "bubblewrap", "config": {}, "mounts": [mount]})
+    (tmp_path / "scripted").write_text(SHELL_AGENT)
+
+    async def scene():
+        agent = define_agent_cli(described)
+        options = {"workspace": str(tmp_path / "work"), "policy": rules(allow=["edit:src/**"])}
+        async with await agent.start(**options) as session:
+            return await session.send("go").result()
+
+    assert run(scene()).text == "yes /workspace no /workspace "

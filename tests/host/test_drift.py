@@ -66,4 +66,4 @@ def test_other_differences_are_told_in_the_log(tmp_path):
 
     events = asyncio.run(scene())
 
-    assert [event.code for event in events] == ["drift"]
+    assert [event.code for event in events] == ["enforcement", "drift"]

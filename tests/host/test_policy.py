@@ -113,19 +113,15 @@ def test_the_most_specific_rule_wins_and_deny_is_strongest_among_equals(chosen, 
 
 @given(
     effects=st.lists(
-        st.tuples(st.sampled_from([ALLOW, ASK, DENY]), st.sampled_from(["*", "kind:execute", "Bash"]))
-    ),
-    shuffle=st.randoms(),
+        st.tuples(st.sampled_from([ALLOW, ASK, DENY]), st.sampled_from(["*", "kind:execute", "Bash"])),
+        max_size=6,
+    )
 )
-def test_the_order_of_rules_does_not_matter(effects, shuffle):
-    written = [Rule(effect, pattern) for effect, pattern in effects]
-    shuffled = list(written)
-    shuffle.shuffle(shuffled)
+def test_the_order_of_rules_does_not_matter(effects):
+    written = tuple(Rule(effect, pattern) for effect, pattern in effects)
+    orders = (written, written[::-1], tuple(sorted(written, key=str)))
 
-    one = Policy(tuple(written)).decide(bash("ls"), "/")
-    other = Policy(tuple(shuffled)).decide(bash("ls"), "/")
-
-    assert one.effect == other.effect
+    assert len({Policy(order).decide(bash("ls"), "/").effect for order in orders}) == 1
 
 
 @pytest.mark.parametrize("text", ["", " x", "kind:fly", "edit:", "(x)", "Bash(x"])

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from operable.host.bridge import Completion as Completion
     from operable.host.bridge import complete as complete
     from operable.host.continuation import Conversations as Conversations
-    from operable.host.continuation import Said as Said
     from operable.host.launching import StartOptions as StartOptions
     from operable.host.log_files import Record as Record
     from operable.host.log_files import read_log as read_log
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from operable.host.policy_file import load_policy as load_policy
     from operable.host.registry import Registry as Registry
     from operable.host.session import Session as Session
+    from operable.host.strategy import Said as Said
     from operable.host.sync import SyncSession as SyncSession
     from operable.host.turn import Turn as Turn
     from operable.host.turn import TurnResult as TurnResult
@@ -50,7 +50,7 @@ _HOMES = {
     "Policy": "operable.host.policy",
     "Record": "operable.host.log_files",
     "Registry": "operable.host.registry",
-    "Said": "operable.host.continuation",
+    "Said": "operable.host.strategy",
     "Session": "operable.host.session",
     "StartOptions": "operable.host.launching",
     "SyncSession": "operable.host.sync",

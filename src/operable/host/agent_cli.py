@@ -15,8 +15,12 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from operable.host.launch.discover import Discovery
+from operable.host.launch.ledger import Ledger
+from operable.host.launch.places import Places
 from operable.host.launching import begin
 from operable.host.session import Session
+from operable.kernel.errors import Fail
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loading import Loaded, from_mapping, load
 
@@ -29,8 +33,9 @@ if TYPE_CHECKING:
 class AgentCliHandle:
     """A validated manifest that can be started."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Loaded, *, trusted: bool | None = None) -> None:
         self.loaded = loaded
+        self._trusted = trusted
         self.manifest: AgentCli = loaded.as_(AgentCli)
 
     @property
@@ -39,7 +44,18 @@ class AgentCliHandle:
 
     async def start(self, **options: Any) -> Session:
         """Start the agent; `options` are the fields of `StartOptions`. Fail says what is missing or refused."""
-        return await begin(self.loaded, options)
+        return await begin(self.loaded, options, trusted=self._require_trust())
+
+    def _require_trust(self) -> bool:
+        """A manifest says what is downloaded and run: one that came with a project is acted on only when approved."""
+        if self._trusted is None:
+            ledger = Ledger(Places.default().ledger)
+            Discovery.default(ledger).find(os.path.abspath(self.loaded.path)).require_trusted()
+        elif not self._trusted:
+            raise Fail(
+                "authz", "MANIFEST_NOT_APPROVED", f"the manifest of {self.id} is not trusted", target=self.id
+            )
+        return True
 
     def start_sync(self, **options: Any) -> "SyncSession":
         """`start` for callers without a loop: a session whose methods block."""
@@ -65,13 +81,17 @@ def define_agent_cli(
     *,
     strict: bool = True,
     workspace: str | os.PathLike[str] | None = None,
+    trusted: bool | None = None,
 ) -> AgentCliHandle:
     """Validate a manifest (a mapping, or the path of an AGENT-CLI.md); ManifestError has all of its problems.
 
     `workspace` is the folder inside which its references (ACP.md, SECRETS.md …) may lie; by default the manifest's own.
+    `trusted`: whether it may be acted on. By default a mapping is, since it is part of the calling program; a file is when
+    it comes with Operable, is kept by the user, or was approved as it is now (`operable.host.launch.trust`).
     """
     if isinstance(manifest, Mapping):
-        return AgentCliHandle(from_mapping(manifest, "agent-cli", strict=strict))
+        loaded = from_mapping(manifest, "agent-cli", strict=strict)
+        return AgentCliHandle(loaded, trusted=trusted is not False)
     path = os.fspath(manifest)
     folder = os.path.dirname(os.path.abspath(path)) if workspace is None else os.fspath(workspace)
-    return AgentCliHandle(load(path, kind="agent-cli", strict=strict, workspace=folder))
+    return AgentCliHandle(load(path, kind="agent-cli", strict=strict, workspace=folder), trusted=trusted)

@@ -17,6 +17,7 @@ from typing import Any
 from operable.host.approvals import Ask, Decision, Desk
 from operable.host.arm import ClientCall
 from operable.host.gate import Gate
+from operable.host.policy import outside
 from operable.host.terminals import Terminal
 from operable.kernel.errors import Fail
 from operable.proc.spawn import Command
@@ -152,6 +153,7 @@ class ClientMethods:
         """The path relative to the workspace, links resolved."""
         if not isinstance(path, str) or not path or "\0" in path:
             raise _RefusedError(INVALID, "path is a string")
+        path = outside(path, self._root, self._gate.seen_as)
         real = os.path.realpath(os.path.join(self._root, path))
         if not real.startswith(self._root.rstrip("/") + "/"):
             raise _RefusedError(DENIED, f"{path} is outside the workspace")
@@ -178,7 +180,7 @@ class ClientMethods:
         return {"terminalId": name}
 
     def _folder(self, cwd: Any) -> str:
-        real = os.path.realpath(os.path.join(self._root, str(cwd)))
+        real = os.path.realpath(os.path.join(self._root, outside(str(cwd), self._root, self._gate.seen_as)))
         return "" if real == self._root else self._inside(cwd)
 
     async def _wait(self, call: ClientCall) -> dict[str, Any]:

@@ -9,14 +9,13 @@ A turn names its key (conversation, operator, user, guild, workspace); which par
 session afterwards. The choice is made per turn and refused outside `supported`.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from operable.host.arm import Message
 from operable.host.session import Session
+from operable.host.strategy import Kept, Key, Said, Strategy, TurnRequest
 from operable.kernel.catalogue import load, to_name
 from operable.manifest.blocks import PinnedSession
 from operable.manifest.patches import strategy_for
@@ -26,50 +25,6 @@ if TYPE_CHECKING:
     from operable.host.agent_cli import AgentCliHandle
 
 KEY_PARTS = ("conversation", "operator", "user", "guild", "workspace")
-Key = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One earlier turn: who (user, agent), and what."""
-
-    who: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class TurnRequest:
-    """One turn, before its strategy has seen it. `history` and `resume` are what the caller knows of earlier ones."""
-
-    message: Message
-    key: Key
-    history: tuple[Said, ...] = ()
-    resume: str | None = None
-
-
-@dataclass(slots=True)
-class Kept:
-    """What is remembered of one key between turns."""
-
-    session: Session | None = None
-    agent_session_id: str | None = None
-    history: list[Said] = field(default_factory=list)
-    idle: asyncio.TimerHandle | None = None
-    ending: asyncio.Task[None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Strategy:
-    """An entry of `operable.host.continuations`."""
-
-    name: str
-    title: str
-    # (conversations, request, kept) -> the session for this turn
-    session: Callable[["Conversations", TurnRequest, Kept], Awaitable[Session]]
-    # (request, kept) -> the message as it goes to the agent
-    message: Callable[[TurnRequest, Kept], Message]
-    # (conversations, request, kept, session): the turn is over
-    after: Callable[["Conversations", TurnRequest, Kept, Session], Awaitable[None]]
 
 
 class Conversations:
@@ -80,7 +35,12 @@ class Conversations:
         self._options = dict(options)
         self._kept: dict[Key, Kept] = {}
         found = agent.manifest.continuation
-        self.pinned = found.pinned_session if found is not None else PinnedSession()
+        self._pinned = found.pinned_session if found is not None else PinnedSession()
+
+    @property
+    def idle_seconds(self) -> float:
+        """After how long without a turn a pinned process is ended."""
+        return self._pinned.idle_timeout_ms / 1000
 
     async def turn(
         self,
@@ -114,7 +74,7 @@ class Conversations:
         surplus = sorted(set(given) - set(KEY_PARTS))
         if surplus:
             raise TypeError(f"a conversation has no {', '.join(surplus)}; it has {', '.join(KEY_PARTS)}")
-        return tuple((part, given.get(part, "")) for part in self.pinned.key_scope)
+        return tuple((part, given.get(part, "")) for part in self._pinned.key_scope)
 
     async def start(self, **more: Any) -> Session:
         """A new session with the options of these conversations."""
@@ -143,17 +103,3 @@ class Conversations:
 def strategy_named(name: str) -> Strategy:
     found: Strategy = load("operable.host.continuations", to_name(name), "CONTINUATION", kind="continuation")
     return found
-
-
-async def fresh(conversations: Conversations, request: TurnRequest, kept: Kept) -> Session:  # noqa: ARG001 - one shape for all
-    """A session of its own for this turn."""
-    return await conversations.start()
-
-
-async def closed(conversations: Conversations, request: TurnRequest, kept: Kept, session: Session) -> None:  # noqa: ARG001 - one shape for all
-    """The session ends with its turn."""
-    await session.close()
-
-
-def as_it_is(request: TurnRequest, kept: Kept) -> Message:  # noqa: ARG001 - one shape for all
-    return request.message

@@ -30,6 +30,7 @@ class Gate:
         *,
         session_id: str,
         workspace: str,
+        seen_as: str = "",
         policy: Policy,
         audit: Audit,
         attended: bool,
@@ -38,6 +39,7 @@ class Gate:
         secrets: tuple[str, ...] = (),
     ) -> None:
         self.workspace = workspace
+        self.seen_as = seen_as or workspace  # as the agent calls it: a sandbox may show it elsewhere
         self.policy = policy
         self.attended = attended  # somebody may answer; else what no rule allows is denied at once
         self.asking = asking  # the agent is expected to ask before it changes anything
@@ -111,7 +113,7 @@ class Gate:
 
     def rule_own(self, tool: str, kind: str, arguments: Mapping[str, Any], needle: str) -> Decision | Ask:
         """May the host itself do this (write a file, run a command)? A question about it may have been answered already."""
-        ruling = self.policy.decide(Call(tool, kind, dict(arguments)), self.workspace)
+        ruling = self.policy.decide(Call(tool, kind, dict(arguments)), self.workspace, self.seen_as)
         if ruling.effect == ALLOW:
             return Decision(True, ruling.reason, by=_reference(ruling))
         if any(granted == kind and needle in text for granted, text in self._granted):
@@ -177,7 +179,7 @@ class Gate:
             self._credit[call.kind] -= 1
             return False
         ruling = self.policy.decide(
-            Call(call.tool_name, call.kind, call.arguments, call.locations), self.workspace
+            Call(call.tool_name, call.kind, call.arguments, call.locations), self.workspace, self.seen_as
         )
         return ruling.effect != ALLOW
 
@@ -193,7 +195,9 @@ class Gate:
         known = self._open.get(prompt.call_id or "")
         kind = known.kind if known is not None and prompt.kind == "other" else prompt.kind
         locations = known.locations if known is not None else ()
-        return self.policy.decide(Call(prompt.tool_name, kind, prompt.arguments, locations), self.workspace)
+        return self.policy.decide(
+            Call(prompt.tool_name, kind, prompt.arguments, locations), self.workspace, self.seen_as
+        )
 
     def _input(self, prompt: AgentPrompt) -> Decision | Ask:
         if not self.attended:

@@ -6,6 +6,7 @@ Nothing is started before everything that can be refused without starting has be
 module's business; here is only the order, and what one hands to the next.
 """
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,10 @@ import operable
 from operable.host import drift
 from operable.host.approvals import OnAsk
 from operable.host.arm import Arm, Opening
+from operable.host.audit import Audit
+from operable.host.confinement import Confined
 from operable.host.launch.readiness import Launch, Ready, areadiness
+from operable.host.placing import Placing, login_variables, place, sandbox_of
 from operable.host.policy import ASK, Policy
 from operable.host.policy_file import load_policy
 from operable.host.protocols import arm_for
@@ -30,6 +34,7 @@ from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loading import Loaded
 from operable.manifest.patches import Spawn, spawn_for, strategy_for
 from operable.proc.spawn import Command, prepare
+from operable.wire.events import Notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,9 @@ class StartOptions:
     history: str = ""  # what was said before, for protocols that take it apart from the first message
     mcp_servers: tuple[Mapping[str, Any], ...] = ()
     person: Any = None  # somebody who can answer setup and login questions (operable.host.launch.step.Person)
+    home: str | None = None  # a folder that is the agent's home where its sandbox gives it one of its own
+    secret_backends: tuple[str, ...] = ("environment",)
+    accept_shared_env: bool = False  # a provider that others can look into, together with auth
     may_install: bool = True
     allow_unpinned: bool = False  # installs without a checksum
     report: Callable[[Any], object] = lambda _: None
@@ -80,7 +88,7 @@ def options_from(given: Mapping[str, Any]) -> StartOptions:
     return replace(chosen, workspace=workspace, policy=rules, limits=limits)
 
 
-async def begin(loaded: Loaded, given: Mapping[str, Any]) -> Session:
+async def begin(loaded: Loaded, given: Mapping[str, Any], *, trusted: bool) -> Session:
     """Start a session, or Fail with the first step that refuses."""
     wanted = options_from(given)
     manifest = loaded.as_(AgentCli)
@@ -91,35 +99,85 @@ async def begin(loaded: Loaded, given: Mapping[str, Any]) -> Session:
     _check_rules(manifest, arm, wanted)
     if manifest.mcp is not None and manifest.mcp.transport != "stdio":
         raise refuse_transport(manifest.mcp.transport)
-    ready = await areadiness(_launch(loaded, wanted))
+    registry = Registry(wanted.state)
+    audit = Audit(registry.audit_path(wanted.workspace), actor=f"agent:{manifest.id}")
+    placing = _placing(manifest, chosen, wanted, audit, trusted=trusted)
+    login = await asyncio.to_thread(login_variables, loaded, placing)
+    ready = await areadiness(_launch(loaded, wanted, login))
+    confined = await asyncio.to_thread(place, loaded, placing, ready.binary)
+    try:
+        return await _start(loaded, arm, chosen, wanted, ready, confined, registry)
+    except BaseException:
+        await asyncio.to_thread(confined.close)
+        raise
+
+
+async def _start(
+    loaded: Loaded,
+    arm: Arm,
+    chosen: Spawn,
+    wanted: StartOptions,
+    ready: Ready,
+    confined: Confined,
+    registry: Registry,
+) -> Session:
+    """Everything is decided: spawn, shake hands, compare."""
+    manifest = loaded.as_(AgentCli)
     session_id = wanted.session_id or new_session_id()
+    limits = wanted.limits
+    if arm.per_turn and limits.turn is None and confined.timeout is not None:
+        limits = replace(limits, turn=confined.timeout)  # of one command, which a turn is here
     start = Start(
         arm=arm,
-        spawn=_spawner(manifest, chosen, ready, wanted),
+        spawn=_spawner(manifest, chosen, ready, wanted, confined),
         workspace=wanted.workspace,
         agent=manifest.id,
-        opening=_opening(loaded, arm, chosen, wanted, session_id),
+        opening=_opening(loaded, arm, chosen, wanted, session_id, confined.cwd),
         policy=wanted.policy if isinstance(wanted.policy, Policy) else None,
         on_ask=wanted.on_ask,
-        limits=wanted.limits,
+        limits=limits,
         budget=_budget(manifest, wanted),
+        secrets=confined.values,
         session_id=session_id,
         label=wanted.label,
         asking=expects_asks(manifest, arm, wanted.mode),
-        confine=lambda argv, env, cwd: prepare(argv, env=env, cwd=cwd),
-        registry=Registry(wanted.state) if wanted.state is not None else None,
+        confine=lambda argv, env, cwd: confined.wrap(prepare(argv, env=env, cwd=cwd)),
+        registry=registry,
         quirks=quirks_of(manifest),
+        seen_as=confined.cwd,
+        on_close=confined.close,
     )
     session = await start_session(start)
     try:
         drift.require(manifest, session.opened, resuming=wanted.resume is not None)
-    except Fail:
+        session.log.append(_told(manifest, session, confined))
+    except BaseException:
         await session.close()
         raise
-    told = drift.notice(manifest, session.opened, session.id)
-    if told is not None:
-        session.log.append([told])
     return session
+
+
+def _told(manifest: AgentCli, session: Session, confined: Confined) -> list[Notice]:
+    """What a reader of the log should know first: how the agent is confined, and where it differs from its manifest."""
+    items = [each.as_dict() for each in confined.enforcement]
+    told = [Notice("enforcement", f"the agent runs in {confined.provider}", session.id, items)]
+    differs = drift.notice(manifest, session.opened, session.id)
+    return told if differs is None else [*told, differs]
+
+
+def _placing(
+    manifest: AgentCli, chosen: Spawn, wanted: StartOptions, audit: Audit, *, trusted: bool
+) -> Placing:
+    others = set(manifest.models.env.values()) - set(chosen.model_variables)
+    return Placing(
+        wanted.workspace,
+        audit,
+        trusted=trusted,
+        home=wanted.home,
+        backends=wanted.secret_backends,
+        accept_shared_env=wanted.accept_shared_env,
+        unneeded=frozenset(others if chosen.model_variables else ()),
+    )
 
 
 def quirks_of(manifest: AgentCli) -> Mapping[str, Any]:
@@ -173,7 +231,7 @@ def _check_resume(manifest: AgentCli, arm: Arm, wanted: StartOptions) -> None:
         )
 
 
-def _launch(loaded: Loaded, wanted: StartOptions) -> Launch:
+def _launch(loaded: Loaded, wanted: StartOptions, login: Mapping[str, str]) -> Launch:
     manifest = loaded.as_(AgentCli)
     return Launch(
         manifest,
@@ -181,7 +239,8 @@ def _launch(loaded: Loaded, wanted: StartOptions) -> Launch:
         user=str(os.getuid()),
         folder=os.path.dirname(os.path.abspath(loaded.path)) if os.path.isfile(loaded.path) else None,
         env=wanted.env,
-        inherit=_passed(manifest),
+        inherit=sandbox_of(loaded).env.passthrough,
+        secrets=login,
         person=wanted.person,
         may_install=wanted.may_install,
         allow_unpinned=wanted.allow_unpinned,
@@ -189,12 +248,8 @@ def _launch(loaded: Loaded, wanted: StartOptions) -> Launch:
     )
 
 
-def _passed(manifest: AgentCli) -> tuple[str, ...]:
-    return () if isinstance(manifest.sandbox, str) else manifest.sandbox.env.passthrough
-
-
 def _spawner(
-    manifest: AgentCli, chosen: Spawn, ready: Ready, wanted: StartOptions
+    manifest: AgentCli, chosen: Spawn, ready: Ready, wanted: StartOptions, confined: Confined
 ) -> Callable[[tuple[str, ...]], Command]:
     env = {**ready.env, **chosen.env, **wanted.env}
     program: tuple[str, ...] = (ready.binary, *chosen.args)
@@ -204,17 +259,18 @@ def _spawner(
             program = (ready.binary, *manifest.mcp.args)
 
     def spawn(words: tuple[str, ...]) -> Command:
-        command = prepare([*program, *words], env=env, inherit=_passed(manifest), cwd=wanted.workspace)
-        return replace(command, tree=True)
+        return confined.wrap(prepare([*program, *words], env=env, cwd=wanted.workspace))
 
     return spawn
 
 
-def _opening(loaded: Loaded, arm: Arm, chosen: Spawn, wanted: StartOptions, session_id: str) -> Opening:
+def _opening(
+    loaded: Loaded, arm: Arm, chosen: Spawn, wanted: StartOptions, session_id: str, cwd: str
+) -> Opening:
     manifest = loaded.as_(AgentCli)
     granted = _granted(loaded)
     return Opening(
-        cwd=wanted.workspace,
+        cwd=cwd,
         session_id=session_id,
         client_version=getattr(operable, "__version__", "0"),
         resume=wanted.resume,
@@ -231,11 +287,19 @@ def _opening(loaded: Loaded, arm: Arm, chosen: Spawn, wanted: StartOptions, sess
 
 
 def _protocol_mode(manifest: AgentCli, mode: str | None) -> str | None:
-    """A mode that patches nothing on the command line is for the protocol to select; `default` means no patch at all."""
+    """A mode that patches nothing on the command line is for the protocol to select; `default` means no patch at all.
+
+    `metadata.operable.initial_mode` is what the protocol selects when nothing else was chosen: some agents would begin in a
+    mode that asks nothing. `metadata.operable.mode_ids` has the agent's own words where AIP-45 does not allow them as ids.
+    """
+    quirks = quirks_of(manifest)
     found = next((each for each in manifest.modes if each.id == mode), None)
-    if found is None or found.bin_args_append or found.env or found.id == "default":
+    if found is not None and (found.bin_args_append or found.env):
         return None
-    return found.id
+    if found is None or found.id == "default":
+        return quirks.get("initial_mode")
+    own: str = quirks.get("mode_ids", {}).get(found.id, found.id)
+    return own
 
 
 def _granted(loaded: Loaded) -> AcpClient:

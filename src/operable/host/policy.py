@@ -83,9 +83,9 @@ class Policy:
     budget: dict[str, float] = field(default_factory=dict)
     ask_timeout: float | None = None
 
-    def decide(self, call: Call, workspace: str) -> Ruling:
-        """What the rules say about this call."""
-        facts = _Facts(call, workspace)
+    def decide(self, call: Call, workspace: str, seen_as: str = "") -> Ruling:
+        """What the rules say about this call. `seen_as`: what the agent calls the workspace, inside a sandbox."""
+        facts = _Facts(call, workspace, seen_as or workspace)
         best: tuple[tuple[int, int, int], Rule] | None = None
         for rule in self.rules:
             matcher = parse(rule.pattern)
@@ -125,12 +125,12 @@ def rules(
 class _Facts:
     """The call in the forms in which patterns look at it, each worked out once."""
 
-    def __init__(self, call: Call, workspace: str) -> None:
+    def __init__(self, call: Call, workspace: str, seen_as: str) -> None:
         self.tool = call.tool
         self.kind = call.kind if call.kind in TOOL_KINDS else "other"
         self.command = _command(call.arguments)
         self.address = _first(call.arguments, _ADDRESS_NAMES)
-        self.paths = [real_path(path, workspace) for path in _paths(call)]
+        self.paths = [real_path(outside(path, workspace, seen_as), workspace) for path in _paths(call)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +190,13 @@ def parse(text: str) -> Pattern:
     if not argument.endswith(")") or not tool:
         raise ValueError("an argument stands in parentheses behind the tool: Bash(git *)")
     return Pattern(tool=tool, argument=argument[:-1])
+
+
+def outside(path: str, workspace: str, seen_as: str) -> str:
+    """A path as the agent says it, as it is on the host: a sandbox may show the workspace under another name."""
+    if path == seen_as or path.startswith(seen_as.rstrip("/") + "/"):
+        return workspace + path[len(seen_as.rstrip("/")) :]
+    return path
 
 
 def real_path(path: str, workspace: str) -> str:

@@ -46,6 +46,7 @@ class Start:
     confine: Confine | None = None
     registry: Registry | None = None
     quirks: Mapping[str, Any] = field(default_factory=dict)
+    seen_as: str | None = None  # the workspace as the agent sees it, where a sandbox shows it elsewhere
     line_limit: int = LINE_LIMIT
     eof_grace: float = EOF_GRACE
     term_grace: float = TERM_GRACE
@@ -78,6 +79,7 @@ async def start_session(start: Start) -> Session:
     gate = Gate(
         session_id=session_id,
         workspace=start.workspace,
+        seen_as=start.seen_as or start.workspace,
         policy=policy,
         audit=audit,
         attended=attended,

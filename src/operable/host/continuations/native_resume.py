@@ -4,12 +4,12 @@ The id is the one that the agent told in the turn before, or the caller's `resum
 none. Needs `capabilities.resumable`; how the id reaches the agent (a message of its protocol, an argument) is the arm's.
 """
 
-from operable.host.continuation import Conversations, Kept, Strategy, TurnRequest, as_it_is, closed
 from operable.host.session import Session
+from operable.host.strategy import Kept, Pool, Strategy, TurnRequest, as_it_is, closed
 
 
-async def _resumed(conversations: Conversations, request: TurnRequest, kept: Kept) -> Session:
-    return await conversations.start(resume=request.resume or kept.agent_session_id)
+async def _resumed(pool: Pool, request: TurnRequest, kept: Kept) -> Session:
+    return await pool.start(resume=request.resume or kept.agent_session_id)
 
 
 CONTINUATION = Strategy(

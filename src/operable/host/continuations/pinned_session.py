@@ -7,12 +7,12 @@ the context of a session in memory.
 
 import asyncio
 
-from operable.host.continuation import Conversations, Kept, Strategy, TurnRequest, as_it_is
 from operable.host.registry import ALIVE
 from operable.host.session import Session
+from operable.host.strategy import Kept, Pool, Strategy, TurnRequest, as_it_is
 
 
-async def _pinned(conversations: Conversations, request: TurnRequest, kept: Kept) -> Session:  # noqa: ARG001 - one shape for all
+async def _pinned(pool: Pool, request: TurnRequest, kept: Kept) -> Session:  # noqa: ARG001 - one shape for all
     if kept.idle is not None:
         kept.idle.cancel()
         kept.idle = None
@@ -20,14 +20,13 @@ async def _pinned(conversations: Conversations, request: TurnRequest, kept: Kept
         await kept.ending
         kept.ending = None
     if kept.session is None or kept.session.status not in ALIVE:
-        kept.session = await conversations.start()
+        kept.session = await pool.start()
     return kept.session
 
 
-async def _rest(conversations: Conversations, request: TurnRequest, kept: Kept, session: Session) -> None:  # noqa: ARG001 - one shape for all
+async def _rest(pool: Pool, request: TurnRequest, kept: Kept, session: Session) -> None:  # noqa: ARG001 - one shape for all
     loop = asyncio.get_running_loop()
-    seconds = conversations.pinned.idle_timeout_ms / 1000
-    kept.idle = loop.call_later(seconds, _evict, kept)
+    kept.idle = loop.call_later(pool.idle_seconds, _evict, kept)
 
 
 def _evict(kept: Kept) -> None:

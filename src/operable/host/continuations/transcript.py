@@ -8,7 +8,7 @@ The caller's own history, when given, is used instead of what was heard in this 
 from dataclasses import replace
 
 from operable.host.arm import Message
-from operable.host.continuation import Kept, Said, Strategy, TurnRequest, closed, fresh
+from operable.host.strategy import Kept, Said, Strategy, TurnRequest, closed, fresh
 
 # About 8,000 tokens: enough for the thread of a conversation, a small part of any window.
 LIMIT = 32_000

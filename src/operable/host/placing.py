@@ -1,0 +1,142 @@
+"""The place where a session's agent runs: the manifest's sandbox, its secrets, and a note of each use in the audit chain.
+
+`operable.host.confinement` makes the place and says what it enforces; here the manifest's words are put into its terms:
+which sandbox, which secrets of which inventory, which folders hold the program. Blocking (proxies, control groups, key
+rings): called in a thread.
+"""
+
+import os
+from dataclasses import dataclass, field
+
+from operable.host.audit import Audit
+from operable.host.confinement import Confined, Wanted, confine
+from operable.host.launch.places import Places
+from operable.host.vaulting import Actor, Use, Vault
+from operable.kernel.errors import Fail
+from operable.manifest.blocks import Sandbox
+from operable.manifest.kinds.agent_cli import AgentCli
+from operable.manifest.kinds.secrets import Secret, Secrets
+from operable.manifest.loading import Loaded
+from operable.proc.egress import Attempt
+
+SUBSTITUTE = "egress-substitute"
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """What is asked for, beyond the manifest."""
+
+    workspace: str
+    audit: Audit
+    trusted: bool = False
+    home: str | None = None  # a folder of the host that is the agent's home inside; None: an empty one
+    backends: tuple[str, ...] = ("environment",)
+    accept_shared_env: bool = False
+    # Variables that hold the keys of providers whose model was not chosen: their secrets are not needed.
+    unneeded: frozenset[str] = field(default_factory=frozenset)
+
+
+def place(loaded: Loaded, placing: Placing, binary: str) -> Confined:
+    """Make the place; Fail says what cannot be enforced or must not be combined."""
+    manifest = loaded.as_(AgentCli)
+    vault = vault_of(loaded, placing)
+    return confine(
+        Wanted(
+            sandbox_of(loaded),
+            placing.workspace,
+            trusted=placing.trusted,
+            auth=manifest.auth is not None,
+            vault=vault,
+            secrets=tuple(entry.slug for entry in needed(vault, placing)),
+            home=placing.home,
+            programs=_programs(binary),
+            accept_shared_env=placing.accept_shared_env,
+            on_attempt=lambda attempt: _attempted(placing.audit, attempt),
+        )
+    )
+
+
+def sandbox_of(loaded: Loaded) -> Sandbox:
+    """The sandbox block of a manifest, inline or in the file that it names."""
+    found = loaded.as_(AgentCli).sandbox
+    if isinstance(found, Sandbox):
+        return found
+    bound = loaded.bound.get("sandbox")
+    if bound is None or not isinstance(bound.value, Sandbox):
+        raise Fail(
+            "config",
+            "SANDBOX_REF_UNRESOLVABLE",
+            f"the sandbox {found!r} cannot be followed: the manifest was loaded without its folder",
+            target="sandbox",
+            aip_code="sandbox_ref_unresolvable",
+        )
+    return bound.value
+
+
+def vault_of(loaded: Loaded, placing: Placing) -> Vault | None:
+    """The inventory of the manifest's SECRETS.md, with the host's backends; None when it has none."""
+    bound = loaded.bound.get("secrets")
+    if bound is None or not isinstance(bound.value, Secrets):
+        return None
+    manifest = loaded.as_(AgentCli)
+    return Vault(
+        bound.value,
+        Actor(user_id=str(os.getuid()), owner=True, tool=manifest.id),
+        backends=placing.backends,
+        on_use=lambda use: _used(placing.audit, use),
+        context={"agent": manifest.id},
+    )
+
+
+def needed(vault: Vault | None, placing: Placing) -> list[Secret]:
+    """The secrets of the inventory that this session needs."""
+    if vault is None:
+        return []
+    return [entry for entry in vault.inventory.secrets if not set(entry.env_names) & placing.unneeded]
+
+
+def login_variables(loaded: Loaded, placing: Placing) -> dict[str, str]:
+    """The variables by which `auth` is judged: their values, or placeholders where the agent gets no more than those."""
+    manifest = loaded.as_(AgentCli)
+    vault = vault_of(loaded, placing)
+    if vault is None or manifest.auth is None:
+        return {}
+    found: dict[str, str] = {}
+    for entry in needed(vault, placing):
+        if any(exposure.kind == SUBSTITUTE for exposure in entry.exposures):
+            found |= dict.fromkeys(entry.env_names, f"$$SECRET[{entry.env_names[0]}]$$")
+        else:
+            value = vault.reveal(entry.slug, "auth").reveal()
+            found |= dict.fromkeys(entry.env_names, value)
+    return found
+
+
+def _programs(binary: str) -> tuple[str, ...]:
+    """The folders that a sandbox must show for the program to run: its own, and the whole of a private installation."""
+    installs = os.path.join(Places.default().state, "installs")
+    found = []
+    for path in (os.path.abspath(binary), os.path.realpath(binary)):
+        below = os.path.relpath(path, installs).split(os.sep)
+        own = os.path.join(installs, *below[:2]) if below[0] != os.pardir and len(below) > 2 else None
+        found.append(own or os.path.dirname(path))
+    return tuple(dict.fromkeys(found))
+
+
+def _used(audit: Audit, use: Use) -> None:
+    decision = "deny" if use.action.endswith("denied") else "allow"
+    audit.record(
+        "secret.use",
+        subject={"kind": "secret", "ref": use.slug},
+        output={"purpose": use.purpose, "granted_by": use.granted_by},
+        decision=("secrets", decision),
+    )
+
+
+def _attempted(audit: Audit, attempt: Attempt) -> None:
+    if not attempt.allowed:
+        audit.record(
+            "egress.denied",
+            subject={"kind": "host", "ref": f"{attempt.host}:{attempt.port}"},
+            output={"reason": attempt.reason},
+            decision=("sandbox:network.egress", "deny"),
+        )
