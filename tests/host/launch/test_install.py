@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from operable.host.launch.installer import Progress
+from operable.host.launch.machine import Machine
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Install, Requires
 from tests.host.launch.making import agent, calls, launch, machine, program, recorder, server
@@ -109,6 +110,17 @@ def test_a_program_on_the_search_path_need_not_be_installed(tmp_path):
     assert (found.binary, found.method) == (str(tmp_path / "bin" / "agent"), None)
 
 
+def test_programs_beside_our_own_python_need_not_be_on_the_search_path(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    (tmp_path / "state").mkdir()
+    work = launch(
+        tmp_path, agent(bin=os.path.basename(sys.executable)), machine=Machine.here()
+    ).installation()
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", str(tmp_path))
+        assert work.locate().binary == sys.executable
+
+
 def test_what_was_installed_is_preferred_to_the_search_path(tmp_path):
     program(tmp_path / "bin" / "agent")
     program(tmp_path / "vendor" / "agent")
@@ -141,6 +153,12 @@ def test_a_bin_with_a_slash_is_a_file_beside_the_manifest(tmp_path, name, found)
     program(tmp_path / "outside" / "agent")
     located = installation(tmp_path, agent(bin=name), folder=str(tmp_path / "bundle")).locate()
     assert (located is not None) == found
+
+
+def test_a_copy_of_a_manifest_elsewhere_does_not_get_the_others_vendored_program(tmp_path):
+    program(tmp_path / "one" / "vendor" / "agent")
+    installation(tmp_path, agent(install=(VENDORED,)), folder=str(tmp_path / "one")).install()
+    assert installation(tmp_path, agent(install=(VENDORED,)), folder=str(tmp_path / "two")).locate() is None
 
 
 def test_a_private_installation_that_fails_leaves_nothing(tmp_path):

@@ -6,11 +6,13 @@ a full disk leaves the old state. A lock per `id@major` lets the second of two h
 tried in the manifest's order; what does not fit this machine is skipped with its reason, and when none works all reasons are
 in the failure.
 
-Where the program is: what the ledger names, else `bin` itself when it is a path, else the search path.
+Where the program is: what the ledger names, else `bin` itself when it is a path, else the search path, else beside the
+Python that runs us.
 """
 
 import os
 import shutil
+import sys
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -98,6 +100,10 @@ class Installation:
             inside = os.path.isabs(name) or (self.folder is not None and is_inside(path, self.folder))
             return Installed(os.path.abspath(path)) if inside and is_program(path) else None
         found = self.machine.program(name)
+        if found is None and self.machine.path is None:
+            # Operable's own agent, when Operable is run by its path and its folder is not on the search path.
+            beside = os.path.join(os.path.dirname(sys.executable), name)
+            found = beside if is_program(beside) else None
         return Installed(found) if found else None
 
     def ensure(self) -> Installed:
