@@ -9,25 +9,25 @@
 options, model, continuation) against the manifest, rules against what the agent can be held to, then readiness (installed,
 version, set up, logged in), confinement, spawn, handshake within its limit, and what the agent then says about itself
 against what the manifest promises.
+
+Everything heavy is imported when it is first needed: a program that may drive an agent does not pay for it at its start.
 """
+
+from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from operable.host.launch.discover import Discovery
-from operable.host.launch.ledger import Ledger
-from operable.host.launch.places import Places
-from operable.host.launching import begin
-from operable.host.session import Session
 from operable.kernel.errors import Fail
-from operable.manifest.kinds.agent_cli import AgentCli
-from operable.manifest.loading import Loaded, from_mapping, load
 
 if TYPE_CHECKING:
     from operable.host.bridge import Completion
     from operable.host.continuation import Conversations
+    from operable.host.session import Session
     from operable.host.sync import SyncSession
+    from operable.manifest.kinds.agent_cli import AgentCli
+    from operable.manifest.loading import Loaded
 
 
 class AgentCliHandle:
@@ -36,7 +36,7 @@ class AgentCliHandle:
     def __init__(self, loaded: Loaded, *, trusted: bool | None = None) -> None:
         self.loaded = loaded
         self._trusted = trusted
-        self.manifest: AgentCli = loaded.as_(AgentCli)
+        self.manifest: AgentCli = loaded.value
 
     @property
     def id(self) -> str:
@@ -44,11 +44,17 @@ class AgentCliHandle:
 
     async def start(self, **options: Any) -> Session:
         """Start the agent; `options` are the fields of `StartOptions`. Fail says what is missing or refused."""
+        from operable.host.launching import begin
+
         return await begin(self.loaded, options, trusted=self._require_trust())
 
     def _require_trust(self) -> bool:
         """A manifest says what is downloaded and run: one that came with a project is acted on only when approved."""
         if self._trusted is None:
+            from operable.host.launch.discover import Discovery
+            from operable.host.launch.ledger import Ledger
+            from operable.host.launch.places import Places
+
             ledger = Ledger(Places.default().ledger)
             Discovery.default(ledger).find(os.path.abspath(self.loaded.path)).require_trusted()
         elif not self._trusted:
@@ -57,19 +63,19 @@ class AgentCliHandle:
             )
         return True
 
-    def start_sync(self, **options: Any) -> "SyncSession":
+    def start_sync(self, **options: Any) -> SyncSession:
         """`start` for callers without a loop: a session whose methods block."""
         from operable.host.sync import start_sync
 
         return start_sync(self, **options)
 
-    async def complete(self, *, prompt: str, system: str = "", **options: Any) -> "Completion":
+    async def complete(self, *, prompt: str, system: str = "", **options: Any) -> Completion:
         """One question, one answer: an ephemeral session in which every ask is denied."""
         from operable.host.bridge import complete
 
         return await complete(self, prompt=prompt, system=system, **options)
 
-    def conversations(self, **options: Any) -> "Conversations":
+    def conversations(self, **options: Any) -> Conversations:
         """Conversations by key, in the manifest's continuation strategy or the one that is chosen."""
         from operable.host.continuation import Conversations
 
@@ -89,6 +95,8 @@ def define_agent_cli(
     `trusted`: whether it may be acted on. By default a mapping is, since it is part of the calling program; a file is when
     it comes with Operable, is kept by the user, or was approved as it is now (`operable.host.launch.trust`).
     """
+    from operable.manifest.loading import from_mapping, load
+
     if isinstance(manifest, Mapping):
         loaded = from_mapping(manifest, "agent-cli", strict=strict)
         return AgentCliHandle(loaded, trusted=trusted is not False)
