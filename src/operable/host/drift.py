@@ -103,8 +103,10 @@ def _unknown_names(manifest: AgentCli, opened: Opened) -> list[Difference]:
     if not opened.modes:
         return []
     by_protocol = [mode.id for mode in manifest.modes if not mode.bin_args_append and not mode.env]
+    quirks = manifest.metadata.get("operable")
+    called = quirks.get("mode_ids", {}) if isinstance(quirks, dict) else {}
     return [
         Difference(f"mode {name}", True, offered=False, observed=None)
         for name in by_protocol
-        if name not in opened.modes and name != "default"
+        if called.get(name, name) not in opened.modes and name != "default"
     ]
