@@ -28,6 +28,7 @@ PACKAGES = {
     "npm": "npm",
     "pass": "pass",
     "rg": "ripgrep",
+    "setpriv": "util-linux",
     "zsh": "zsh",
 }
 # A mirror that does not answer must not cost more than this; the tests concerned are then skipped, with the reason.

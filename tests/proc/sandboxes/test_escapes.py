@@ -2,9 +2,11 @@
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -264,3 +266,31 @@ def test_a_limit_of_processes_that_would_not_bind_root_is_refused(tmp_path: Path
 
     assert caught.value.code == "SANDBOX_CANNOT_ENFORCE"
     assert "RLIMIT_NPROC does not bind root" in caught.value.message
+
+
+@pytest.mark.needs("setpriv")
+@pytest.mark.skipif(os.geteuid() != 0, reason="root is needed to become an ordinary user")
+def test_for_an_ordinary_user_the_limit_of_processes_binds_without_control_groups(
+    tmp_path: Path, monkeypatch
+):
+    nobody = 65534
+    folder = Path(tempfile.mkdtemp(prefix="operable-nobody-", dir="/tmp"))
+    folder.chmod(0o777)
+    monkeypatch.setattr("os.geteuid", lambda: nobody)
+    confinement = Confinement(
+        cwd="/w", writable={"/w": str(folder)}, root="system", home="/home/agent", limits=Limits(pids=30)
+    )
+    script = "i=0; while [ $i -lt 100 ]; do sleep 100 & i=$((i+1)); echo $i > /w/count; done"
+    command = sandbox("bubblewrap").wrap(prepare(["sh", "-c", script]), confinement)
+    become = ["setpriv", f"--reuid={nobody}", f"--regid={nobody}", "--clear-groups", "--"]
+
+    told = subprocess.run(
+        [*become, *command.argv], env=command.env, cwd="/", capture_output=True, timeout=40, check=False
+    )
+
+    try:
+        assert told.returncode != 0
+        assert b"fork" in told.stderr
+        assert 0 < int((folder / "count").read_text()) < 30
+    finally:
+        shutil.rmtree(folder)
