@@ -1,12 +1,5 @@
-import ast
-from pathlib import Path
-
-import pytest
-
 from operable.manifest import ManifestError, Problem
 from operable.manifest.problem import ordered, rendered
-
-SOURCE = Path(__file__).parents[2] / "src" / "operable" / "manifest"
 
 
 def problem(line: int, rule: str = "KEY_UNKNOWN", level="error") -> Problem:
@@ -52,15 +45,3 @@ def test_an_event_has_all_problems_as_data_and_a_message_for_people():
 
 def test_one_problem_is_one_line():
     assert ManifestError([problem(7)]).message == "A.md:7: message 7"
-
-
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.name)
-def test_every_rule_has_a_name_in_capitals_that_says_what_is_wrong(path):
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "problem"
-        ):
-            for text in (part.value for part in ast.walk(node.args[0]) if isinstance(part, ast.Constant)):
-                assert not isinstance(text, str) or text == text.upper() or not text.isidentifier()

@@ -155,6 +155,28 @@ def test_secrets_in_a_sandbox_that_does_not_isolate_them_are_announced(place):
     assert load(agent(place, auth=auth), workspace=place).problems == ()
 
 
+def test_what_setup_stores_is_a_declared_secret_and_oauth_needs_one_of_that_kind(place):
+    steps = [
+        {"id": "a", "kind": "oauth", "secret_slug": "acme/api-key"},
+        {"id": "b", "kind": "prompt", "prompt": "?", "persist": {"secret_slug": "acme/api-kee"}},
+    ]
+
+    with pytest.raises(ManifestError) as caught:
+        load(agent(place, auth={"ref": "./SECRETS.md"}, setup=steps), workspace=place)
+
+    assert [(each.rule, each.hint) for each in caught.value.problems] == [
+        ("SECRET_NOT_OAUTH", None),
+        ("SECRET_UNDECLARED", "did you mean acme/api-key?"),
+    ]
+
+
+def test_a_password_in_an_address_is_not_repeated(place):
+    rule, message = refusal(agent(place, sandbox="https://user:hunter2@example.com/S.md"), place)
+
+    assert rule == "SANDBOX_REF_UNRESOLVABLE"
+    assert "hunter2" not in message
+
+
 @given(
     st.one_of(
         st.text(max_size=40),

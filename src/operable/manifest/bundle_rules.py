@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from operable.kernel.catalogue import nearest
 from operable.manifest.blocks import INSTALL_METHODS
@@ -202,6 +202,24 @@ def _auth(root: Part) -> Iterator[Problem]:
             yield part.problem(
                 "AUTH_STATE_EMPTY", "auth.state.env is empty: no secret is handed over", level="warning"
             )
+
+
+def secrets_declared(root: Part, bound: Mapping[str, Part]) -> Iterator[Problem]:
+    """What setup stores or uses as a secret is declared in the SECRETS.md that auth refers to."""
+    if "secrets" not in bound:
+        return
+    kinds = {entry.at("slug").text: entry.at("kind").text for entry in bound["secrets"].at("secrets").items()}
+    for step in root.at("setup").items():
+        for part in (step.at("secret_slug"), step.at("persist", "secret_slug")):
+            if part.text is not None and part.text not in kinds:
+                near = nearest(part.text, [slug for slug in kinds if slug], limit=1)
+                hint = f"did you mean {near[0]}?" if near else None
+                yield part.problem(
+                    "SECRET_UNDECLARED", f"the SECRETS.md has no secret {part.text[:80]!r}", hint
+                )
+        slug = step.at("secret_slug")
+        if slug.text in kinds and kinds[slug.text] != "oauth":
+            yield slug.problem("SECRET_NOT_OAUTH", f"the secret {slug.text!r} is not of the kind oauth")
 
 
 BUNDLE_RULES: tuple[Rule, ...] = (_name, _install, _version_check, _setup, _auth)

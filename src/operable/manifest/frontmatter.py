@@ -14,7 +14,7 @@ from operable.manifest.yaml_tree import read
 
 # A manifest is written by people and read whole into memory; the largest known one has 40 kB.
 FILE_LIMIT = 1_048_576
-# Reading YAML with line numbers costs about 20 µs a byte: more than this is an attack, not a manifest.
+# Reading YAML with line numbers costs about 6 µs a byte: more than this is an attack, not a manifest.
 FRONTMATTER_LIMIT = 262_144
 _FENCE = "---"
 _MARK = "\ufeff"

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from operable.kernel.redact_urls import redact_url
 from operable.manifest.blocks import Block
 from operable.manifest.embedding import reference as reference_in
 from operable.manifest.frontmatter import FILE_LIMIT, Document, decode, parse_document
@@ -54,7 +55,7 @@ class Loaded:
     def as_(self, model: type[_Model]) -> _Model:
         """The value, when it is of this model; TypeError otherwise."""
         if not isinstance(self.value, model):
-            raise TypeError(f"{self.path} is a {self.kind}, not a {model.__name__}")
+            raise TypeError(f"{self.path} is of the kind {self.kind}, which is no {model.__name__}")
         return self.value
 
 
@@ -230,16 +231,15 @@ def _bound(
             continue
         target = kind_named(reference.kind)
         resolved = resolve(field_part.text, root.source.path, workspace, target.file_name)
+        shown = repr(redact_url(field_part.text)[:80])
         if resolved.path is None:
-            message = f"{field_part.text[:80]!r} cannot be used: {resolved.reason}"
+            message = f"{shown} cannot be used: {resolved.reason}"
             problems.append(field_part.problem(reference.unresolvable, message))
             continue
         try:
             bound[reference.name] = load(resolved.path, kind=reference.kind, strict=strict)
         except ManifestError as error:
-            problems.append(
-                field_part.problem("REF_INVALID", f"{field_part.text[:80]!r} is not valid itself")
-            )
+            problems.append(field_part.problem("REF_INVALID", f"{shown} is not valid itself"))
             problems.extend(error.problems)
     return bound
 

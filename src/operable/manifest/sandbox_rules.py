@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from operable.kernel.redact_names import is_secret_name
+from operable.kernel.redact_urls import redact_url
 from operable.manifest.embedding import block, one_form
 from operable.manifest.part import Part
 from operable.manifest.problem import Problem
@@ -91,7 +92,7 @@ def _egress(root: Part) -> Iterator[Problem]:
         if not _EGRESS.fullmatch(host):
             yield item.problem(
                 "EGRESS_HOST",
-                f"{host[:80]!r} is no host name",
+                f"{redact_url(host)[:80]!r} is no host name",
                 "write a host, `*.example.com` or `*`, without scheme and path",
             )
 

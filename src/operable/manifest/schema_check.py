@@ -193,17 +193,21 @@ def validator(name: str) -> Any:
             hint="pip install 'operable[manifest]'",
         ) from error
 
-    known = {
-        document["$id"]: document for document in map(schema, schema_names()) if _PREFIX in document["$id"]
-    }
-    registry = jsonschema_rs.Registry(list(known.items()))
+    registry = jsonschema_rs.Registry(list(_published().items()))
     return jsonschema_rs.validator_for(schema(name), registry=registry, validate_formats=True)
+
+
+@cache
+def _published() -> dict[str, Any]:
+    """The manifest schemas by their identifiers."""
+    documents = [schema(name) for name in schema_names() if name.startswith(_PREFIX)]
+    return {document["$id"]: document for document in documents}
 
 
 def _known_keys(location: str) -> list[str]:
     """The properties beside an `additionalProperties`, given where that stands: `urn:…#/$defs/mode/additionalProperties`."""
     identifier, _, pointer = location.partition("#")
-    place: Any = next(each for each in map(schema, schema_names()) if each["$id"] == identifier)
+    place: Any = _published()[identifier]
     for step in pointer.split("/")[1:-1]:
         place = place[int(step)] if isinstance(place, list) else place[step]
     return sorted(place.get("properties", {}))

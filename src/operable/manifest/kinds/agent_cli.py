@@ -26,7 +26,7 @@ from operable.manifest.blocks import (
     SetupStep,
     VersionCheck,
 )
-from operable.manifest.bundle_rules import BUNDLE_RULES
+from operable.manifest.bundle_rules import BUNDLE_RULES, secrets_declared
 from operable.manifest.embedding import embedded
 from operable.manifest.kind import Kind, Reference
 from operable.manifest.part import Part
@@ -105,7 +105,7 @@ KIND = Kind(
         Reference("secrets", ("auth", "ref"), "secrets", "SECRETS_REF_UNRESOLVABLE"),
         Reference("runner", ("runner",), "runner", "RUNNER_REF_UNRESOLVABLE"),
     ),
-    bound_rules=(capabilities_within_profile, environment_isolated),
+    bound_rules=(secrets_declared, capabilities_within_profile, environment_isolated),
     normalise=_normalise,
     relax=_relax,
     extensions={

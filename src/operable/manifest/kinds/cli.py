@@ -17,7 +17,7 @@ from operable.manifest.blocks import (
     ToolSandbox,
     VersionCheck,
 )
-from operable.manifest.bundle_rules import BUNDLE_RULES
+from operable.manifest.bundle_rules import BUNDLE_RULES, secrets_declared
 from operable.manifest.cli_rules import CLI_RULES, command_references, tools_within_bundle
 from operable.manifest.kind import Kind, Reference
 from operable.manifest.runner_rules import embedded_runner, runner_rules
@@ -105,6 +105,6 @@ KIND = Kind(
         Reference("runner", ("runner",), "runner", "RUNNER_REF_UNRESOLVABLE"),
     ),
     more_references=command_references,
-    bound_rules=(tools_within_bundle,),
+    bound_rules=(secrets_declared, tools_within_bundle),
     normalise=embedded_runner,
 )
