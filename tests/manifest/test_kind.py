@@ -44,7 +44,7 @@ def test_a_kind_is_named_after_its_file_and_schema(kind: Kind):
 @KINDS
 def test_what_a_kind_refers_to_is_a_kind(kind: Kind):
     for reference in kind.references:
-        assert kind_named(reference.kind)
+        assert kind_named(reference.kind).name == reference.kind
         assert reference.unresolvable.endswith("REF_UNRESOLVABLE")
 
 
