@@ -14,6 +14,7 @@ from operable.host.vaulting import Actor, Use, Vault
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Sandbox as Block
 from operable.proc.egress import Attempt
+from operable.proc.egress_tls import Authority
 from operable.proc.output import Output, aoutput, output
 from operable.proc.spawn import prepare
 from tests.host.inventory import inventory
@@ -306,6 +307,57 @@ def test_an_agent_with_a_placeholder_reaches_its_host_with_the_secret_and_no_oth
     assert [attempt.reason for attempt in attempts] == ["allowed", "secret-not-for-host", "not-listed"]
     assert [(use.action, use.purpose) for use in uses] == [("secret.reveal", "egress")]
     assert VALUE.encode() not in told.stdout
+
+
+SECURE_CLIENT = """
+import os, ssl, urllib.request
+opener = urllib.request.build_opener(
+    urllib.request.ProxyHandler({"https": os.environ["HTTPS_PROXY"]}),
+    urllib.request.HTTPSHandler(context=ssl.create_default_context()),
+)
+asked = urllib.request.Request(os.environ["TARGET"], headers={"X-Key": os.environ["API_KEY"]})
+print(opener.open(asked, timeout=20).read().decode())
+"""
+
+
+@BWRAP
+def test_a_secret_is_put_inside_tls_for_a_client_that_knows_nothing_of_it(tmp_path: Path, monkeypatch):
+    others = Authority(str(tmp_path))
+    bundle = tmp_path / "others.pem"
+    bundle.write_bytes(others.bundle())
+    monkeypatch.setenv("SSL_CERT_FILE", str(bundle))  # what the proxy believes of the world
+    monkeypatch.setenv("API_KEY", VALUE)
+    work = tmp_path / "work"
+    work.mkdir()
+    uses: list[Use] = []
+    got: list[bytes] = []
+
+    async def service(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        got.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+        await writer.drain()
+        writer.close()
+
+    async def scene() -> Output:
+        server = await asyncio.start_server(service, "127.0.0.1", 0, ssl=others.context("localhost"))
+        host = f"localhost:{server.sockets[0].getsockname()[1]}"
+        exposure = {"kind": "egress-substitute", "placeholderName": "K", "intendedProviders": [host]}
+        asked = wanted(
+            work, block={"network": {"egress": [host]}}, vault=vault(uses, exposure), secrets=("api-key",)
+        )
+        with confine(asked) as place:
+            env = {"TARGET": f"https://{host}/"}
+            told = await aoutput(
+                place.wrap(prepare([PYTHON, "-I", "-S", "-c", SECURE_CLIENT], env=env)), timeout=40
+            )
+        server.close()
+        return told
+
+    told = asyncio.run(asyncio.wait_for(scene(), 50))
+
+    assert told.stdout == b"hello\n", told.stderr
+    assert f"X-Key: {VALUE}".lower().encode() in got[0].lower()
+    assert [use.purpose for use in uses] == ["egress"]
 
 
 def test_names_of_the_standard_are_known():

@@ -90,11 +90,12 @@ def test_public_addresses_and_those_that_are_named_may_be_connected_to():
     assert not rules.may_connect("localhost", "10.0.0.5", 8000)
 
 
-def test_loopback_services_are_found_by_their_numbers():
-    assert Rules(("example.com", "127.0.0.1:8399", "[::1]:80", "127.0.0.2")).loopback() == (
-        "127.0.0.1:8399",
-        "[::1]:80",
+def test_loopback_services_are_found_by_their_numbers_each_once():
+    rules = Rules(
+        ("example.com", "127.0.0.1:8399", "localhost:8399", "localhost:70", "[::1]:80", "127.0.0.2")
     )
+
+    assert rules.loopback() == ("127.0.0.1:8399", "localhost:70", "[::1]:80")
 
 
 @given(st.text(max_size=40))

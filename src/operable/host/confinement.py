@@ -41,6 +41,7 @@ DEFAULT_PIDS = 1024
 _MEGABYTE = 1024 * 1024
 _USERS = "agent:x:1000:1000:agent:/home/agent:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
 _GROUPS = "agent:x:1000:\nnogroup:x:65534:\n"
+_HOSTS = "127.0.0.1 localhost\n::1 localhost\n"
 # Inside, these would name folders of the host that are not there.
 _DROPPED = (
     "TMPDIR",
@@ -246,9 +247,9 @@ def _passthrough(block: Block) -> dict[str, str]:
 
 
 def _identity(folder: str) -> dict[str, str]:
-    """An /etc/passwd of its own: programs ask for their user's name, and the host's users are nobody's business."""
+    """Files of /etc of its own: programs ask for their user and for localhost; the host's are nobody's business."""
     found = {}
-    for name, text in (("passwd", _USERS), ("group", _GROUPS)):
+    for name, text in (("passwd", _USERS), ("group", _GROUPS), ("hosts", _HOSTS)):
         path = os.path.join(folder, name)
         with open(path, "w", encoding="ascii") as file:
             file.write(text)

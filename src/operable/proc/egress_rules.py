@@ -116,12 +116,13 @@ class Rules:
 
     def loopback(self) -> tuple[str, ...]:
         """Entries that name a port of the host's loopback: those can be offered inside under their own number."""
-        found = []
+        found: dict[tuple[str, int], str] = {}
         for rule in self._rules:
-            number = address(rule.host)
+            number = address("127.0.0.1" if rule.host == "localhost" else rule.host)
             if number is not None and number.is_loopback and rule.port:
-                found.append(f"[{number}]:{rule.port}" if number.version == 6 else f"{number}:{rule.port}")
-        return tuple(found)
+                name = f"[{number}]" if number.version == 6 else rule.host
+                found.setdefault((str(number), rule.port), f"{name}:{rule.port}")
+        return tuple(found.values())
 
 
 def _carries_another(number: Address) -> bool:

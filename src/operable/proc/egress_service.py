@@ -6,6 +6,7 @@ The thread starts with the first proxy. Callbacks of a proxy (`on_attempt`) run 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,11 @@ class Service:
     def stop(self, proxy: Proxy) -> None:
         self._do(proxy.aclose())
 
+    def forget(self) -> None:
+        """In a fork of the host: the thread stayed with the parent."""
+        self._lock = threading.Lock()
+        self._loop = None
+
     def _do(self, what: Coroutine[object, object, None]) -> None:
         with self._lock:
             if self._loop is None:
@@ -48,3 +54,4 @@ class Service:
 
 
 SERVICE = Service()
+os.register_at_fork(after_in_child=SERVICE.forget)

@@ -71,7 +71,9 @@ def main(argv: list[str]) -> None:
     doors = [(_listen("127.0.0.1", int(port)), "")]
     for forward in forwards:
         host, _, number = forward.rpartition(":")
-        doors.append((_listen(host.strip("[]"), int(number)), forward))
+        doors.append(
+            (_listen("127.0.0.1" if host == "localhost" else host.strip("[]"), int(number)), forward)
+        )
     child = os.fork()
     if child == 0:
         if os.fork() == 0:

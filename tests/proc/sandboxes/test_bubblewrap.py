@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from operable.kernel.errors import Fail
 from operable.proc.confine import Confinement, sandbox
 from operable.proc.group import Group
 from operable.proc.output import output
+from operable.proc.sandboxes import bubblewrap
 from operable.proc.spawn import launch, prepare
 from operable.proc.warden import WARDEN
 
@@ -80,3 +82,23 @@ def test_what_is_written_to_the_empty_folders_is_bounded(tmp_path: Path):
     told = confined("head -c 300000000 /dev/zero > /tmp/large 2> /dev/null || echo full", tmp_path)
 
     assert told == "full\n"
+
+
+def test_a_system_without_user_namespaces_refuses_the_root_that_agents_get(tmp_path: Path, monkeypatch):
+    real, folder = shutil.which("bwrap"), tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "bwrap"
+    program.write_text(
+        f'#!/bin/sh\ncase " $* " in *" --unshare-user "*) echo "bwrap: No permissions to create a new namespace" >&2; exit 1;; esac\nexec {real} "$@"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    for probe in (bubblewrap._missing, bubblewrap._missing_system):
+        probe.cache_clear()
+    try:
+        with pytest.raises(Fail, match="No permissions to create a new namespace") as caught:
+            sandbox("bubblewrap").wrap(prepare(["true"]), Confinement(cwd="/", root="system"))
+    finally:
+        for probe in (bubblewrap._missing, bubblewrap._missing_system):
+            probe.cache_clear()
+    assert caught.value.code == "SANDBOX_UNAVAILABLE"

@@ -35,6 +35,14 @@ def test_what_it_does_not_hold_is_said(tmp_path: Path):
     assert not LOCAL.isolates_env
 
 
+def test_a_system_without_a_subreaper_is_said_to_hold_less(monkeypatch):
+    monkeypatch.setattr("operable.proc.keeper.missing", lambda: "no subreaper here")
+
+    (item,) = [item for item in LOCAL.enforce(Confinement(cwd="/")) if item.item == "processes"]
+
+    assert (item.outcome, "no subreaper here" in item.mechanism) == ("narrowed", True)
+
+
 def test_limits_per_process_hold(tmp_path: Path):
     confinement = Confinement(cwd=str(tmp_path), limits=Limits(cpu_ms=1000))
 

@@ -62,7 +62,18 @@ def _empty(place: str) -> list[str]:
 def _missing() -> str | None:
     if shutil.which(_PROGRAM) is None:
         return "bubblewrap (bwrap) is not installed"
-    words = [_PROGRAM, *_ALWAYS, *_HOST, "--unshare-net", "--die-with-parent", "true"]
+    return _tried([_PROGRAM, *_ALWAYS, *_HOST, "--unshare-net", "--die-with-parent", "true"])
+
+
+@functools.cache
+def _missing_system() -> str | None:
+    """The root that agents get needs user namespaces, which some systems give to root only."""
+    return _missing() or _tried(
+        [_PROGRAM, *_ALWAYS, *_root(Confinement(cwd="/", root="system")), "--unshare-net", "true"]
+    )
+
+
+def _tried(words: list[str]) -> str | None:
     try:
         found = output(prepare(words), timeout=_PROBE_TIMEOUT)
     except Fail as problem:
@@ -73,7 +84,7 @@ def _missing() -> str | None:
 
 
 def _wrap(command: Command, confinement: Confinement) -> Command:
-    reason = _missing()
+    reason = _missing_system() if confinement.root == "system" else _missing()
     if reason is not None:
         raise Fail("config", "SANDBOX_UNAVAILABLE", reason, hint="apt-get install bubblewrap")
     refuse("bubblewrap", _enforce(confinement))

@@ -7,7 +7,7 @@ processes. Because whoever runs as the same user can read what it was given, it 
 
 from dataclasses import replace
 
-from operable.proc import cgroup, rlimits
+from operable.proc import cgroup, keeper, rlimits
 from operable.proc.confine import Confinement, Enforcement, Item, Sandbox, refuse
 from operable.proc.spawn import Command
 
@@ -26,6 +26,14 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
     return replace(command, argv=argv, executable=words[0], cwd=confinement.cwd)
 
 
+def _processes() -> Item:
+    reason = keeper.missing()
+    if reason is None:
+        return Item("processes", "end with the session", "enforced", "keeper: subreaper and control socket")
+    how = f"process group and warden, which do not reach what makes a session of its own ({reason})"
+    return Item("processes", "end with the session", "narrowed", how)
+
+
 def _enforce(confinement: Confinement) -> Enforcement:
     found = [
         Item(
@@ -34,7 +42,7 @@ def _enforce(confinement: Confinement) -> Enforcement:
             "narrowed",
             "allow-list; readable by other processes of the same user",
         ),
-        Item("processes", "end with the session", "enforced", "keeper: subreaper and control socket"),
+        _processes(),
         Item("files", "declared mounts only", "unconfined", _OPEN),
     ]
     for inside, folder in {**confinement.readable, **confinement.writable}.items():
