@@ -2,9 +2,17 @@
 
 import asyncio
 import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
 
+import msgspec
 import pytest
 
+from operable.host.arms.acp import ARM as ACP
+from operable.host.arms.print import ARM as PRINT
 from operable.host.log_files import read_log
 from operable.host.policy import rules
 from operable.host.starting import start_session
@@ -12,6 +20,7 @@ from operable.kernel.errors import Fail
 from operable.proc.spawn import prepare
 from operable.wire.events import AgentError, AgentPrompt, Notice, TextDelta, ToolResult, TurnEnd
 from tests.host.scene import limits, scripted, session, starting, steps, tags
+from tests.requirement import requirement
 
 
 async def events_of(turn):
@@ -71,6 +80,7 @@ def test_a_second_message_while_a_turn_runs_is_refused(tmp_path):
     assert found[-1].reason == "cancelled"
 
 
+@requirement("aip45:reference:cancel", "aip-substrate:4.12:7-interrupt")
 def test_after_a_cancel_the_session_is_as_usable_as_before(tmp_path):
     async def scene():
         async with session(tmp_path) as talk:
@@ -123,6 +133,7 @@ def test_a_message_after_an_unanswered_cancel_waits_until_the_agent_is_at_rest(t
     assert tags(kept).count("turn-end") == 2
 
 
+@requirement("aip45:lifecycle:handshake")
 def test_a_mute_agent_hits_the_handshake_deadline_and_leaves_nothing(tmp_path):
     async def scene():
         mute = ["sh", "-c", "echo waiting for a login >&2; exec sleep 60"]
@@ -271,6 +282,7 @@ def test_a_mutating_call_that_did_not_ask_stops_the_session(tmp_path):
     assert talk.home.meta.error == "unasked_tool_call"
 
 
+@requirement("aip45:reference:close", "aip45:lifecycle:teardown")
 def test_close_ends_an_agent_that_ignores_everything_and_may_be_called_twice(tmp_path):
     async def scene():
         script = {"eof": "ignore", "term": "ignore"}
@@ -317,3 +329,172 @@ def test_secrets_that_the_agent_was_given_do_not_reach_events_or_errors(tmp_path
             )
 
     assert "s3cr3t" not in str(run(scene()))
+
+
+@requirement("aip-substrate:4.12:10-connect-limit")
+def test_the_handshake_has_a_limit_that_real_agents_can_meet():
+    assert limits().handshake == 60.0  # a version check has 5 s; an agent was seen to need 46
+
+
+def test_an_agent_with_one_process_per_turn_has_the_same_turns(tmp_path):
+    program = ["sh", "-c", 'read -r line; echo you said $line; [ "$line" != bad ]']
+
+    async def scene():
+        async with session(tmp_path, arm=PRINT, spawn=lambda words: prepare([*program, *words])) as talk:
+            good = await talk.send("hello").result()
+            bad = await talk.send("bad").result()
+            return good, bad, await talk.send("again").result()
+
+    good, bad, again = run(scene())
+
+    assert (good.reason, good.text) == ("completed", "you said hello")
+    assert bad.reason == "error"
+    assert again.ok
+
+
+def test_a_turn_of_its_own_process_is_cancelled_by_interrupting_it(tmp_path):
+    program = ["sh", "-c", "echo started; exec sleep 60"]
+
+    async def scene():
+        async with session(tmp_path, arm=PRINT, spawn=lambda words: prepare(program)) as talk:
+            turn = talk.send("go")
+            await anext(turn)
+            await talk.cancel()
+            return [event async for event in turn][-1]
+
+    assert run(scene()).reason == "cancelled"
+
+
+def test_a_program_that_cannot_be_started_ends_its_turn_with_the_reason(tmp_path):
+    async def scene():
+        async with session(tmp_path, arm=PRINT, spawn=lambda words: prepare(["/no/such/program"])) as talk:
+            return await talk.send("go").result()
+
+    found = run(scene())
+
+    assert found.reason == "error"
+    assert found.errors[0].code == "tool_not_found"
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_permission_over_acp_allowed_and_denied_and_a_second_turn(tmp_path, allowed):
+    async def scene():
+        judge = rules(allow=["kind:edit"]) if allowed else rules()
+        async with session(tmp_path, arm=ACP, spawn=scripted(protocol="acp"), policy=judge) as talk:
+            call = {
+                "call": "Write",
+                "kind": "edit",
+                "ask": True,
+                "args": {"path": "a"},
+                "result": "ok",
+                "denied": [{"say": "as you wish"}],
+            }
+            first = await events_of(talk.send(steps(call)))
+            return first, await talk.send("and now?").result()
+
+    first, second = run(scene())
+
+    assert [event.denied for event in first if isinstance(event, ToolResult)] == [not allowed]
+    assert first[-1].reason == "completed"
+    assert second.ok
+
+
+def test_an_exception_in_the_callers_block_ends_the_agent_before_it_goes_on(tmp_path):
+    async def scene():
+        async with session(tmp_path) as talk:
+            kept.append(talk)
+            talk.send(steps({"hang": True}))
+            raise ZeroDivisionError
+
+    kept: list[Any] = []
+    with pytest.raises(ZeroDivisionError):
+        run(scene())
+    (talk,) = kept
+
+    assert talk.status in ("exited", "killed")
+    assert talk._link.process.end is not None
+
+
+def test_a_block_that_is_left_early_ends_the_turn(tmp_path):
+    async def scene():
+        async with session(tmp_path) as talk:
+            async with talk.send(steps({"say": "x"}, {"hang": True})) as turn:
+                await anext(turn)
+            return (await talk.send("next").result()).ok
+
+    assert run(scene())
+
+
+def test_a_full_disk_stops_the_session_and_tells_whoever_waits(tmp_path, monkeypatch):
+    async def scene():
+        async with session(tmp_path) as talk:
+            turn = talk.send(steps({"say": "x"}, {"hang": True}))
+            await anext(turn)
+
+            def full(events):
+                raise Fail("io", "LOG_WRITE_FAILED", "no space left")
+
+            monkeypatch.setattr(talk.log, "append", full)
+            talk._works.commit([Notice("x", "y")])
+            with pytest.raises(Fail) as failure:
+                await events_of(turn)
+            await talk._link.process.ended()
+            return failure.value, talk.status
+
+    failure, status = run(scene())
+
+    assert failure.code == "LOG_WRITE_FAILED"
+    assert status == "error"
+
+
+HOST = """
+import asyncio, sys
+from dataclasses import replace
+from operable.host.arms.json_stream import ARM
+from operable.host.registry import Registry
+from operable.host.starting import Start, start_session
+from operable.proc.spawn import prepare
+
+folder, script, count = sys.argv[1:]
+command = replace(prepare([sys.executable, "-m", "operable.testing.scripted_agent", "--protocol", "json-stream",
+                           "--json", script]), tree=True)
+
+async def main():
+    start = Start(ARM, lambda words: command, folder, registry=Registry(folder + "/state"))
+    sessions = await asyncio.gather(*(start_session(start) for _ in range(int(count))))
+    for session in sessions:
+        print(session._link.process.pid, flush=True)
+    print("ready", flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@requirement("aip45:session:ephemeral")
+def test_nothing_survives_kill_9_of_a_host_with_twenty_stubborn_agents(tmp_path):
+    pids = tmp_path / "pids"
+    grandchild = {"grandchild": 300, "session": True, "stubborn": True, "pid_file": str(pids)}
+    script = {"eof": "ignore", "term": "ignore", "start": [grandchild]}
+    given = msgspec.json.encode(script).decode()
+    host = subprocess.Popen(
+        [sys.executable, "-c", HOST, str(tmp_path), given, "20"], stdout=subprocess.PIPE, text=True
+    )
+    assert host.stdout is not None
+    lines = []
+    for line in host.stdout:
+        if line == "ready\n":
+            break
+        lines.append(int(line))
+    everybody = [*lines, *map(int, pids.read_text().split())]
+    host.send_signal(signal.SIGKILL)
+    host.wait()
+    host.stdout.close()
+
+    assert len(everybody) == 40
+    deadline = time.monotonic() + 30
+    while (
+        left := [pid for pid in everybody if os.path.exists(f"/proc/{pid}")]
+    ) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == []
