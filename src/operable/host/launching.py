@@ -19,7 +19,8 @@ from operable.host.arm import Arm, Opening
 from operable.host.audit import Audit
 from operable.host.confinement import Confined
 from operable.host.launch.readiness import Launch, Ready, areadiness
-from operable.host.placing import Placing, login_variables, place, sandbox_of
+from operable.host.launch.store import SecretStore
+from operable.host.placing import Placing, login_variables, place, sandbox_of, vault_of
 from operable.host.policy import ASK, Policy
 from operable.host.policy_file import load_policy
 from operable.host.protocols import arm_for
@@ -27,6 +28,7 @@ from operable.host.registry import Registry
 from operable.host.session import Session
 from operable.host.starting import Start, new_session_id, start_session
 from operable.host.transport import refuse_transport
+from operable.host.vaulting import Vault
 from operable.host.works import Limits
 from operable.kernel.errors import Fail
 from operable.manifest.kinds.acp import AcpClient, AcpProfile
@@ -103,7 +105,7 @@ async def begin(loaded: Loaded, given: Mapping[str, Any], *, trusted: bool) -> S
     audit = Audit(registry.audit_path(wanted.workspace), actor=f"agent:{manifest.id}")
     placing = _placing(manifest, chosen, wanted, audit, trusted=trusted)
     login = await asyncio.to_thread(login_variables, loaded, placing)
-    ready = await areadiness(_launch(loaded, wanted, login))
+    ready = await areadiness(_launch(loaded, wanted, login, vault_of(loaded, placing)))
     confined = await asyncio.to_thread(place, loaded, placing, ready.binary)
     try:
         return await _start(loaded, arm, chosen, wanted, ready, confined, registry)
@@ -231,8 +233,8 @@ def _check_resume(manifest: AgentCli, arm: Arm, wanted: StartOptions) -> None:
         )
 
 
-def _launch(loaded: Loaded, wanted: StartOptions, login: Mapping[str, str]) -> Launch:
-    manifest = loaded.as_(AgentCli)
+def _launch(loaded: Loaded, wanted: StartOptions, login: Mapping[str, str], vault: Vault | None) -> Launch:
+    manifest, store = loaded.as_(AgentCli), SecretStore(vault)
     return Launch(
         manifest,
         wanted.workspace,
@@ -241,6 +243,8 @@ def _launch(loaded: Loaded, wanted: StartOptions, login: Mapping[str, str]) -> L
         env=wanted.env,
         inherit=sandbox_of(loaded).env.passthrough,
         secrets=login,
+        store=store,
+        client=store.client,
         person=wanted.person,
         may_install=wanted.may_install,
         allow_unpinned=wanted.allow_unpinned,

@@ -111,7 +111,7 @@ class Vault:
             raise Fail(
                 "not_found", "SECRET_UNKNOWN", f"no inventory declares the secret {slug!r}", target=slug
             )
-        granted = _granted(entry, self.actor)
+        granted = _granted(entry.access.reveal, self.actor)
         if granted is None:
             self._tell("secret.reveal.denied", slug, purpose, None)
             raise Fail(
@@ -125,8 +125,39 @@ class Vault:
         self._tell("secret.reveal", slug, purpose, granted)
         return Secret(slug, value)
 
+    def keep(self, slug: str, value: str, purpose: str) -> None:
+        """Put a new value where `reveal` will find it. Fail like `reveal`, or config/SECRET_NOT_WRITABLE."""
+        entry = self.inventory.by_slug(slug)
+        if entry is None:
+            raise Fail(
+                "not_found", "SECRET_UNKNOWN", f"no inventory declares the secret {slug!r}", target=slug
+            )
+        granted = _granted(entry.access.rotate, self.actor)
+        if granted is None:
+            self._tell("secret.rotate.denied", slug, purpose, None)
+            raise Fail(
+                "authz",
+                "SECRET_DENIED",
+                f"{self.actor.user_id} may not change the secret {slug!r}",
+                target=slug,
+                hint="grant it under access.rotate in SECRETS.md",
+            )
+        for name, location in self._places(entry):
+            kept = backend(name)
+            if kept.write is not None and kept.missing() is None:
+                kept.write(kept.locate(slug) if location is None else location, value)
+                self._tell("secret.rotate", slug, purpose, granted)
+                return
+        raise Fail(
+            "config",
+            "SECRET_NOT_WRITABLE",
+            f"none of the places of the secret {slug!r} can be written to",
+            target=slug,
+            hint="let the host use the backend file or keyring",
+        )
+
     def _fetch(self, entry: Entry) -> str:
-        places = [_place(entry.backend)] if entry.backend else [(name, None) for name in self.backends]
+        places = self._places(entry)
         for name, location in places:
             kept = backend(name)
             reason = kept.missing()
@@ -139,6 +170,9 @@ class Vault:
         raise Fail(
             "not_found", "SECRET_MISSING", f"the secret {entry.slug!r} is not in {tried}", target=entry.slug
         )
+
+    def _places(self, entry: Entry) -> list[tuple[str, str | None]]:
+        return [_place(entry.backend)] if entry.backend else [(name, None) for name in self.backends]
 
     def _tell(self, action: str, slug: str, purpose: str, granted_by: str | None) -> None:
         self.on_use(Use(action, slug, self.actor.user_id, purpose, granted_by, self.context))
@@ -160,11 +194,11 @@ def _place(uri: str) -> tuple[str, str]:
     return _SHORT.get(scheme, scheme), rest
 
 
-def _granted(entry: Entry, actor: Actor) -> str | None:
-    """By which grant the actor may have it; None: by none."""
-    if not entry.access.reveal:
+def _granted(grants: tuple[Grant, ...], actor: Actor) -> str | None:
+    """By which grant the actor may; None: by none."""
+    if not grants:
         return "owner" if actor.owner else None
-    for grant in entry.access.reveal:
+    for grant in grants:
         for kind, wanted, held in _compared(grant, actor):
             if wanted is not None and wanted in held:
                 return f"{kind}:{wanted}"

@@ -83,7 +83,7 @@ def test_a_variable_that_is_inherited_counts_only_when_it_is_passed_on(tmp_path,
     monkeypatch.setenv("AGENT_KEY", "x")
     block = Auth(state=AuthState(env=("AGENT_KEY",)))
     required(auth(tmp_path, block))
-    auth(tmp_path, block, inherit=("AGENT_KEY",)).require()
+    auth(tmp_path, block, inherit=("AGENT_*",)).require()
 
 
 @pytest.mark.parametrize("path", ["~/.agent/credentials", "{absolute}"])

@@ -24,8 +24,10 @@ from operable.host.launch.places import Places
 from operable.host.launch.running import Surroundings, search_path
 from operable.host.launch.setup import Setup
 from operable.host.launch.step import Person, Store
+from operable.host.launch.store import SecretStore
 from operable.host.launch.version import Version, check, mismatch, remembered, stamp
 from operable.kernel.errors import Fail
+from operable.proc.environment import environment
 from operable.proc.spawn import Command
 
 
@@ -52,7 +54,7 @@ class Launch:
     env: Mapping[str, str] = field(default_factory=dict)
     inherit: tuple[str, ...] = ()
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    store: Store | None = None
+    store: Store | None = field(default_factory=SecretStore)
     person: Person | None = None
     answers: Mapping[str, str] = field(default_factory=dict, repr=False)
     client: Callable[[str], Client | None] = lambda _: None
@@ -114,15 +116,15 @@ class Launch:
 
     def authentication(self, binary: str | None, kept: Mapping[str, str] | None = None) -> Authentication:
         """`kept` are the variables that setup steps want."""
-        given = {**{name: os.environ[name] for name in self.inherit if name in os.environ}, **self.env}
+        settings = {**(kept or {}), **self.secrets}
         return Authentication(
             self.manifest.name,
             self.manifest.auth,
             self.scope,
             self.places,
             self.ledger,
-            self.surroundings(binary, {**(kept or {}), **self.secrets}),
-            {**given, **(kept or {}), **self.secrets},
+            self.surroundings(binary, settings),
+            environment({**self.env, **settings}, inherit=self.inherit),
             self.person,
             self.report,
             self.stop,

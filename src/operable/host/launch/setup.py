@@ -19,7 +19,7 @@ from operable.host.launch.lock import exclusive
 from operable.host.launch.oauth import Client
 from operable.host.launch.places import Places
 from operable.host.launch.running import Surroundings
-from operable.host.launch.step import Person, StepFailed, StepJob, Store, step_kind
+from operable.host.launch.step import OWN, Person, StepFailed, StepJob, Store, step_kind
 from operable.host.launch.words import references
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
@@ -156,11 +156,14 @@ class Setup:
         )
         if persist != Persist() and value is None:
             raise StepFailed("it gave no value to keep")
-        slug = named if named is not None else _slug(self.scope, step.id)
-        if value is not None and (named is not None or persist.env is not None or wanted_later):
+        if value is not None and named is not None:
+            if named.startswith(OWN):
+                raise StepFailed(f"a manifest cannot use the name {named!r}")
+            self._vault(named).store(named, value)
+        # What has a name is only ours to read again by that name's own rules, so a later use has a copy of its own.
+        slug = _slug(self.scope, step.id) if value is not None and (persist.env or wanted_later) else None
+        if value is not None and slug is not None:
             self._vault(slug).store(slug, value)
-        else:
-            slug = None
         if persist.cmd is not None and value is not None:
             self._run_persist(persist.cmd, value, values)
         return StepRecord(_digest(step), "done", persist.env, slug)
@@ -178,6 +181,8 @@ class Setup:
         found: dict[str, str] = {}
         for name in {name for text in texts for name in references(text)}:
             kind, _, word = name.partition(".")
+            if word.startswith(OWN):
+                continue  # another manifest's value
             record = records.get(word)
             slug = (
                 word if kind == "secrets" else record.slug if kind == "input" and record is not None else None
@@ -236,11 +241,11 @@ def _digest(step: SetupStep) -> str:
 def _texts(step: SetupStep) -> list[str]:
     """Everything in a step that may refer to earlier ones."""
     plain: Any = msgspec.to_builtins(step)
-    options, persist = plain.get("options"), plain.get("persist", {})
-    nested = [options.get("cmd") if isinstance(options, dict) else None, persist.get("cmd")]
+    blocks = [plain.get(name) for name in ("options", "persist", "skip_if")]
+    nested = [block.get("cmd") for block in blocks if isinstance(block, dict)]
     return [text for text in (plain.get("cmd"), plain.get("url"), plain.get("prompt"), *nested) if text]
 
 
 def _slug(scope: Scope, step: str) -> str:
     """Under which name the store keeps a value that the manifest gives no name: nobody else's, and no name to guess from."""
-    return f"operable-setup/s{digest([*scope, step])[7:39]}"
+    return f"{OWN}s{digest([*scope, step])[7:39]}"

@@ -20,6 +20,10 @@ class StepFailed(Exception):  # noqa: N818 - an outcome with a reason, not a mis
     """The step did not succeed."""
 
 
+# Under this the store keeps what a manifest gives no name; no manifest can name it.
+OWN = "operable-setup/"
+
+
 class Store(Protocol):
     """Where values go that must not be seen: the vault of the workspace."""
 

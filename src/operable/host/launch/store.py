@@ -1,0 +1,59 @@
+"""Where launching keeps what people typed: the secrets that the manifest declares, and those that only setup knows of.
+
+A slug of the manifest's SECRETS.md belongs to the vault, which checks who may use it and tells the audit. The values of
+steps that the manifest gives no slug are kept by us, under names that no manifest can use (`step.OWN`), one private
+file each. A slug that nobody declared is refused: a manifest could otherwise overwrite a secret of somebody else.
+"""
+
+from dataclasses import dataclass
+
+from operable.host.launch.oauth import Client
+from operable.host.launch.step import OWN
+from operable.host.secret_backend import backend
+from operable.host.vaulting import Vault
+from operable.kernel.errors import Fail
+
+_BACKEND = "file"
+_PURPOSE = "setup"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretStore:
+    """`operable.host.launch.step.Store`, on the vault of the manifest; None: it has no SECRETS.md."""
+
+    vault: Vault | None = None
+
+    def store(self, slug: str, value: str) -> None:
+        if slug.startswith(OWN):
+            place = backend(_BACKEND)
+            if place.write is not None:
+                place.write(place.locate(slug), value)
+        elif self.vault is None:
+            raise Fail(
+                "config",
+                "SECRET_UNKNOWN",
+                f"no inventory declares the secret {slug!r}",
+                target=slug,
+                hint="declare it in the SECRETS.md that auth.ref names",
+            )
+        else:
+            self.vault.keep(slug, value, _PURPOSE)
+
+    def get(self, slug: str) -> str | None:
+        """The value; None when there is none. Fail when it may not be used."""
+        if slug.startswith(OWN):
+            place = backend(_BACKEND)
+            return place.read(place.locate(slug))
+        if self.vault is None:
+            return None
+        try:
+            return self.vault.reveal(slug, _PURPOSE).reveal()
+        except Fail as fail:
+            if fail.category == "not_found":
+                return None
+            raise
+
+    def client(self, slug: str) -> Client | None:
+        """How the provider of an oauth secret is asked, as its entry declares."""
+        entry = self.vault.inventory.by_slug(slug) if self.vault is not None else None
+        return Client.declared(entry.metadata) if entry is not None else None
