@@ -9,9 +9,10 @@ import msgspec
 from acp import schema
 from pydantic import BaseModel, TypeAdapter
 
-from operable.host.arm import Happening, Message, Opened
-from operable.host.arms.acp import ARM, AcpConnection
-from tests.host.arms.driving import feed, of_type, opened, sent
+from operable.host.arm import Message, Opened
+from operable.host.arms.acp import ARM
+from tests.host.arms import driving
+from tests.host.arms.driving import opened, sent
 
 CAPABLE = {
     "loadSession": True,
@@ -24,6 +25,38 @@ OPTIONS = [
     {"optionId": "once", "name": "Yes", "kind": "allow_once"},
     {"optionId": "no", "name": "No", "kind": "reject_once"},
 ]
+MODES: dict[str, Any] = {
+    "currentModeId": "ask",
+    "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "plan", "name": "Plan"}],
+}
+CONFIG: list[dict[str, Any]] = [
+    {
+        "id": "model",
+        "name": "Model",
+        "category": "model",
+        "type": "select",
+        "currentValue": "small",
+        "options": [
+            {
+                "group": "g",
+                "name": "G",
+                "options": [{"value": "small", "name": "S"}, {"value": "big", "name": "B"}],
+            }
+        ],
+    },
+    {"id": "web", "name": "Web", "type": "boolean", "currentValue": False},
+]
+CALL: dict[str, Any] = {
+    "toolCallId": "t1",
+    "title": "rm x",
+    "kind": "execute",
+    "rawInput": {"command": "rm x"},
+}
+FORM: dict[str, Any] = {
+    "type": "object",
+    "properties": {"branch": {"type": "string"}},
+    "required": ["branch"],
+}
 _REQUESTS: dict[str, Any] = {
     "initialize": schema.InitializeRequest,
     "authenticate": schema.AuthenticateRequest,
@@ -64,11 +97,16 @@ def _validate(model: type[BaseModel] | TypeAdapter[Any], params: Any) -> None:
         model.model_validate(params)
 
 
+def feed(connection: Any, *messages: Any) -> list[Any]:
+    """What the connection makes of these; tests know what they expect, so nothing is said about its types."""
+    return [*driving.feed(connection, *messages)]
+
+
 class Talk:
     """A connection and the agent at its other end, which says what the test wants."""
 
     def __init__(self, **opening: Any) -> None:
-        self.connection: AcpConnection = opened(ARM, **opening)  # type: ignore[assignment]
+        self.connection: Any = opened(ARM, **opening)
         self.agent_id = "agent-1"
         self.prompt_id: int | None = None
         self._asked: dict[Any, str] = {}
@@ -80,7 +118,7 @@ class Talk:
         (message,) = self.written()
         return message
 
-    def respond(self, request: dict[str, Any], result: Any = None, **error: Any) -> list[Happening]:
+    def respond(self, request: dict[str, Any], result: Any = None, **error: Any) -> list[Any]:
         outcome = {"error": error} if error else {"result": result}
         return feed(self.connection, {"jsonrpc": "2.0", "id": request["id"], **outcome})
 
@@ -97,7 +135,8 @@ class Talk:
     def ready(self, result: dict[str, Any] | None = None, **answer: Any) -> Opened:
         request = self.initialized(**answer)
         happened = self.respond(request, {"sessionId": self.agent_id, **(result or {})})
-        return of_type(happened, Opened)[0]
+        (told,) = (event for event in happened if isinstance(event, Opened))
+        return told
 
     def send(self, text: str = "hi") -> dict[str, Any]:
         self.connection.send(Message(text))
@@ -105,31 +144,31 @@ class Talk:
         self.prompt_id = request["id"]
         return request
 
-    def update(self, kind: str, /, **fields: Any) -> list[Happening]:
+    def update(self, kind: str, /, **fields: Any) -> list[Any]:
         params = {"sessionId": self.agent_id, "update": {"sessionUpdate": kind, **fields}}
         return feed(self.connection, {"jsonrpc": "2.0", "method": "session/update", "params": params})
 
-    def say(self, text: str) -> list[Happening]:
+    def say(self, text: str) -> list[Any]:
         return self.update("agent_message_chunk", content={"type": "text", "text": text})
 
-    def call(self, method: str, params: Any, request_id: Any = 0) -> list[Happening]:
+    def call(self, method: str, params: Any, request_id: Any = 0) -> list[Any]:
         self._asked[request_id] = method
         return feed(self.connection, {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
 
-    def ask(self, call: dict[str, Any], request_id: Any = 0, options: Any = OPTIONS) -> list[Happening]:
+    def ask(self, call: dict[str, Any], request_id: Any = 0, options: Any = OPTIONS) -> list[Any]:
         params = {"sessionId": self.agent_id, "toolCall": call, "options": options}
         return self.call("session/request_permission", params, request_id)
 
-    def notify(self, method: str, params: Any) -> list[Happening]:
+    def notify(self, method: str, params: Any) -> list[Any]:
         return feed(self.connection, {"jsonrpc": "2.0", "method": method, "params": params})
 
-    def stop(self, reason: str = "end_turn", **more: Any) -> list[Happening]:
+    def stop(self, reason: str = "end_turn", **more: Any) -> list[Any]:
         return feed(
             self.connection,
             {"jsonrpc": "2.0", "id": self.prompt_id, "result": {"stopReason": reason, **more}},
         )
 
-    def fail(self, code: int, message: str = "went wrong") -> list[Happening]:
+    def fail(self, code: int, message: str = "went wrong") -> list[Any]:
         return feed(self.connection, {"id": self.prompt_id, "error": {"code": code, "message": message}})
 
 

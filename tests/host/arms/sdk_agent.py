@@ -79,10 +79,10 @@ class Echo:
             session_id=session_id, tool_call=schema.ToolCallUpdate(tool_call_id="t1"), options=_OPTIONS
         )
         chosen = getattr(answer.outcome, "option_id", "cancelled")
-        status = "completed" if chosen == "yes" else "failed"
-        await self._conn.session_update(
-            session_id, acp.update_tool_call("t1", status=status, raw_output=chosen)
+        ended = acp.update_tool_call(
+            "t1", status="completed" if chosen == "yes" else "failed", raw_output=chosen
         )
+        await self._conn.session_update(session_id, ended)
         await self._say(session_id, f"{chosen} in {self._mode}")
 
 

@@ -1,16 +1,19 @@
 """The draft of version 2 in the ACP arm: the turn ends by an update, calls are upserts, terminals are the agent's own."""
 
 import base64
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from operable.host.arm import Answer, Message, Opened, PeerError
 from operable.wire.events import Notice, TextDelta, Thought, ToolCall, ToolResult, TurnEnd, Usage
-from tests.host.arms.acp_talk import OPTIONS, Talk
-from tests.host.arms.driving import feed, of_type, sent
+from tests.host.arms.acp_talk import OPTIONS, Talk, feed
+from tests.host.arms.driving import mutated, of_type, sent, survives
 
 INFO = {"name": "codex", "version": "2.6.0"}
-SESSION = {"prompt": {"image": {}}, "mcp": {"stdio": {}, "http": {}}}
+SESSION: dict[str, Any] = {"prompt": {"image": {}}, "mcp": {"stdio": {}, "http": {}}}
 CONFIG = [
     {
         "configId": "mode",
@@ -224,3 +227,48 @@ def test_a_plan_is_a_plan_in_any_of_its_forms():
         Notice("plan", "# Plan", "s1")
     ]
     assert talk.update("plan_update", plan=None) == []
+
+
+def _said(kind, /, **fields):
+    update = {"sessionUpdate": kind, **fields}
+    return {
+        "jsonrpc": "2.0",
+        "method": "session/update",
+        "params": {"sessionId": "agent-1", "update": update},
+    }
+
+
+# Everything an agent may say in a turn, for damage of every kind.
+SAID = [
+    _said("agent_message_chunk", messageId="m", content={"type": "text", "text": "a"}),
+    _said("agent_message", messageId="m", content=[{"type": "text", "text": "a"}]),
+    _said(
+        "tool_call_update",
+        toolCallId="c",
+        title="ls",
+        kind="execute",
+        status="in_progress",
+        rawInput={"command": "ls"},
+    ),
+    _said("tool_call_update", toolCallId="c", status="completed", locations=[{"path": "/a"}]),
+    _said("tool_call_content_chunk", toolCallId="c", content={"type": "terminal", "terminalId": "t"}),
+    _said("terminal_update", terminalId="t", output={"data": "YQ=="}),
+    _said("plan_update", plan={"type": "items", "entries": [{"content": "a"}]}),
+    _said("config_option_update", configOptions=CONFIG),
+    _said("state_update", state="running"),
+    _said("state_update", state="idle", stopReason="end_turn", usage={"inputTokens": 1}),
+    _said("state_update", state="idle", stopReason="error", error={"code": 429, "message": "busy"}),
+    {"id": 3, "result": {"messageId": "m"}},
+    {"id": 3, "error": {"code": -32603, "message": "b"}},
+    {
+        "id": 0,
+        "method": "session/request_permission",
+        "params": {"title": "Run?", "subject": {"command": "ls"}, "options": OPTIONS},
+    },
+    {"method": "$/cancel_request", "params": {"requestId": 0}},
+]
+
+
+@given(lines=st.lists(mutated(SAID), max_size=12), cancels=st.booleans())
+def test_whatever_an_agent_says_every_promise_is_kept(lines, cancels):
+    survives(second().connection, lines, cancels=cancels)

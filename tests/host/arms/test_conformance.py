@@ -143,7 +143,9 @@ def test_a_session_goes_on_after_a_turn_however_it_ended(name):
 @pytest.mark.parametrize("name", _scenes("-allowed", "-denied"))
 def test_a_call_is_told_then_asked_about_then_ended(name):
     played = play(name, steps_of(RECORDED[name]))
-    told = [event for event in played.happened if isinstance(event, ToolCall | AgentPrompt | ToolResult)]
+    told: list[Any] = [
+        event for event in played.happened if isinstance(event, ToolCall | AgentPrompt | ToolResult)
+    ]
     call, *ask, result = told[: 3 if isinstance(told[1], AgentPrompt) else 2]
 
     assert (type(call), type(result)) == (ToolCall, ToolResult)

@@ -1,13 +1,18 @@
 """The MCP arm: an agent that is a tool of a server, one call a turn. What it writes is validated by the official SDK."""
 
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mcp import types
 
 from operable.host.arm import Answer, CallWithdrawn, Message, Noise, Opened, Opening, PeerError
 from operable.host.arms.mcp import ARM, VERSIONS
 from operable.kernel.errors import Fail
 from operable.wire.events import AgentPrompt, Notice, TextDelta, ToolCall, ToolResult, TurnEnd
-from tests.host.arms.driving import feed, of_type, opened, sent
+from tests.host.arms.acp_talk import feed
+from tests.host.arms.driving import mutated, of_type, opened, sent, survives
 from tests.requirement import requirement
 
 PROMPT = {
@@ -25,7 +30,7 @@ REPLY = {
         "properties": {"threadId": {"type": "string"}, "prompt": {"type": "string"}},
     },
 }
-_MODELS = {
+_MODELS: dict[str, Any] = {
     "initialize": types.InitializeRequest,
     "notifications/initialized": types.InitializedNotification,
     "notifications/cancelled": types.CancelledNotification,
@@ -38,8 +43,8 @@ class Server:
     """A server played by hand."""
 
     def __init__(self, **opening):
-        self.connection = opened(ARM, **opening)
-        self.call_id = None
+        self.connection: Any = opened(ARM, **opening)
+        self.call_id: int | None = None
 
     def written(self):
         messages = sent(self.connection)
@@ -512,3 +517,40 @@ def test_a_server_that_refuses_the_handshake_is_refused(error):
     request = late.listing()
     with pytest.raises(PeerError):
         late.respond(request, **error)
+
+
+# Everything a server may say in a turn, for damage of every kind.
+SAID = [
+    {
+        "jsonrpc": "2.0",
+        "method": "notifications/progress",
+        "params": {"progressToken": 1, "progress": 1, "message": "a"},
+    },
+    {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": {"msg": "b"}}},
+    {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 0}},
+    {
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "elicitation/create",
+        "params": {"message": "c", "requestedSchema": FORM},
+    },
+    {"jsonrpc": "2.0", "id": "s", "method": "sampling/createMessage", "params": SAMPLING},
+    {"jsonrpc": "2.0", "id": 2, "method": "roots/list", "params": {}},
+    {
+        "jsonrpc": "2.0",
+        "id": 3,
+        "result": {
+            "content": [{"type": "text", "text": "d"}],
+            "structuredContent": {"e": 1},
+            "isError": False,
+        },
+    },
+    {"jsonrpc": "2.0", "id": 3, "error": {"code": -32603, "message": "f"}},
+]
+
+
+@given(lines=st.lists(mutated(SAID), max_size=12), cancels=st.booleans())
+def test_whatever_a_server_says_every_promise_is_kept(lines, cancels):
+    server = serving(elicitation=True, quirks={"sampling": True})
+
+    survives(server.connection, lines, cancels=cancels)

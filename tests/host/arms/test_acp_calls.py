@@ -1,0 +1,147 @@
+"""The ACP arm and tool calls: each is told once, before its result, however the agent reports it."""
+
+import pytest
+
+from operable.wire.events import (
+    Notice,
+    ToolCall,
+    ToolResult,
+)
+from tests.host.arms.acp_talk import talking
+from tests.host.arms.driving import check_order, of_type
+from tests.requirement import requirement
+
+# --- tool calls ----------------------------------------------------------------------------------------------------------
+
+
+@requirement("aip45:events:tool-call")
+def test_a_call_that_is_filled_in_while_it_is_pending_is_told_once_and_whole():
+    talk = talking()
+    happened = talk.update(
+        "tool_call", toolCallId="t1", name="Write", title="Preparing…", kind="edit", rawInput={}
+    )
+    happened += talk.update(
+        "tool_call_update", toolCallId="t1", title="Write a.txt", rawInput={"path": "a.txt"}
+    )
+    happened += talk.update(
+        "tool_call_update",
+        toolCallId="t1",
+        rawInput={"path": "a.txt", "text": "x"},
+        locations=[{"path": "/w/a.txt"}],
+    )
+    assert happened == []
+
+    happened = talk.update("usage_update", used=1, size=2)
+
+    arguments = {"path": "a.txt", "text": "x"}
+    assert happened[0] == ToolCall("s1", "t1", "Write", arguments, "edit", "Write a.txt", ("/w/a.txt",))
+    done = talk.update("tool_call_update", toolCallId="t1", status="completed", rawOutput={"ok": True})
+    assert done == [ToolResult("s1", "t1", {"ok": True})]
+
+
+@pytest.mark.parametrize("kind", ["tool_call", "tool_call_update"])
+def test_a_call_that_runs_is_told_at_once(kind):
+    talk = talking()
+
+    (told,) = talk.update(kind, toolCallId="t1", title="ls", kind="execute", status="in_progress")
+
+    assert told == ToolCall("s1", "t1", "ls", {"title": "ls"}, "execute", "ls")
+    assert talk.update("tool_call", toolCallId="t1", title="ls", status="pending") == []
+
+
+def test_a_start_that_shows_something_is_told_at_once():
+    content = [{"type": "content", "content": {"type": "text", "text": "$ sleep 60"}}]
+
+    (told,) = talking().update(
+        "tool_call", toolCallId="t1", title="terminal: sleep 60", kind="execute", content=content
+    )
+
+    assert told.arguments == {"title": "terminal: sleep 60", "text": "$ sleep 60"}
+
+
+def test_a_call_that_is_told_only_by_its_end_is_told_before_it():
+    happened = talking().update(
+        "tool_call_update",
+        toolCallId="t1",
+        title="Read",
+        kind="read",
+        status="failed",
+        content=[{"type": "content", "content": {"type": "text", "text": "no such file"}}],
+    )
+
+    assert [type(event) for event in happened] == [ToolCall, ToolResult]
+    assert happened[1] == ToolResult("s1", "t1", "no such file", True)
+
+
+@requirement("aip45:events:tool-result")
+def test_calls_without_an_end_are_closed_with_the_turn():
+    talk = talking()
+    talk.update("tool_call", toolCallId="t1", title="edit", rawInput={"a": 1})
+    talk.update("tool_call", toolCallId="t2", title="run", status="in_progress")
+
+    happened = talk.stop()
+
+    check_order(
+        [
+            ToolCall("s1", "t1", "edit"),
+            ToolCall("s1", "t2", "run"),
+            *of_type(happened, ToolResult),
+            happened[-1],
+        ],
+        1,
+    )
+    assert all(result.is_error for result in of_type(happened, ToolResult))
+
+
+def test_an_id_that_is_used_again_in_another_turn_is_another_call():
+    talk = talking()
+    talk.update("tool_call", toolCallId="t1", title="a", status="completed")
+    assert talk.update("tool_call", toolCallId="t1", title="a", status="pending") == []  # an echo
+    talk.stop()
+    talk.send()
+
+    (told,) = talk.update("tool_call", toolCallId="t1", title="a", status="in_progress")
+    (done,) = talk.update("tool_call_update", toolCallId="t1", status="completed")
+
+    assert told.tool_call_id == done.tool_call_id == "t1#2"
+
+
+def test_output_of_a_running_call_is_noticed():
+    talk = talking()
+    talk.update("tool_call", toolCallId="t1", title="make", status="in_progress")
+
+    shown = talk.update(
+        "tool_call_update",
+        toolCallId="t1",
+        content=[{"type": "content", "content": {"type": "text", "text": "50 %"}}],
+    )
+
+    assert shown == [Notice("tool_progress", "50 %", "s1", {"toolCallId": "t1"})]
+
+
+@pytest.mark.parametrize(
+    "fields, quirks, name",
+    [
+        ({"name": "Bash", "title": "ls"}, {}, "Bash"),
+        ({"title": "shell · ls", "_meta": {"goose": {"toolCall": {"toolName": "shell"}}}}, {}, "shell"),
+        ({"title": "ls", "_meta": {"toolName": 3}}, {}, "ls"),
+        ({"title": "ls"}, {"tool_name_from_id": "__"}, "run_shell"),
+        ({"title": "terminal: ls"}, {"tool_name_from_title": ": "}, "terminal"),
+        ({"title": "ls"}, {"tool_name_from_title": ": "}, "ls"),
+        ({}, {}, "execute"),
+    ],
+)
+def test_a_tool_is_named_as_well_as_the_agent_says(fields, quirks, name):
+    talk = talking(quirks=quirks)
+
+    (told,) = talk.update(
+        "tool_call", toolCallId="run_shell__1", kind="execute", status="in_progress", **fields
+    )
+
+    assert told.tool_name == name
+
+
+def test_an_unknown_kind_of_tool_is_other():
+    (told,) = talking().update("tool_call", toolCallId="t1", title="x", kind="teleport", status="in_progress")
+
+    assert told.kind == "other"
