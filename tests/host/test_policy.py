@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.host.policy import ALLOW, ASK, DENY, Call, Policy, Rule, parse, rules
-from operable.host.policy_file import load_policy
+from operable.host.policy import ALLOW, ASK, DENY, Policy, Rule, parse, rules
+from operable.host.policy_file import load_policy, policy_from
+from operable.host.tool_call import Call
 from operable.kernel.errors import Fail
 from operable.wire.events import TOOL_KINDS
+from tests.requirement import requirement
 
 
 def bash(command):
@@ -193,3 +195,17 @@ def test_everything_allowed_asks_nothing():
     assert not rules(default=ALLOW).asks
     assert rules(allow=["*"], deny=["Bash"]).asks
     assert Policy().asks
+
+
+@requirement("aip-substrate:4.12:8-autonomy")
+def test_autonomy_from_0_to_4_is_a_ceiling_over_every_allow():
+    kinds = ["read", "edit", "delete", "execute"]
+
+    def free(level):
+        judge = policy_from({"default": "allow", "autonomy": level}, source="test")
+        return [judge.decide(Call("T", kind, {}), "/").effect == ALLOW for kind in kinds]
+
+    assert [sum(free(level)) for level in range(5)] == [0, 1, 2, 3, 4]
+    for wrong in (-1, 5, True, "2"):
+        with pytest.raises(Fail):
+            policy_from({"autonomy": wrong}, source="test")

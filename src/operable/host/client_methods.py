@@ -17,8 +17,8 @@ from typing import Any
 from operable.host.approvals import Ask, Decision, Desk
 from operable.host.arm import ClientCall
 from operable.host.gate import Gate
-from operable.host.policy import outside
 from operable.host.terminals import Terminal
+from operable.host.tool_call import outside
 from operable.kernel.errors import Fail
 from operable.proc.spawn import Command
 

@@ -17,7 +17,8 @@ import msgspec
 
 from operable.host.approvals import Ask, Decision, argument_digest, needs_option
 from operable.host.audit import Audit
-from operable.host.policy import ALLOW, ASK, DENY, Call, Policy, Rule, Ruling
+from operable.host.policy import ALLOW, ASK, DENY, Policy, Rule, Ruling
+from operable.host.tool_call import Call
 from operable.kernel.redact import Redactor
 from operable.wire.events import MUTATING_KINDS, AgentPrompt, ToolCall, ToolResult, TurnEnd
 

@@ -17,39 +17,31 @@ with several paths is allowed only when each is, and denied when one is; a path 
 (symbolic links resolved), and one outside the workspace is written absolute, so that no relative pattern matches it.
 """
 
-import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Final
 
+from operable.host.tool_call import Call, Facts
 from operable.wire.events import TOOL_KINDS
 
 ALLOW: Final = "allow"
 ASK: Final = "ask"
 DENY: Final = "deny"
 EFFECTS: Final = (ALLOW, ASK, DENY)
+# Levels of autonomy go from 0 to 4 (AIP-7 has both 0-3 and 0-4); a call is free below the level: read at 1, edit at 2, …
+FULL: Final = 4
+HIGHEST: Final = 3
+RISKS: Final = {
+    **dict.fromkeys(("read", "search", "think"), 0),
+    **dict.fromkeys(("edit", "switch_mode"), 1),
+    **dict.fromkeys(("fetch", "move", "delete"), 2),
+    **dict.fromkeys(("execute", "other"), HIGHEST),
+}
 _STRENGTH = {ALLOW: 0, ASK: 1, DENY: 2}
 _PATH_KINDS = frozenset({"read", "edit", "delete", "move", "search"})
-_PATH_NAMES = (
-    "path file_path filePath abs_path absolute_path file filename notebook_path target_file"
-    " source destination old_path new_path from to paths files"
-).split()
-_COMMAND_NAMES = ("command", "cmd", "script", "commandLine", "command_line")
-_ADDRESS_NAMES = ("url", "uri", "address", "query")
-_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "fish"})
 _CONTROL = r";&|<>$()`\n\r"
 _COMPOUND = re.compile(r"[;&|()`\n\r]+|\$\(")
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What is to be judged: one tool call, as its arm tells it."""
-
-    tool: str
-    kind: str = "other"
-    arguments: Any = None
-    locations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +57,12 @@ class Ruling:
 
     effect: str
     rule: Rule | None = None
+    why: str = ""
 
     @property
     def reason(self) -> str:
+        if self.why:
+            return self.why
         if self.rule is None:
             return "no rule allows it"
         return self.rule.reason or f"the rule {self.rule.effect} {self.rule.pattern} says so"
@@ -79,13 +74,15 @@ class Policy:
 
     rules: tuple[Rule, ...] = ()
     default: str = DENY
+    # A ceiling over every allow (AIP-7): a call whose risk reaches it is asked about; 4 is none, 0 asks about everything.
+    autonomy: int = FULL
     # The limits of the [budget] table, for `operable.host.budget`.
     budget: dict[str, float] = field(default_factory=dict)
     ask_timeout: float | None = None
 
     def decide(self, call: Call, workspace: str, seen_as: str = "") -> Ruling:
         """What the rules say about this call. `seen_as`: what the agent calls the workspace, inside a sandbox."""
-        facts = _Facts(call, workspace, seen_as or workspace)
+        facts = Facts(call, workspace, seen_as or workspace)
         best: tuple[tuple[int, int, int], Rule] | None = None
         for rule in self.rules:
             matcher = parse(rule.pattern)
@@ -94,17 +91,25 @@ class Policy:
             rank = (*matcher.specificity, _STRENGTH[rule.effect])
             if best is None or rank > best[0]:
                 best = (rank, rule)
-        return Ruling(self.default) if best is None else Ruling(best[1].effect, best[1])
+        ruling = Ruling(self.default) if best is None else Ruling(best[1].effect, best[1])
+        if ruling.effect == ALLOW and RISKS.get(facts.kind, HIGHEST) >= self.autonomy:
+            return Ruling(ASK, ruling.rule, f"it is beyond autonomy {self.autonomy}")
+        return ruling
 
     def with_rules(self, rules: Iterable[Rule]) -> "Policy":
         """The same policy and more rules."""
-        return Policy((*self.rules, *rules), self.default, self.budget, self.ask_timeout)
+        return replace(self, rules=(*self.rules, *rules))
+
+    @property
+    def wants_answers(self) -> bool:
+        """Whether it leaves anything to people."""
+        return self.default == ASK or self.autonomy < FULL or any(rule.effect == ASK for rule in self.rules)
 
     @property
     def asks(self) -> bool:
         """Whether it wants to be asked, or denies, anything at all; False: everything is allowed."""
         everything = self.default == ALLOW or any(rule.pattern == "*" for rule in self.rules)
-        return not everything or any(rule.effect != ALLOW for rule in self.rules)
+        return not everything or self.autonomy < FULL or any(rule.effect != ALLOW for rule in self.rules)
 
 
 def rules(
@@ -120,17 +125,6 @@ def rules(
     return policy_from(
         {"allow": list(allow), "deny": list(deny), "ask": list(ask), "default": default}, source="policy"
     )
-
-
-class _Facts:
-    """The call in the forms in which patterns look at it, each worked out once."""
-
-    def __init__(self, call: Call, workspace: str, seen_as: str) -> None:
-        self.tool = call.tool
-        self.kind = call.kind if call.kind in TOOL_KINDS else "other"
-        self.command = _command(call.arguments)
-        self.address = _first(call.arguments, _ADDRESS_NAMES)
-        self.paths = [real_path(outside(path, workspace, seen_as), workspace) for path in _paths(call)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +144,14 @@ class Pattern:
             return (2 if set(self.tool) & set("*?") else 3), literal
         return (1, 0) if self.kind is not None else (0, 0)
 
-    def matches(self, facts: _Facts, effect: str) -> bool:
+    def matches(self, facts: Facts, effect: str) -> bool:
         if self.kind is not None and facts.kind != self.kind:
             return False
         if self.tool is not None and not re.fullmatch(_glob(self.tool, r".", r"."), facts.tool, re.DOTALL):
             return False
         return self.argument is None or self._argument_matches(facts, effect)
 
-    def _argument_matches(self, facts: _Facts, effect: str) -> bool:
+    def _argument_matches(self, facts: Facts, effect: str) -> bool:
         argument = self.argument or ""
         if facts.kind in _PATH_KINDS or (facts.paths and facts.command is None):
             found = [_path_matches(argument, path, effect) for path in facts.paths]
@@ -192,25 +186,6 @@ def parse(text: str) -> Pattern:
     return Pattern(tool=tool, argument=argument[:-1])
 
 
-def outside(path: str, workspace: str, seen_as: str) -> str:
-    """A path as the agent says it, as it is on the host: a sandbox may show the workspace under another name."""
-    if path == seen_as or path.startswith(seen_as.rstrip("/") + "/"):
-        return workspace + path[len(seen_as.rstrip("/")) :]
-    return path
-
-
-def real_path(path: str, workspace: str) -> str:
-    """Where a path really leads: relative to the workspace when inside it, else absolute."""
-    root = os.path.realpath(workspace)
-    try:
-        real = os.path.realpath(os.path.join(root, os.path.expanduser(path)))
-    except ValueError:
-        return f"/{path}"  # a NUL character: no file can have this name, and no pattern allows it
-    if real == root:
-        return "."
-    return real[len(root) + 1 :] if real.startswith(root.rstrip("/") + "/") else real
-
-
 def _glob(pattern: str, star: str, double: str) -> str:
     """The regular expression of a pattern: `*` and `?` stand for `star`, `**` for `double`."""
     pieces = re.split(r"(\*\*/?|\*|\?)", pattern)
@@ -232,54 +207,3 @@ def _command_matches(pattern: str, command: str, effect: str) -> bool:
     whole = re.compile(_glob(pattern, ".", "."), re.DOTALL)
     parts = [part.strip() for part in _COMPOUND.split(command)]
     return any(whole.fullmatch(part) for part in (command, *parts) if part)
-
-
-def _command(arguments: Any) -> str | None:
-    """The command line of a call; a list of words that starts a shell with -c is the script that it is given."""
-    found: Any = None
-    if isinstance(arguments, dict):
-        found = next((arguments[name] for name in _COMMAND_NAMES if arguments.get(name)), None)
-    if isinstance(found, list) and all(isinstance(word, str) for word in found):
-        if len(found) == 3 and os.path.basename(found[0]) in _SHELLS and re.fullmatch(r"-l?i?c", found[1]):
-            return str(found[2])
-        from shlex import join
-
-        return join(found)
-    if isinstance(found, str):
-        extra = arguments.get("args")
-        if isinstance(extra, list) and extra and all(isinstance(word, str) for word in extra):
-            from shlex import join
-
-            return join([found, *extra])
-        return found.strip()
-    return None
-
-
-def _paths(call: Call) -> list[str]:
-    found = list(call.locations)
-    if isinstance(call.arguments, dict):
-        for name in _PATH_NAMES:
-            value = call.arguments.get(name)
-            if isinstance(value, str) and value:
-                found.append(value)
-            elif isinstance(value, list):
-                found += [item for item in value if isinstance(item, str)]
-        for change in ("changes", "edits"):  # several files in one call: a mapping, or a list of objects
-            value = call.arguments.get(change)
-            found += _changed(value)
-    return list(dict.fromkeys(path.removeprefix("file://") for path in found))
-
-
-def _changed(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        return [key for key in value if isinstance(key, str)]
-    if isinstance(value, list):
-        named = [item.get("path") or item.get("file_path") for item in value if isinstance(item, dict)]
-        return [path for path in named if isinstance(path, str)]
-    return []
-
-
-def _first(arguments: Any, names: Sequence[str]) -> str | None:
-    if not isinstance(arguments, dict):
-        return None
-    return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), None)

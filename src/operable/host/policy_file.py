@@ -1,5 +1,6 @@
 """Policy files: TOML or JSON, checked whole, every problem told at once.
 
+    autonomy = 2                          # 0 asks about everything, 1 reads freely, 2 edits, 3 fetches and deletes, 4 runs
     default = "ask"                       # what no rule decides: allow, ask or deny (deny when absent)
     ask_timeout = 120                     # seconds; then the answer is no
     allow = ["kind:read", "execute:git status*"]
@@ -19,10 +20,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from operable.host.policy import ALLOW, ASK, DENY, EFFECTS, Policy, Rule, parse
+from operable.host.policy import ALLOW, ASK, DENY, EFFECTS, FULL, Policy, Rule, parse
 from operable.kernel.errors import Fail
 
-_KNOWN = ("allow", "deny", "ask", "default", "ask_timeout", "budget")
+_KNOWN = ("allow", "deny", "ask", "default", "autonomy", "ask_timeout", "budget")
 BUDGET_NAMES = ("turns", "tokens", "usd", "seconds")
 
 
@@ -55,10 +56,13 @@ def policy_from(found: Mapping[str, Any], *, source: str) -> Policy:
     timeout = found.get("ask_timeout")
     if timeout is not None and not _is_positive(timeout):
         problems.append(f"ask_timeout is a number of seconds above 0, not {timeout!r}")
+    autonomy = found.get("autonomy", FULL)
+    if not isinstance(autonomy, int) or isinstance(autonomy, bool) or not 0 <= autonomy <= FULL:
+        problems.append(f"autonomy is a number from 0 to {FULL}, not {autonomy!r}")
     budget = _budget(found.get("budget", {}), problems)
     if problems:
         raise _invalid(source, problems)
-    return Policy(tuple(rules), str(default), budget, None if timeout is None else float(timeout))
+    return Policy(tuple(rules), str(default), autonomy, budget, None if timeout is None else float(timeout))
 
 
 def _decode(data: bytes, *, is_json: bool) -> Mapping[str, Any]:

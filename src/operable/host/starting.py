@@ -75,7 +75,7 @@ async def start_session(start: Start) -> Session:
         actor=start.actor or f"agent:{start.agent}",
         secrets=start.secrets,
     )
-    attended = start.on_ask is not None or policy.default == ASK or any(r.effect == ASK for r in policy.rules)
+    attended = start.on_ask is not None or policy.wants_answers
     gate = Gate(
         session_id=session_id,
         workspace=start.workspace,
