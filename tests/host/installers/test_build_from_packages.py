@@ -80,6 +80,7 @@ def test_pip_installs_into_a_virtual_environment_of_its_own(tmp_path, monkeypatc
     assert says(f"{where}/agent") == "agent 1.4.0"
 
 
+@pytest.mark.timeout(300)
 def test_pip_that_cannot_install_says_why(tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     with pytest.raises(MethodFailed) as caught:
