@@ -12,13 +12,15 @@ import platform
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-INSTALL_TIMEOUT = 300
+# Together they took 25 s here. A registry that does not answer must not cost more than this, whatever is left to install.
+TIME_LIMIT = 240.0
 WORKERS = 3
 PINS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("agents.toml").read_text("utf-8"))
 # Read when this module is loaded: the tests give themselves another HOME, and the agents are not in it.
@@ -41,7 +43,7 @@ def missing(name: str) -> str | None:
     return f"{name} is not installed (python -m tests.agents.install)"
 
 
-def install(name: str) -> str:
+def install(name: str, deadline: float) -> str:
     """One line about what happened."""
     if missing(name) is None:
         return ""
@@ -51,7 +53,7 @@ def install(name: str) -> str:
     pin = PINS[name]
     try:
         for command in _pip(pin, folder) if "pip" in pin else _npm(pin, folder):
-            _run(command, folder)
+            _run(command, folder, deadline)
         for program, path in pin["programs"].items():
             _launcher(program, folder / _here(path), pin.get("node"))
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
@@ -66,7 +68,14 @@ def _npm(pin: dict[str, Any], folder: Path) -> Iterator[list[str]]:
     if npm is None:
         raise RuntimeError("npm is not installed")
     (folder / "package.json").write_text('{"private": true}\n', "utf-8")
-    options = ["--no-audit", "--no-fund", "--ignore-scripts", "--omit=dev", "--loglevel=error"]
+    options = [
+        "--no-audit",
+        "--no-fund",
+        "--ignore-scripts",
+        "--omit=dev",
+        "--loglevel=error",
+        "--fetch-retries=1",
+    ]
     yield [npm, "install", *options, _here(pin["npm"])]
 
 
@@ -87,18 +96,22 @@ def _pip(pin: dict[str, Any], folder: Path) -> Iterator[list[str]]:
     yield [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, pin["pip"]]
 
 
-def _run(command: list[str], folder: Path) -> None:
+def _run(command: list[str], folder: Path, deadline: float) -> None:
+    remaining = deadline - time.monotonic()
+    if remaining <= 0:
+        raise RuntimeError(f"installing the agents took longer than {TIME_LIMIT:.0f} s")
     done = subprocess.run(
         command,
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=INSTALL_TIMEOUT,
+        timeout=remaining,
         check=False,
     )
     if done.returncode:
-        raise RuntimeError(f"{Path(command[0]).name} failed: {done.stderr.strip()[-300:]}")
+        said = "; ".join(line.strip() for line in done.stderr.strip().splitlines()[:3])
+        raise RuntimeError(f"{Path(command[0]).name} failed: {said[:300]}")
 
 
 def _launcher(program: str, target: Path, node: int | None) -> None:
@@ -133,13 +146,14 @@ def _stamp(name: str) -> str:
 
 
 def main(names: list[str]) -> None:
+    deadline = time.monotonic() + TIME_LIMIT
     # Node first: the launchers of others name it.
     for group in (["node"], [name for name in names or PINS if name != "node"]):
         wanted = [name for name in group if missing(name)]
         if wanted:
             print(f"[agents] installing {', '.join(wanted)} into {DIRECTORY}", file=sys.stderr, flush=True)
         with ThreadPoolExecutor(WORKERS) as pool:
-            for said in pool.map(install, wanted):
+            for said in pool.map(lambda name: install(name, deadline), wanted):
                 print(f"[agents] {said}", file=sys.stderr, flush=True)
 
 

@@ -33,6 +33,12 @@ class Conversation:
             self.process.stdin.write(json.dumps(message).encode() + b"\n")
         self.process.stdin.flush()
 
+    def hang_up(self) -> None:
+        """Close its stdin."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.stdin = None
+
     def line(self) -> bytes:
         """The next line of stdout; b"" at its end."""
         assert self.process.stdout is not None

@@ -134,18 +134,16 @@ def test_the_end_of_stdin_ends_it_even_in_a_turn():
     with acp() as agent:
         agent.send(prompt({"say": "x"}, {"hang": True}))
         agent.until(lambda message: "method" in message)
-        agent.process.stdin.close()
+        agent.hang_up()
         assert agent.process.wait(timeout=LIMIT) == 0
-        agent.process.stdin = None
 
 
 def test_a_stubborn_one_ignores_the_end_of_stdin_and_sigterm():
     with acp({"eof": "ignore", "term": "ignore"}) as agent:
         agent.send(prompt({"wait": 0.2}, {"say": "still here"}, {"hang": True}))
-        agent.process.stdin.close()
+        agent.hang_up()
         agent.process.terminate()
         seen = agent.until(lambda message: message.get("method") == "session/update")
-        agent.process.stdin = None
 
     assert kinds(seen) == ["agent_message_chunk"]
 
@@ -198,6 +196,7 @@ def test_the_handshake_can_fail_be_late_or_demand_a_login():
 
 def test_a_line_that_is_no_json_is_answered_and_survived():
     with acp() as agent:
+        assert agent.process.stdin is not None
         agent.process.stdin.write(b"{nonsense\n")
         agent.send(prompt({"say": "fine"}))
         seen = agent.until(answer_to(3))

@@ -68,7 +68,7 @@ class Reply:
         await self._send(b"0\r\n\r\n")
 
     def cut(self) -> None:
-        """End the connection where it is, with a reset."""
+        """End the connection where it is, in the middle of the body."""
         self._writer.transport.abort()
 
     def _head(self, status: int, headers: dict[str, str]) -> bytes:

@@ -20,7 +20,7 @@ after the last reply, and without a marker, the default is given. Steps:
                                  offered; or a tool by its exact name with its exact arguments; several are parallel
     usage {input, output, cache_read, cache_write, thinking}     end REASON (stop, max_tokens, refusal)
     wait SECONDS                 hang true (until the client goes away)
-    drop "cut" | "end"           a reset in the middle, or a proper end of HTTP without the end of the reply
+    drop "cut" | "end"           the connection closed in the middle, or a proper end of HTTP without that of the reply
     raw TEXT                     exactly this into the stream, malformed or not
     fail KIND (message)          the vendor's error event inside the stream
     status CODE (headers, message, times)      an error instead of a reply; with `times`, only so often
