@@ -307,3 +307,48 @@ def test_without_a_subreaper_a_tree_is_a_watched_group_and_the_keeper_says_why(m
 def test_descriptors_beyond_the_three_are_refused_for_a_tree():
     with pytest.raises(ValueError, match="no further descriptors"):
         launch(replace(prepare(["true"]), tree=True, fds=(0,)))
+
+
+LEAVING = """
+import os, sys
+from operable.proc.keeper import KEEPER
+for path in sys.argv[1:]: KEEPER.leave(path)
+KEEPER.take(sys.argv[2])
+print(KEEPER.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_folder_that_was_left_is_removed_after_kill_9_and_links_are_not_followed(tmp_path):
+    left, taken, outside = tmp_path / "left", tmp_path / "taken", tmp_path / "outside"
+    for folder in (left / "deep", taken, outside):
+        folder.mkdir(parents=True)
+        (folder / "secret").write_text("x")
+    (left / "link").symlink_to(outside)
+    words = [sys.executable, "-c", LEAVING, str(left), str(taken)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as host:
+        assert host.stdout is not None
+        keeper = int(host.stdout.readline())
+        host.kill()
+        host.wait(timeout=20)
+    assert wait_until_gone(keeper)
+    assert sorted(os.listdir(tmp_path)) == ["outside", "taken"]
+    assert (outside / "secret").exists()
+
+
+def test_a_new_keeper_knows_of_the_folders_of_the_old_one(tmp_path):
+    (tmp_path / "left").mkdir()
+    keeper = Keeper()
+    keeper.leave(str(tmp_path / "left"))
+    old = keeper.pid
+    assert old is not None
+    os.kill(old, signal.SIGKILL)
+    os.waitid(os.P_PID, old, os.WEXITED | os.WNOWAIT)
+    keeper.leave(str(tmp_path / "other"))
+    new = keeper.pid
+    assert new not in (None, old)
+    keeper.forget()  # closes the socket, as the end of the host does
+    assert new is not None
+    assert wait_until_gone(new)
+    os.waitpid(new, 0)
+    assert os.listdir(tmp_path) == []

@@ -30,6 +30,7 @@ from operable.proc.confine import Confinement, Enforcement, Item, Limits, Sandbo
 from operable.proc.egress import Attempt, Proxy
 from operable.proc.egress_service import SERVICE
 from operable.proc.egress_tls import TRUST_VARIABLES, Authority
+from operable.proc.keeper import KEEPER
 from operable.proc.spawn import Command
 
 HOME = "/home/agent"
@@ -112,6 +113,7 @@ class Confined:
             self._confinement = self._box = None
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+            KEEPER.take(self._folder)
             self._folder = None
 
     def __enter__(self) -> Self:
@@ -142,6 +144,7 @@ def confine(wanted: Wanted) -> Confined:
     folder = tempfile.mkdtemp(prefix="operable-session-")  # 0700
     place = Confined(box.name, (), None, _folder=folder)
     try:
+        KEEPER.leave(folder)  # secret files must not survive kill -9 either
         _prepare(place, box, wanted, folder)
     except BaseException:
         place.close()

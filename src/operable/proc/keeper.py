@@ -14,11 +14,12 @@ import errno
 import marshal
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from operable.kernel.errors import Fail
@@ -98,7 +99,7 @@ class Tree:
     def abort(self) -> None:
         """End everything, without a reactor."""
         if self._control is not None:
-            self.signal(9)
+            self.signal(signal.SIGKILL)
         self._reactor = None
         self.release()
 
@@ -133,11 +134,8 @@ class Keeper:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._requests: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def pid(self) -> int | None:
-        return None if self._process is None else self._process.pid
+        self._folders: set[str] = set()
+        self.pid: int | None = None
 
     def start(self, command: Command, stdin: int, stdout: int, stderr: int) -> Tree:
         """Run the command below a stem. OSError when it cannot be executed, Fail when there is no keeper."""
@@ -150,14 +148,27 @@ class Keeper:
             ours.close()
             raise
 
+    def leave(self, folder: str) -> None:
+        """Have a folder removed when this host is gone, however it goes. Nothing happens where there is no keeper."""
+        if missing() is None:
+            with self._lock:
+                self._folders.add(folder)
+                self._say(f"leave {folder}")
+
+    def take(self, folder: str) -> None:
+        """The folder is gone, or is to stay."""
+        with self._lock:
+            if folder in self._folders:
+                self._folders.discard(folder)
+                self._say(f"take {folder}")
+
     def forget(self) -> None:
         """In a fork of the host: the keeper belongs to the parent."""
         if self._requests is not None:
             self._requests.close()
-        if self._process is not None:
-            self._process.returncode = 0  # not our child: nothing to wait for
         self._lock = threading.Lock()
-        self._requests = self._process = None
+        self._requests = self.pid = None
+        self._folders = set()
 
     def _request(self, command: Command, *fds: int) -> None:
         what = os.memfd_create("operable-command")
@@ -170,18 +181,23 @@ class Keeper:
                 )
             os.lseek(what, 0, os.SEEK_SET)
             with self._lock:
-                try:
-                    self._send([what, *fds])
-                except OSError:
-                    self._drop()  # somebody killed it; its stems go on, and a new one serves from now on
-                    self._send([what, *fds])
+                self._say("start", [what, *fds])
         finally:
             os.close(what)
 
-    def _send(self, fds: list[int]) -> None:
+    def _say(self, what: str, fds: Sequence[int] = ()) -> None:
+        try:
+            self._send(what, fds)
+        except OSError:
+            self._drop()  # somebody killed it; its stems go on, and a new one serves from now on
+            self._send(what, fds)
+
+    def _send(self, what: str, fds: Sequence[int]) -> None:
         if self._requests is None:
             self._requests = self._begin()
-        socket.send_fds(self._requests, [b"start"], fds)
+            for folder in self._folders:
+                self._requests.send(f"leave {folder}".encode("utf-8", "surrogateescape"))
+        socket.send_fds(self._requests, [what.encode("utf-8", "surrogateescape")], fds)
 
     def _begin(self) -> socket.socket:
         reason = missing()
@@ -190,7 +206,7 @@ class Keeper:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             try:
-                self._process = subprocess.Popen(
+                process = subprocess.Popen(
                     [sys.executable, "-I", "-S", "-B", "-c", _PROGRAM, str(os.getpid())],
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
@@ -204,15 +220,20 @@ class Keeper:
                 raise Fail(
                     "temporary", "SPAWN_FAILED", f"cannot start the keeper: {error.strerror}"
                 ) from error
+        self.pid = process.pid
+        process.returncode = 0  # it outlives us: nobody is to wait for it, or to complain that nobody did
         return ours
 
     def _drop(self) -> None:
         if self._requests is not None:
             self._requests.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-        self._requests = self._process = None
+        if self.pid is not None:
+            try:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+            except (ProcessLookupError, ChildProcessError):
+                pass  # reaped by somebody else
+        self._requests = self.pid = None
 
 
 def _started(control: socket.socket) -> int:
