@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 
 from operable.host.arms.acp import ARM as ACP
+from operable.host.arms.json_stream import ARM as JSON_STREAM
 from operable.host.arms.print import ARM as PRINT
 from operable.host.log_files import read_log
 from operable.host.policy import rules
@@ -498,3 +500,60 @@ def test_nothing_survives_kill_9_of_a_host_with_twenty_stubborn_agents(tmp_path)
     ) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left == []
+
+
+class Bursting:
+    """An adapter with a bug: every line makes it fail."""
+
+    def __init__(self):
+        self._inner = JSON_STREAM.connect()
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+    def receive(self, line):
+        if b"text_delta" in line:
+            raise KeyError("bug")
+        return self._inner.receive(line)
+
+
+def test_an_adapter_with_a_bug_ends_its_session_and_nothing_else(tmp_path):
+    async def scene():
+        async with session(tmp_path, arm=replace(JSON_STREAM, connect=Bursting)) as talk:
+            found = await talk.send(steps({"say": "x"}, {"hang": True})).result()
+            await talk._link.process.ended()
+            return found, talk.status
+
+    found, status = run(scene())
+
+    assert [error.code for error in found.errors] == ["adapter_failed"]
+    assert (found.reason, status) == ("error", "error")
+
+
+def test_a_session_that_cannot_be_made_is_not_left_starting(tmp_path, monkeypatch):
+    start = starting(tmp_path)
+    assert start.registry is not None
+    os.makedirs(start.registry.audit_path(start.workspace))  # a folder in the place of the chain
+
+    with pytest.raises(Fail) as failure:
+        run(start_session(start))
+
+    assert failure.value.code == "AUDIT_UNWRITABLE"
+    assert [home.meta.status for home in start.registry.sessions()] == ["error"]
+
+
+def test_what_fails_beside_the_conversation_fails_the_session(tmp_path):
+    async def scene():
+        async with session(tmp_path) as talk:
+            turn = talk.send(steps({"say": "x"}, {"hang": True}))
+            await anext(turn)
+
+            async def broken():
+                raise KeyError("bug")
+
+            talk._works.spawn(broken())
+            with pytest.raises(Fail) as failure:
+                await events_of(turn)
+            return failure.value
+
+    assert run(scene()).code == "SESSION_FAILED"

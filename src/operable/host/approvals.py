@@ -13,6 +13,7 @@ import asyncio
 import hashlib
 import inspect
 import os
+import shutil
 import time
 from collections.abc import Callable
 from typing import Any
@@ -100,7 +101,9 @@ class Desk:
         """Put a question on the desk: from now on it can be answered."""
         ask = msgspec.structs.replace(ask, expires_at=int((time.time() + self.timeout) * 1000))
         self._open[ask.id] = (ask, asyncio.get_running_loop().create_future())
-        _write(self._folder, _name(ask.id) + ".ask", msgspec.json.encode(ask))
+        draft = _name(ask.id) + ".new"
+        _write(self._folder, draft, msgspec.json.encode(ask))
+        os.replace(os.path.join(self._folder, draft), os.path.join(self._folder, _name(ask.id) + ".ask"))
         self._watch()
 
     async def wait(self, ask_id: str) -> Decision:
@@ -135,6 +138,11 @@ class Desk:
                     self.answer(known, Decision(False, reason, by="host", cancelled=True))
                 except Fail:
                     self._look(known)  # somebody was faster: that answer is in the file
+
+    def close(self) -> None:
+        """The session is over: nothing is asked any more, and late answers find nothing."""
+        self.withdraw()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _expire(self, ask_id: str) -> None:
         try:

@@ -215,6 +215,9 @@ class Course:
     def check_budget(self) -> None:
         """Pause and ask when a limit is reached in the middle of a turn."""
         over = self._works.budget.exceeded()
+        left = self._works.budget.seconds_left()
+        if over is None and left is not None and self.turn is not None:
+            self._set("budget", max(0.01, left), self.check_budget)  # a timer may be early by a hair
         if over is not None and self.turn is not None and self.turn.begun and self.ending is None:
             self._works.link.pause()
             self._works.spawn(self._over_budget(self.turn, over))
@@ -232,7 +235,7 @@ class Course:
 
     async def _granted(self, over: Exceeded) -> bool:
         works = self._works
-        found = works.gate.budget_ask(over.what, over.text)
+        found = works.gate.budget_ask(over.text)
         if isinstance(found, Ask):
             works.desk.put(found)
             works.commit([e.AgentPrompt(works.id, found.id, _CHOICES, found.text)])

@@ -53,6 +53,7 @@ class Gate:
         self._approval: dict[str, str] = {}  # call id -> who allowed or denied it
         self._asked: set[str] = set()  # ids and digests of the calls that were asked about in this turn
         self._credit: Counter[str] = Counter()  # questions that name no known call, by kind
+        self._made = 0  # questions of our own; an id is never used twice
         self._granted: list[tuple[str, str]] = []  # (kind, text of the arguments) allowed in this turn
 
     # --- questions
@@ -101,13 +102,17 @@ class Gate:
             metadata={"session": self._session_id, "request": prompt.tool_call_id},
         )
 
-    def budget_ask(self, what: str, text: str) -> Decision | Ask:
+    def budget_ask(self, text: str) -> Decision | Ask:
         if not self.attended:
             return Decision(False, text, by="budget")
-        ask_id = f"budget-{what}-{len(self._granted)}-{argument_digest(what, text)[-8:]}"
         sealed = argument_digest("budget", text)
         return Ask(
-            ask_id, self._session_id, "budget", f"{text}; go on?", digest=sealed, why="a limit is reached"
+            self._own_id("budget"),
+            self._session_id,
+            "budget",
+            f"{text}; go on?",
+            digest=sealed,
+            why="a limit is reached",
         )
 
     # --- what the host does for the agent
@@ -122,7 +127,7 @@ class Gate:
         if ruling.effect == DENY or not self.attended:
             return Decision(False, ruling.reason, by=_reference(ruling))
         prompt = AgentPrompt(
-            self._session_id, f"host-{tool}-{needle}", tool_name=tool, arguments=dict(arguments), kind=kind
+            self._session_id, self._own_id("host"), tool_name=tool, arguments=dict(arguments), kind=kind
         )
         return self._ask_about(prompt, argument_digest(tool, dict(arguments)), ruling.reason)
 
@@ -130,6 +135,7 @@ class Gate:
 
     def begin_turn(self) -> None:
         self._asked.clear()
+        self._approval.clear()
         self._credit.clear()
         self._granted.clear()
 
@@ -169,6 +175,10 @@ class Gate:
         self._audit.record(
             action, subject={"kind": "session", "ref": self._session_id}, output={"text": text, **facts}
         )
+
+    def _own_id(self, what: str) -> str:
+        self._made += 1
+        return f"{what}-{self._made}"
 
     def _is_unasked(self, call: ToolCall, result: ToolResult) -> bool:
         if not self.asking or call.kind not in MUTATING_KINDS or result.is_error or result.denied:

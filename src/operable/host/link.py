@@ -157,6 +157,8 @@ class Link:
                 happenings += self._receive(line)
         except PeerError as error:
             broken = error
+        except Exception as error:  # noqa: BLE001 - an adapter of somebody else: the session ends, the host does not
+            broken = PeerError("adapter_failed", f"the adapter failed: {type(error).__name__}: {error}")
         self._on_happenings(happenings)
         if broken is not None:
             self._on_broken(broken)

@@ -293,6 +293,7 @@ class Session:
         for task in works.tasks:
             task.cancel()
         works.methods.abandon()
+        works.desk.close()
         text = f"the session has ended ({status})"
         data = {
             "status": status,

@@ -19,10 +19,19 @@ from operable.host.gate import Gate
 from operable.host.link import Link, Spawn
 from operable.host.log import SessionLog
 from operable.host.policy import ASK, Policy
-from operable.host.registry import Registry, SessionMeta, workspace_slug
+from operable.host.registry import (
+    ERROR,
+    STARTING,
+    Registry,
+    SessionHome,
+    SessionMeta,
+    timestamp,
+    workspace_slug,
+)
 from operable.host.session import Session
 from operable.host.transport import EOF_GRACE, LINE_LIMIT, TERM_GRACE
 from operable.host.works import Limits, Works
+from operable.kernel.errors import Fail
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,20 @@ async def start_session(start: Start) -> Session:
             label=start.label,
         )
     )
+    try:
+        session = _session(start, opening, policy, home, registry)
+        await session.open()
+    except BaseException as problem:
+        if home.meta.status == STARTING:
+            code = problem.code if isinstance(problem, Fail) else type(problem).__name__
+            home.save(status=ERROR, ended_at=timestamp(), error=code)
+        raise
+    return session
+
+
+def _session(
+    start: Start, opening: Opening, policy: Policy, home: SessionHome, registry: Registry
+) -> Session:
     audit = Audit(
         registry.audit_path(start.workspace),
         actor=start.actor or f"agent:{start.agent}",
@@ -77,7 +100,7 @@ async def start_session(start: Start) -> Session:
     )
     attended = start.on_ask is not None or policy.wants_answers
     gate = Gate(
-        session_id=session_id,
+        session_id=home.meta.id,
         workspace=start.workspace,
         seen_as=start.seen_as or start.workspace,
         policy=policy,
@@ -104,7 +127,6 @@ async def start_session(start: Start) -> Session:
     )
     session = Session(works, lambda session: _link(start, opening, session), start.on_close)
     gate.note("session.start", f"{start.agent} in {start.workspace}", arm=start.arm.name)
-    await session.open()
     return session
 
 

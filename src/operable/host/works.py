@@ -72,10 +72,7 @@ class Works:
             for consequence, cause in then:
                 consequence(cause)
         except Fail as problem:
-            if self.failure is None:
-                self.failure = problem
-                self.stop(problem.code, "host failure")
-                self.on_collapse(problem)
+            self._collapse(problem)
         self.link.flush()
 
     def fail(self, code: str, text: str) -> e.AgentError:
@@ -89,9 +86,27 @@ class Works:
         self.link.kill(cause)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside the conversation; if it fails, the session does: nobody else would hear of it."""
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self.tasks.discard(task)
+        problem = None if task.cancelled() else task.exception()
+        if problem is None:
+            return
+        if not isinstance(problem, Fail):
+            problem = Fail(
+                "internal", "SESSION_FAILED", f"{type(problem).__name__}: {problem}", target=self.id
+            )
+        self._collapse(problem)
+
+    def _collapse(self, problem: Fail) -> None:
+        if self.failure is None:
+            self.failure = problem
+            self.stop(problem.code, "host failure")
+            self.on_collapse(problem)
 
     def later(self, delay: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
         return asyncio.get_running_loop().call_later(delay, callback)
