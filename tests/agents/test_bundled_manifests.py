@@ -6,6 +6,7 @@ import pytest
 
 import operable.host
 from operable.host import define_agent_cli
+from operable.host.launching import _protocol_mode
 from operable.host.protocols import arm_for
 from operable.manifest.versions import satisfies
 from tests.agents.install import PINS
@@ -44,6 +45,27 @@ def test_it_begins_in_a_mode_that_asks_or_says_that_it_does_not(handle):
     quirks = handle.manifest.metadata["operable"]
 
     assert quirks.get("initial_mode") not in quirks["unasking_modes"] or None in quirks["unasking_modes"]
+
+
+@pytest.mark.parametrize(
+    "name, mode, selected",
+    [
+        ("claude-code", None, "default"),
+        ("claude-code", "accept-edits", "acceptEdits"),
+        ("codex", None, "read-only"),
+        ("codex", "agent", "agent"),
+        ("gemini", "yolo", None),
+        ("goose", "smart-approve", "smart_approve"),
+        ("opencode", None, None),
+        ("opencode", "ask", None),
+        ("qwen", "default", "default"),
+    ],
+)
+def test_what_the_protocol_selects_is_said_in_the_agents_own_words(name, mode, selected):
+    """None: nothing is selected, because the command line or the environment does it, or nothing has to be done."""
+    manifest = define_agent_cli(FOLDER / name / "AGENT-CLI.md").manifest
+
+    assert _protocol_mode(manifest, mode) == selected
 
 
 @pytest.mark.parametrize("name", sorted({*PINS} - {"node"}))

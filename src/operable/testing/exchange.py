@@ -28,6 +28,7 @@ class Exchange:
         self.aside = False
         """whether this was no turn of the conversation but the agent's own errand: a title, a summary"""
         self.status = 0
+        """known before the client sees the answer; the outcome is known a moment after it (`ModelServer.wait`)"""
         self.outcome = "open"
         """open, completed, disconnected (by the client), cut (by the script), failed (with an error status)"""
         self._credentials = {_digest(credential) for credential in _credentials(request)}

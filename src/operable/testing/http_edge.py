@@ -38,7 +38,6 @@ class Reply:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
-        self.status = 0
         self.gone = asyncio.Event()
         self._watch = asyncio.create_task(self._watch_for_end(reader))
 
@@ -54,11 +53,11 @@ class Reply:
         """An answer in one piece; what is not bytes becomes JSON."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         given = {"content-type": "application/json", **(headers or {}), "content-length": str(len(data))}
-        await self._send(self._head(status, given) + data)
+        await self._send(_head(status, given) + data)
 
     async def start(self, content_type: str, headers: dict[str, str] | None = None) -> None:
         given = {"content-type": content_type, **(headers or {}), "transfer-encoding": "chunked"}
-        await self._send(self._head(200, given))
+        await self._send(_head(200, given))
 
     async def piece(self, data: bytes) -> None:
         if data:
@@ -71,12 +70,6 @@ class Reply:
         """End the connection where it is, in the middle of the body."""
         self._writer.transport.abort()
 
-    def _head(self, status: int, headers: dict[str, str]) -> bytes:
-        self.status = status
-        lines = [f"HTTP/1.1 {status} {_WORDS.get(status, 'Status')}", "connection: close"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-
     async def _send(self, data: bytes) -> None:
         if self.gone.is_set():
             raise ConnectionResetError("the client has gone")
@@ -87,6 +80,12 @@ class Reply:
         self._watch.cancel()
         self._writer.close()
         await asyncio.gather(self._watch, return_exceptions=True)
+
+
+def _head(status: int, headers: dict[str, str]) -> bytes:
+    lines = [f"HTTP/1.1 {status} {_WORDS.get(status, 'Status')}", "connection: close"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
 Answerer = Callable[[Request, Reply], Awaitable[None]]

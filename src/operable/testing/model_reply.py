@@ -47,10 +47,13 @@ class Playing:
     async def play(self, steps: list[Step]) -> None:
         status = next((step for step in steps if "status" in step), None)
         if status is not None:
+            self._exchange.status = status["status"]
             message = status.get("message", f"scripted status {status['status']}")
             body = self._dialect.failure(status["status"], message)
             await self._reply.whole(status["status"], body, status.get("headers"))
             return
+        # Before the client can see anything of it: what it then finds here is never behind.
+        self._exchange.status = 200
         usage = Usage(**next((step["usage"] for step in steps if "usage" in step), {}))
         rendering = self._dialect.render(self._asked, usage)
         if self._asked.streamed:

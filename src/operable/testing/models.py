@@ -151,23 +151,22 @@ class ModelServer:
         with self._changed:
             self.exchanges.append(exchange)
         try:
-            with self._ending(exchange, reply):
+            with self._ending(exchange):
                 await Playing(dialect, asked, reply, exchange).play(steps)
         except ConnectionError:
             pass  # the outcome says it
 
     @contextlib.contextmanager
-    def _ending(self, exchange: Exchange, reply: Reply) -> Iterator[None]:
+    def _ending(self, exchange: Exchange) -> Iterator[None]:
         try:
             yield
             if exchange.outcome == "open":
-                exchange.outcome = "completed" if reply.status < 400 else "failed"
+                exchange.outcome = "completed" if exchange.status < 400 else "failed"
         except (ConnectionError, asyncio.CancelledError):
             exchange.outcome = "disconnected"
             raise
         finally:
             with self._changed:
-                exchange.status = reply.status
                 self._changed.notify_all()
 
     def _steps(self, exchange: Exchange) -> list[Step]:
