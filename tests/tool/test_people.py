@@ -220,3 +220,26 @@ def test_text_that_is_not_encodable_does_not_end_the_command():
         check=False,
     )
     assert (done.returncode, done.stdout.split()[0]) == (0, b"TEXT")
+
+
+def test_running_text_is_shown_as_it_comes_and_is_not_counted(tmp_path):
+    script = tmp_path / "talker.py"
+    script.write_text(
+        "from operable.tool import Context, Tool\n"
+        "tool = Tool('talker', version='1', schema_name='x')\n"
+        "@tool.command(secrets=('word',))\n"
+        "def say(word: str, *, context: Context):\n"
+        "    'Say it.'\n"
+        "    context.show('so ')\n"
+        "    context.show(f'{word} \\x1b[2J it is')\n"
+        "tool.main()\n"
+    )
+
+    outcome = people("say", "hunter2", tool=script)
+
+    assert outcome.stdout.decode() == "so [redacted] ·[2J it is"
+    assert outcome.stderr == ""
+    assert [event["type"] for event in run("say", "hunter2", tool=script).events] == [
+        "aoi:meta",
+        "aoi:summary",
+    ]

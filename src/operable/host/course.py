@@ -67,8 +67,9 @@ class Course:
             self.end(e.ERROR, problem.code.lower(), problem.message)
             return
         self._set("watch", min(works.limits.quiet, works.limits.silence), self._watch)
-        if works.limits.turn is not None:
-            self._set("turn", works.limits.turn, self._too_long)
+        if turn.limit is not None:
+            limit = turn.limit
+            self._set("turn", limit, lambda: self._out_of_time(f"the turn took longer than {limit:g} s"))
         left = works.budget.seconds_left()
         if left is not None:
             self._set("budget", left, self.check_budget)
@@ -204,9 +205,6 @@ class Course:
             works.commit([e.Notice("quiet", text, works.id)])
         until = works.limits.silence if self._is_quiet else min(works.limits.quiet, works.limits.silence)
         self._set("watch", max(0.01, until - idle), self._watch)
-
-    def _too_long(self) -> None:
-        self._out_of_time(f"the turn took longer than {self._works.limits.turn:g} s")
 
     def _out_of_time(self, text: str) -> None:
         self._works.commit([self._works.fail("turn_timeout", text)])

@@ -9,27 +9,25 @@ module's business; here is only the order, and what one hands to the next.
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import operable
 from operable.host import drift
-from operable.host.approvals import OnAsk
 from operable.host.arm import Arm, Opening
 from operable.host.audit import Audit
 from operable.host.confinement import Confined
+from operable.host.http_transport import Remote, remote_address
 from operable.host.launch.readiness import Launch, Ready, areadiness
 from operable.host.launch.store import SecretStore
 from operable.host.placing import Placing, login_variables, place, sandbox_of, vault_of
-from operable.host.policy import ASK, Policy
-from operable.host.policy_file import load_policy
+from operable.host.policy import Policy
 from operable.host.protocols import arm_for
 from operable.host.registry import Registry
 from operable.host.session import Session
+from operable.host.start_options import StartOptions, options_from
 from operable.host.starting import Start, new_session_id, start_session
-from operable.host.transport import refuse_transport
 from operable.host.vaulting import Vault
-from operable.host.works import Limits
 from operable.kernel.errors import Fail
 from operable.manifest.kinds.acp import AcpClient, AcpProfile
 from operable.manifest.kinds.agent_cli import AgentCli
@@ -37,57 +35,6 @@ from operable.manifest.loading import Loaded
 from operable.manifest.patches import Spawn, spawn_for, strategy_for
 from operable.proc.spawn import Command, prepare
 from operable.wire.events import Notice
-
-
-@dataclass(frozen=True, slots=True)
-class StartOptions:
-    """How a session is to be started; every field may be left out."""
-
-    workspace: str = "."
-    mode: str | None = None
-    model: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    continuation: str | None = None
-    policy: Policy | str | None = (
-        None  # or the path of a policy file; None: every ask is denied unless on_ask answers
-    )
-    on_ask: OnAsk | None = None
-    resume: str | None = None  # the agent's own id of an earlier session
-    session_id: str | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
-    timeout: float | None = None  # of the handshake; the same as limits.handshake
-    limits: Limits = field(default_factory=Limits)
-    budget: Mapping[str, float] = field(default_factory=dict)  # turns, tokens, usd, seconds
-    label: str | None = None
-    history: str = ""  # what was said before, for protocols that take it apart from the first message
-    mcp_servers: tuple[Mapping[str, Any], ...] = ()
-    person: Any = None  # somebody who can answer setup and login questions (operable.host.launch.step.Person)
-    home: str | None = None  # a folder that is the agent's home where its sandbox gives it one of its own
-    secret_backends: tuple[str, ...] = ("environment",)
-    accept_shared_env: bool = False  # a provider that others can look into, together with auth
-    may_install: bool = True
-    allow_unpinned: bool = False  # installs without a checksum
-    report: Callable[[Any], object] = lambda _: None
-    state: str | None = None  # the state directory; None: the user's own
-
-
-def options_from(given: Mapping[str, Any]) -> StartOptions:
-    """The options, checked for everything that needs no manifest."""
-    surplus = sorted(set(given) - set(StartOptions.__dataclass_fields__))
-    if surplus:
-        raise Fail("usage", "UNKNOWN_START_OPTION", f"start has no option {', '.join(surplus)}")
-    chosen = StartOptions(**given)
-    workspace = os.path.realpath(chosen.workspace)
-    if not os.path.isdir(workspace):
-        # Real agents accept a missing folder silently, and one creates it.
-        raise Fail(
-            "not_found", "WORKSPACE_NOT_FOUND", f"the workspace {workspace} is no folder", target=workspace
-        )
-    rules = load_policy(chosen.policy) if isinstance(chosen.policy, str) else chosen.policy
-    if rules is None:
-        rules = Policy(default=ASK) if chosen.on_ask is not None else Policy()
-    limits = chosen.limits if chosen.timeout is None else replace(chosen.limits, handshake=chosen.timeout)
-    return replace(chosen, workspace=workspace, policy=rules, limits=limits)
 
 
 async def begin(loaded: Loaded, given: Mapping[str, Any], *, trusted: bool) -> Session:
@@ -99,9 +46,9 @@ async def begin(loaded: Loaded, given: Mapping[str, Any], *, trusted: bool) -> S
     strategy_for(manifest, wanted.continuation)
     _check_resume(manifest, arm, wanted)
     _check_rules(manifest, arm, wanted)
-    if manifest.mcp is not None and manifest.mcp.transport != "stdio":
-        raise refuse_transport(manifest.mcp.transport)
     registry = Registry(wanted.state)
+    if manifest.mcp is not None and manifest.mcp.transport != "stdio":
+        return await _start_remote(loaded, arm, chosen, wanted, registry)
     audit = Audit(registry.audit_path(wanted.workspace), actor=f"agent:{manifest.id}")
     placing = _placing(manifest, chosen, wanted, audit, trusted=trusted)
     login = await asyncio.to_thread(login_variables, loaded, placing)
@@ -125,46 +72,75 @@ async def _start(
 ) -> Session:
     """Everything is decided: spawn, shake hands, compare."""
     manifest = loaded.as_(AgentCli)
-    session_id = wanted.session_id or new_session_id()
     limits = wanted.limits
     if arm.per_turn and limits.turn is None and confined.timeout is not None:
         limits = replace(limits, turn=confined.timeout)  # of one command, which a turn is here
-    start = Start(
-        arm=arm,
+    start = replace(
+        _common(loaded, arm, chosen, wanted, registry, confined.cwd),
         spawn=_spawner(manifest, chosen, ready, wanted, confined),
-        workspace=wanted.workspace,
-        agent=manifest.id,
-        opening=_opening(loaded, arm, chosen, wanted, session_id, confined.cwd),
-        policy=wanted.policy if isinstance(wanted.policy, Policy) else None,
-        on_ask=wanted.on_ask,
         limits=limits,
-        budget=_budget(manifest, wanted),
         secrets=confined.values,
-        session_id=session_id,
-        label=wanted.label,
-        asking=expects_asks(manifest, arm, wanted.mode),
         confine=lambda argv, env, cwd: confined.wrap(prepare(argv, env=env, cwd=cwd)),
-        registry=registry,
-        quirks=quirks_of(manifest),
         seen_as=confined.cwd,
         on_close=confined.close,
     )
-    session = await start_session(start)
+    items = [each.as_dict() for each in confined.enforcement]
+    text = f"the agent runs in {confined.provider}"
+    return await _compared(
+        manifest, await start_session(start), wanted, Notice("enforcement", text, start.session_id, items)
+    )
+
+
+async def _start_remote(
+    loaded: Loaded, arm: Arm, chosen: Spawn, wanted: StartOptions, registry: Registry
+) -> Session:
+    """An agent that runs elsewhere: nothing to install, start or confine; where it is must be on the egress list."""
+    manifest = loaded.as_(AgentCli)
+    url, is_sse = remote_address(loaded)
+    start = replace(
+        _common(loaded, arm, chosen, wanted, registry, wanted.workspace),
+        connect=lambda on_lines, on_end: Remote(url, is_sse=is_sse, on_lines=on_lines, on_end=on_end),
+    )
+    text = "the agent runs elsewhere: nothing but its address is enforced"
+    return await _compared(
+        manifest, await start_session(start), wanted, Notice("enforcement", text, start.session_id)
+    )
+
+
+def _common(
+    loaded: Loaded, arm: Arm, chosen: Spawn, wanted: StartOptions, registry: Registry, cwd: str
+) -> Start:
+    manifest = loaded.as_(AgentCli)
+    session_id = wanted.session_id or new_session_id()
+    return Start(
+        arm=arm,
+        workspace=wanted.workspace,
+        agent=manifest.id,
+        opening=_opening(loaded, arm, chosen, wanted, session_id, cwd),
+        policy=wanted.policy if isinstance(wanted.policy, Policy) else None,
+        on_ask=wanted.on_ask,
+        limits=wanted.limits,
+        budget=_budget(manifest, wanted),
+        session_id=session_id,
+        label=wanted.label,
+        asking=expects_asks(manifest, arm, wanted.mode),
+        registry=registry,
+        quirks=quirks_of(manifest),
+    )
+
+
+async def _compared(
+    manifest: AgentCli, session: Session, wanted: StartOptions, enforcement: Notice
+) -> Session:
+    """The first lines of the log: how the agent is confined, and where it differs from its manifest."""
     try:
         drift.require(manifest, session.opened, resuming=wanted.resume is not None)
-        session.log.append(_told(manifest, session, confined))
+        differs = drift.notice(manifest, session.opened, session.id)
+        session.log.append([enforcement] if differs is None else [enforcement, differs])
     except BaseException:
         await session.close()
         raise
     return session
-
-
-def _told(manifest: AgentCli, session: Session, confined: Confined) -> list[Notice]:
-    """What a reader of the log should know first: how the agent is confined, and where it differs from its manifest."""
-    items = [each.as_dict() for each in confined.enforcement]
-    told = [Notice("enforcement", f"the agent runs in {confined.provider}", session.id, items)]
-    differs = drift.notice(manifest, session.opened, session.id)
-    return told if differs is None else [*told, differs]
 
 
 def _placing(
@@ -231,6 +207,30 @@ def _check_resume(manifest: AgentCli, arm: Arm, wanted: StartOptions) -> None:
         raise Fail(
             "usage", "NOT_RESUMABLE", f"{manifest.id} cannot resume sessions ({strategy})", target="resume"
         )
+
+
+def launch_for(loaded: Loaded, given: Mapping[str, Any]) -> Launch:
+    """What installing, setting up, logging in and looking (`doctor`) work on, for who does one of them without a start.
+
+    Secrets that have no value yet are left out: finding that out is what these are for.
+    """
+    wanted = options_from(given)
+    placing = placing_for(loaded, wanted)
+    try:
+        login = login_variables(loaded, placing)
+    except Fail as missing:
+        if missing.category != "not_found":
+            raise
+        login = {}
+    return _launch(loaded, wanted, login, vault_of(loaded, placing))
+
+
+def placing_for(loaded: Loaded, wanted: StartOptions) -> Placing:
+    """The place of a trusted manifest, with nothing chosen but what the options say."""
+    manifest = loaded.as_(AgentCli)
+    chosen = spawn_for(manifest, mode=wanted.mode, options=wanted.options, model=wanted.model)
+    audit = Audit(Registry(wanted.state).audit_path(wanted.workspace), actor=f"agent:{manifest.id}")
+    return _placing(manifest, chosen, wanted, audit, trusted=True)
 
 
 def _launch(loaded: Loaded, wanted: StartOptions, login: Mapping[str, str], vault: Vault | None) -> Launch:

@@ -26,7 +26,7 @@ from operable.host.link import Link
 from operable.host.log import SessionLog
 from operable.host.log_files import Record
 from operable.host.registry import ERROR, EXITED, KILLED, RUNNING, SessionHome, timestamp
-from operable.host.transport import Process
+from operable.host.transport import Transport
 from operable.host.turn import Turn
 from operable.host.works import Consequence, Works
 from operable.kernel.errors import Fail
@@ -110,8 +110,11 @@ class Session:
             raise failure from problem
         self.home.save(status=RUNNING, protocol=self._link.arm.name)
 
-    def send(self, message: str | Message) -> Turn:
-        """Begin a turn. Fail conflict/TURN_RUNNING while one runs, conflict/SESSION_ENDED when the agent is gone."""
+    def send(self, message: str | Message, *, timeout: float | None = None) -> Turn:
+        """Begin a turn. Fail conflict/TURN_RUNNING while one runs, conflict/SESSION_ENDED when the agent is gone.
+
+        `timeout` is for this turn, in place of `limits.turn`: beyond it the turn ends as `timeout`.
+        """
         self.raise_failure()
         if not self._works.alive or self._closing is not None:
             raise refusals.session_ended(self.id, self.status)
@@ -119,6 +122,7 @@ class Session:
             raise refusals.turn_running(self.id)
         message = Message(message) if isinstance(message, str) else message
         turn = Turn(self, self.log.reader(self.log.last_id), message.text)
+        turn.limit = self._works.limits.turn if timeout is None else timeout
         self._course.begin(turn, message)
         return turn
 
@@ -199,7 +203,7 @@ class Session:
                 self._sort(happening, shown, then)
         self._works.commit(shown, then)
 
-    def ended(self, process: Process) -> None:
+    def ended(self, process: Transport) -> None:
         """A process is gone: the agent's, or that of one turn."""
         status = None if process.end is None else process.end.status
         if process.too_long is not None:

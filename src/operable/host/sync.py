@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from operable.host.bridge import Completion
 
 _Result = TypeVar("_Result")
+# SIGTERM, five seconds, SIGKILL, and a loaded machine.
+_CLEAN_UP = 15.0
 
 
 class SyncTurn:
@@ -72,9 +74,9 @@ class SyncSession:
     def asks(self) -> list[Ask]:
         return blocking(_call(lambda: self._session.asks))
 
-    def send(self, message: str | Message) -> SyncTurn:
+    def send(self, message: str | Message, *, timeout: float | None = None) -> SyncTurn:
         """Begin a turn; iterate over the result for its events."""
-        return SyncTurn(blocking(_call(lambda: self._session.send(message))))
+        return SyncTurn(blocking(_call(lambda: self._session.send(message, timeout=timeout))))
 
     def cancel(self) -> bool:
         return blocking(self._session.cancel())
@@ -99,8 +101,8 @@ class SyncSession:
 
 
 def start_sync(agent: "AgentCliHandle", **options: Any) -> SyncSession:
-    """`AgentCliHandle.start`, blocking."""
-    return SyncSession(blocking(agent.start(**options)))
+    """`AgentCliHandle.start`, blocking. An interrupt stops what was being started."""
+    return SyncSession(interruptible(agent.start(**options)))
 
 
 def complete_sync(agent: "AgentCliHandle", *, prompt: str, system: str = "", **options: Any) -> "Completion":
@@ -112,6 +114,26 @@ def blocking(work: Coroutine[Any, Any, _Result]) -> _Result:
     """Run on the private loop, wait for the result."""
     future: Future[_Result] = asyncio.run_coroutine_threadsafe(work, _loop())
     return future.result()
+
+
+def interruptible(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Like `blocking`, but an interrupt of the waiting thread cancels the work and waits for it to clean up."""
+    over = threading.Event()
+
+    async def noted() -> _Result:
+        try:
+            return await work
+        finally:
+            over.set()
+
+    future: Future[_Result] = asyncio.run_coroutine_threadsafe(noted(), _loop())
+    try:
+        return future.result()
+    except BaseException:
+        if not future.done():
+            future.cancel()
+            over.wait(_CLEAN_UP)
+        raise
 
 
 async def _next(batches: AsyncIterator[list[AnyEvent]]) -> list[AnyEvent] | None:

@@ -41,6 +41,7 @@ class Turn:
     def __init__(self, session: "Session", reader: Reader, text: str) -> None:
         self.begun = False  # the message has gone to the agent
         self.text = text  # what was sent
+        self.limit: float | None = None  # seconds that it may take
         self.end: TurnEnd | None = None
         self.over = asyncio.Event()  # the turn-end is in the log
         self._session = session

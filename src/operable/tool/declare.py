@@ -188,18 +188,23 @@ class Tool:
         return [*self._commands, *(name for name in self._catalogue_names() if name not in self._commands)]
 
     def _has_file(self, name: str) -> bool:
-        """Whether the catalogue has a file of this name: what `kernel.catalogue` would find, without loading it."""
+        """Whether the catalogue has a file of this name (`agent list` is `agent/list.py`), found without loading it."""
         module = name.replace("-", "_")
-        if not module.isidentifier() or module[0] == "_" or "_" in name:
+        words = module.split(" ")
+        if "_" in name or len(words) > 2 or not all(word.isidentifier() and word[0] != "_" for word in words):
             return False
         __import__(self.catalogue)
-        return any(os.path.exists(f"{path}/{module}.py") for path in sys.modules[self.catalogue].__path__)
+        file = f"{'/'.join(words)}.py"
+        return any(os.path.exists(f"{path}/{file}") for path in sys.modules[self.catalogue].__path__)
 
     def _load(self, name: str) -> Command:
         if self._has_file(name):
-            module = f"{self.catalogue}.{name.replace('-', '_')}"
+            module = f"{self.catalogue}.{name.replace('-', '_').replace(' ', '.')}"
             __import__(module)
-            return sys.modules[module].COMMAND  # type: ignore[no-any-return]
+            found: Command = sys.modules[module].COMMAND
+            if " " in name:  # a file knows its own name, but not which folder makes it a command of a group
+                found.name = name
+            return found
         from operable.kernel.catalogue import load
 
         return load(self.catalogue, name, "COMMAND")  # type: ignore[no-any-return]
@@ -208,7 +213,13 @@ class Tool:
         from operable.kernel.catalogue import names
 
         __import__(self.catalogue)
-        return [name for directory in sys.modules[self.catalogue].__path__ for name in names(directory)]
+        found = []
+        for directory in sys.modules[self.catalogue].__path__:
+            for name in names(directory):
+                folder = f"{directory}/{name.replace('-', '_')}"
+                group = os.path.isdir(folder)
+                found += [f"{name} {inner}" for inner in names(folder)] if group else [name]
+        return found
 
     def find(self, name: str) -> Command | None:
         """One command by name: the author's own first, then the built-in discovery commands."""
@@ -232,8 +243,15 @@ class Tool:
         return bool(self.catalogue) and (self._has_file(name) or name in self._catalogue_names())
 
     def is_group(self, name: str) -> bool:
-        """Whether there are commands of two words that begin with this one (`agent list`)."""
-        return any(known.startswith(f"{name} ") for known in self._commands)
+        """Whether there are commands of two words that begin with this one (`agent list`): a folder of the catalogue."""
+        if any(known.startswith(f"{name} ") for known in self._commands):
+            return True
+        folder = name.replace("-", "_")
+        if not self.catalogue or "_" in name or not folder.isidentifier():
+            return False
+        __import__(self.catalogue)
+        places = sys.modules[self.catalogue].__path__
+        return any(os.path.exists(f"{path}/{folder}/__init__.py") for path in places)
 
     def built_in_names(self) -> list[str]:
         """The discovery commands as they are called here: where an author owns the name, `schema` is `aoi-schema`."""

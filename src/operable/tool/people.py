@@ -37,6 +37,7 @@ class PeopleSink:
         self._columns: list[str] | None = None
         self._kind = ""  # the type of the rows
         self._results = 0
+        self._prose = False  # running text was shown, of which nothing is to be counted
         if sys.__stdout__ is None:
             raise OSError("stdout is closed")
         for stream in (sys.stdout, sys.stderr):
@@ -111,7 +112,7 @@ class PeopleSink:
         self.close()
 
     def _closing_line(self, fields: dict[str, Any]) -> str:
-        if self._command.document or (not fields["ok"] and not fields["count"]):
+        if self._command.document or self._prose or (not fields["ok"] and not fields["count"]):
             return str(fields.get("reason", ""))
         parts = [f"{fields['count']} {'planned' if fields.get('dry_run') else 'in all'}"]
         if fields.get("plan_digest"):
@@ -124,6 +125,13 @@ class PeopleSink:
         if fields.get("reason"):
             parts.append(str(fields["reason"]))
         return "; ".join(parts)
+
+    def prose(self, text: str) -> None:
+        """Running text: shown as it comes, with no line end of our own."""
+        self._show_rows()
+        self._prose = True
+        self._write(sys.stdout.write, visible(self.encode({"text": text})["text"]))
+        self.close()
 
     def settle(self) -> None:
         """Show what has come so far, though the block is not full."""

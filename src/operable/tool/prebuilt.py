@@ -92,7 +92,7 @@ def keep(tool: Tool, name: str, document: bytes) -> None:
 
 
 def _directories(tool: Tool) -> list[str]:
-    """Where the tool's own sources are: the folder of the module that made it, and its catalogue of commands."""
+    """Where the tool's own sources are: the folder of the module that made it, its catalogue of commands, its groups."""
     module = sys.modules.get(tool.module)
     file = getattr(module, "__file__", None)
     if not file or not getattr(module, "__package__", None):
@@ -100,7 +100,9 @@ def _directories(tool: Tool) -> list[str]:
     found = [os.path.dirname(file)]
     if tool.catalogue:
         __import__(tool.catalogue)
-        found += sys.modules[tool.catalogue].__path__
+        for path in sys.modules[tool.catalogue].__path__:
+            groups = (f"{path}/{name}" for name in os.listdir(path) if name[0] not in "._")
+            found += [path, *(group for group in groups if os.path.isfile(f"{group}/__init__.py"))]
     return found
 
 
