@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from operable.host.bridge import Completion as Completion
     from operable.host.bridge import complete as complete
     from operable.host.continuation import Conversations as Conversations
-    from operable.host.launching import StartOptions as StartOptions
     from operable.host.log_files import Record as Record
     from operable.host.log_files import read_log as read_log
     from operable.host.policy import Policy as Policy
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from operable.host.policy_file import load_policy as load_policy
     from operable.host.registry import Registry as Registry
     from operable.host.session import Session as Session
+    from operable.host.start_options import StartOptions as StartOptions
     from operable.host.strategy import Said as Said
     from operable.host.sync import SyncSession as SyncSession
     from operable.host.turn import Turn as Turn
@@ -52,7 +52,7 @@ _HOMES = {
     "Registry": "operable.host.registry",
     "Said": "operable.host.strategy",
     "Session": "operable.host.session",
-    "StartOptions": "operable.host.launching",
+    "StartOptions": "operable.host.start_options",
     "SyncSession": "operable.host.sync",
     "Turn": "operable.host.turn",
     "TurnResult": "operable.host.turn",

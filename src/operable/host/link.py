@@ -20,7 +20,7 @@ from operable.host.arm import (
     PeerError,
     TurnCommand,
 )
-from operable.host.transport import EOF_GRACE, LINE_LIMIT, TERM_GRACE, Process
+from operable.host.transport import EOF_GRACE, LINE_LIMIT, TERM_GRACE, Process, Transport
 from operable.kernel.redact import redact_text
 from operable.proc.spawn import Command
 from operable.wire.events import Notice
@@ -33,6 +33,14 @@ Spawn = Callable[[tuple[str, ...]], Command]
 """The command of the agent with further arguments; made once confinement and environment are decided."""
 
 
+Connect = Callable[[Callable[[list[bytes]], object], Callable[[Any], object]], Transport]
+"""(on_lines, on_end) -> a connection to an agent that runs elsewhere."""
+
+
+def no_process(words: tuple[str, ...]) -> Command:
+    raise ValueError(f"there is nothing to start with {words}")
+
+
 class Link:
     """One agent, from its arm's point of view on one side and its process on the other."""
 
@@ -43,8 +51,9 @@ class Link:
         opening: Opening,
         *,
         on_happenings: Callable[[list[Happening]], object],
-        on_ended: Callable[[Process], object],
+        on_ended: Callable[[Transport], object],
         on_broken: Callable[[PeerError], object],
+        connect: Connect | None = None,
         secrets: tuple[str, ...] = (),
         line_limit: int = LINE_LIMIT,
         eof_grace: float = EOF_GRACE,
@@ -54,13 +63,14 @@ class Link:
         self.opening = opening
         self.resume = opening.resume  # a per-turn agent continues with the id that its last turn told
         self.noise = 0
-        self.process: Process | None = None
+        self.process: Transport | None = None
         self._connection: Connection = arm.connect()
         self._receive = self._connection.receive
         self._spawn = spawn
         self._on_happenings = on_happenings
         self._on_ended = on_ended
         self._on_broken = on_broken
+        self._connect = connect
         self._secrets = secrets
         self._line_limit = line_limit
         self._eof_grace = eof_grace
@@ -138,7 +148,11 @@ class Link:
     def stderr(self) -> str:
         return "" if self.process is None else self.process.stderr_text(self._secrets)
 
-    def _run(self, words: tuple[str, ...], stdin: bytes | None = None, *, keep_stdin: bool = True) -> Process:
+    def _run(
+        self, words: tuple[str, ...], stdin: bytes | None = None, *, keep_stdin: bool = True
+    ) -> Transport:
+        if self._connect is not None:
+            return self._connect(self._lines, self._on_ended)
         return Process(
             self._spawn(words),
             on_lines=self._lines,

@@ -16,7 +16,7 @@ from operable.host.audit import Audit
 from operable.host.budget import Budget
 from operable.host.client_methods import ClientMethods, Confine
 from operable.host.gate import Gate
-from operable.host.link import Link, Spawn
+from operable.host.link import Connect, Link, Spawn, no_process
 from operable.host.log import SessionLog
 from operable.host.policy import ASK, Policy
 from operable.host.registry import (
@@ -39,8 +39,8 @@ class Start:
     """A session that may now begin. `policy` None: everything is asked where `on_ask` is given, else denied."""
 
     arm: Arm
-    spawn: Spawn
-    workspace: str
+    spawn: Spawn = no_process
+    workspace: str = "."
     agent: str = "agent"
     opening: Opening | None = None
     policy: Policy | None = None
@@ -53,6 +53,7 @@ class Start:
     actor: str = ""
     asking: bool = True  # the agent, in the mode it was started in, asks before it changes anything
     confine: Confine | None = None
+    connect: Connect | None = None  # how an agent that runs elsewhere is reached, instead of spawning one
     registry: Registry | None = None
     quirks: Mapping[str, Any] = field(default_factory=dict)
     seen_as: str | None = None  # the workspace as the agent sees it, where a sandbox shows it elsewhere
@@ -138,6 +139,7 @@ def _link(start: Start, opening: Opening, session: Session) -> Link:
         on_happenings=session.took,
         on_ended=session.ended,
         on_broken=session.broke,
+        connect=start.connect,
         secrets=start.secrets,
         line_limit=start.line_limit,
         eof_grace=start.eof_grace,

@@ -5,13 +5,13 @@ takes them can write once per chunk. A line beyond LINE_LIMIT ends the run: a pr
 an agent is asked to leave is here, too: end of input first (most real agents leave within two seconds of it), then
 SIGTERM, five seconds later SIGKILL, to the whole tree (AIP-45, "Lifecycle").
 
-Only stdio is built. `mcp` manifests that say http or sse are refused by `refuse_transport`, with what would be needed.
+`Transport` is what a link needs of a process; `operable.host.http_transport` has another.
 """
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
-from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
 from operable.proc.child import OPEN, Child, End
 from operable.proc.ladder import Graces
@@ -25,6 +25,24 @@ EOF_GRACE = 2.0
 TERM_GRACE = 5.0
 # How much of stderr travels with an error: enough for a traceback.
 STDERR_SHOWN = 4000
+
+
+class Transport(Protocol):
+    """Where lines come from and go to, and how that ends."""
+
+    end: End | None
+    too_long: str | None
+
+    @property
+    def pid(self) -> int: ...
+    def write(self, data: bytes) -> None: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    def interrupt(self, cause: str) -> None: ...
+    def kill(self, cause: str) -> None: ...
+    async def leave(self, *, eof_grace: float) -> None: ...
+    async def ended(self) -> None: ...
+    def stderr_text(self, secrets: tuple[str, ...] = ()) -> str: ...
 
 
 class Process:
@@ -116,14 +134,3 @@ class Process:
         self.end = end
         self._ended.set()
         self._on_end(self)
-
-
-def refuse_transport(name: str) -> Fail:
-    """The failure for a way of talking to an agent that is not built."""
-    return Fail(
-        "config",
-        "TRANSPORT_UNSUPPORTED",
-        f"agents are driven over stdio only; this manifest says {name}",
-        target=name,
-        hint="start the agent's stdio server instead (mcp.transport: stdio)",
-    )

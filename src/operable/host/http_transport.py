@@ -1,0 +1,276 @@
+"""An agent that is reached over HTTP: Streamable HTTP or the older SSE transport of the Model Context Protocol.
+
+`Remote` looks to a link like a process does: lines go in, lines come out, and at some point it has ended. Each line out is
+one POST; what comes back, as one JSON document or as a stream of events, is handed on message by message. Where the server
+wants to speak unasked, one GET stays open. Nothing is followed to another host, and no answer is waited for without a limit
+except the streams themselves, which the watchdogs of a session cover.
+
+The agent runs elsewhere, so there is no process to confine: what is enforced is that its host is on the manifest's egress
+list (`operable.host.launching`). The client library comes with the extra `mcp` and is loaded when the first one is needed.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import msgspec
+
+from operable.host.placing import sandbox_of
+from operable.kernel.errors import Fail
+from operable.kernel.redact import redact_text, redact_url
+from operable.manifest.kinds.agent_cli import AgentCli
+from operable.manifest.loading import Loaded
+from operable.proc.child import End
+from operable.proc.egress_rules import Rules
+from operable.proc.excerpt import Excerpt
+
+CONNECT_TIMEOUT = 10.0
+MESSAGE_LIMIT = 32 * 1024 * 1024
+_STREAM = "text/event-stream"
+
+
+class Remote:
+    """One connection. `on_lines` gets messages, `on_end` is called once when the server is gone or was left."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        is_sse: bool,
+        on_lines: Callable[[list[bytes]], object],
+        on_end: Callable[[Any], object],
+    ) -> None:
+        self.end: End | None = None
+        self.too_long: str | None = None
+        self._url = url
+        self._is_sse = is_sse
+        self._on_lines = on_lines
+        self._on_end = on_end
+        self._session_id: str | None = None
+        self._version: str | None = None
+        self._trouble = Excerpt()
+        self._ended = asyncio.Event()
+        self._reading = asyncio.Event()
+        self._reading.set()
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._client = _client()
+        self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        if is_sse:
+            self._go(self._listen())
+        else:
+            self._endpoint.set_result(url)
+
+    # --- as a process
+
+    @property
+    def pid(self) -> int:
+        return 0
+
+    def write(self, data: bytes) -> None:
+        for line in data.split(b"\n"):
+            if line and self.end is None:
+                self._go(self._post(line))
+
+    def pause(self) -> None:
+        self._reading.clear()
+
+    def resume(self) -> None:
+        self._reading.set()
+
+    def interrupt(self, cause: str) -> None:
+        self.kill(cause)
+
+    def kill(self, cause: str) -> None:
+        self._over(None if self.end is not None else 0, cause)
+
+    async def leave(self, *, eof_grace: float) -> None:
+        """Tell the server that the session is over, then hang up."""
+        if self.end is None and self._session_id is not None:
+            try:
+                async with asyncio.timeout(eof_grace):
+                    await self._client.delete(self._url, headers=self._headers())
+            except (TimeoutError, OSError, ValueError, _errors()):
+                self._trouble.feed(b"the server did not take the goodbye\n")
+        self._over(0, None)
+        for task in list(self._tasks):
+            task.cancel()
+        await self._client.aclose()
+
+    async def ended(self) -> None:
+        await self._ended.wait()
+
+    def stderr_text(self, secrets: tuple[str, ...] = (), limit: int = 4000) -> str:
+        return redact_text(self._trouble.text().strip(), secrets)[-limit:]
+
+    # --- messages
+
+    async def _post(self, line: bytes) -> None:
+        try:
+            endpoint = await self._endpoint
+            # In order: the next message goes out when the server has begun to answer this one.
+            async with self._turn:
+                request = self._client.build_request("POST", endpoint, content=line, headers=self._headers())
+                response = await self._client.send(request, stream=True)
+            try:
+                await self._answer(response)
+            finally:
+                await response.aclose()
+        except (OSError, ValueError, _errors()) as error:
+            self._lost(f"{type(error).__name__}: {error}")
+
+    async def _answer(self, response: Any) -> None:
+        if response.status_code >= 400:
+            body = (await response.aread())[:1000]
+            self._lost(f"HTTP {response.status_code}: {body.decode('utf-8', 'replace')}")
+            return
+        opened = self._session_id is None and response.headers.get("mcp-session-id")
+        if opened:
+            self._session_id = opened
+        if response.headers.get("content-type", "").startswith(_STREAM):
+            async for _, data in _events(response):
+                await self._take(data)
+        else:
+            data = await response.aread()
+            if data.strip():
+                await self._take(data)
+        if opened:
+            self._go(self._listen())
+
+    async def _listen(self) -> None:
+        """The stream of what the server says unasked. For SSE it is the only one, and begins with where to post to."""
+        headers = {**self._headers(), "accept": _STREAM}
+        try:
+            async with self._client.stream("GET", self._url, headers=headers) as response:
+                if response.status_code >= 400:
+                    if self._is_sse:
+                        self._lost(f"HTTP {response.status_code}")
+                    return  # a server that never speaks unasked says 405
+                async for name, data in _events(response):
+                    if name == "endpoint" and not self._endpoint.done():
+                        self._endpoint.set_result(_same_host(self._url, data.decode("utf-8", "replace")))
+                    else:
+                        await self._take(data)
+        except (OSError, ValueError, _errors()) as error:
+            if self._is_sse:
+                self._lost(f"{type(error).__name__}: {error}")
+            return
+        if self._is_sse:
+            self._lost("the server closed the stream")
+
+    async def _take(self, data: bytes) -> None:
+        await self._reading.wait()
+        if len(data) > MESSAGE_LIMIT:
+            self.too_long = f"a message is longer than {MESSAGE_LIMIT} bytes"
+            self._over(1, "line too long")
+            return
+        try:
+            line = msgspec.json.format(data, indent=-1)  # one line, whatever the server's layout
+        except msgspec.MsgspecError:
+            line = b" ".join(data.splitlines())
+        if self._version is None and b'"protocolVersion"' in line:
+            self._version = _version(line)
+        if self.end is None:
+            self._on_lines([line])
+
+    def _headers(self) -> dict[str, str]:
+        found = {"content-type": "application/json", "accept": f"application/json, {_STREAM}"}
+        if self._session_id is not None:
+            found["mcp-session-id"] = self._session_id
+        if self._version is not None:
+            found["mcp-protocol-version"] = self._version
+        return found
+
+    def _lost(self, why: str) -> None:
+        self._trouble.feed(f"{redact_url(self._url)}: {why}\n".encode())
+        self._over(1, None)
+
+    def _over(self, status: int | None, cause: str | None) -> None:
+        if self.end is None:
+            self.end = End(status, cause, 0.0, self._trouble)
+            self._ended.set()
+            # Not from inside of whoever called: the link may be in the middle of something.
+            asyncio.get_running_loop().call_soon(self._on_end, self)
+
+    def _go(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _events(response: Any) -> AsyncIterator[tuple[str, bytes]]:
+    """(name, data) of a stream of server-sent events."""
+    name, data, size = "message", [], 0
+    async for line in response.aiter_lines():
+        if line.startswith("data:"):
+            data.append(line[5:].removeprefix(" "))
+            size += len(line)
+            if size > MESSAGE_LIMIT:
+                raise ValueError(f"an event is longer than {MESSAGE_LIMIT} characters")
+        elif line.startswith("event:"):
+            name = line[6:].strip()
+        elif not line:
+            if data:
+                yield name, "\n".join(data).encode("utf-8", "surrogatepass")
+            name, data, size = "message", [], 0
+
+
+def remote_address(loaded: Loaded) -> tuple[str, bool]:
+    """(address, whether it is SSE) of a manifest whose agent runs elsewhere; Fail when it may not be reached."""
+    manifest = loaded.as_(AgentCli)
+    found = manifest.mcp
+    if found is None or not found.url:
+        raise Fail("config", "MCP_URL_MISSING", "an MCP server over HTTP needs mcp.url", target=manifest.id)
+    parts = urlsplit(found.url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise Fail("config", "MCP_URL_INVALID", f"this is no web address: {redact_url(found.url)}")
+    if not Rules(sandbox_of(loaded).network.egress).covers(parts.hostname, port):
+        raise Fail(
+            "authz",
+            "EGRESS_NOT_LISTED",
+            f"{parts.hostname}:{port} is not on the manifest's list of hosts",
+            target=parts.hostname,
+            hint="add it to sandbox.network.egress",
+        )
+    return found.url, found.transport == "sse"
+
+
+def _same_host(url: str, endpoint: str) -> str:
+    found = urljoin(url, endpoint)
+    if urlsplit(found)[:2] != urlsplit(url)[:2]:
+        raise ValueError("the server sends its messages to another host")
+    return found
+
+
+def _version(line: bytes) -> str | None:
+    try:
+        found = msgspec.json.decode(line)["result"]["protocolVersion"]
+    except (msgspec.MsgspecError, LookupError, TypeError):
+        return None
+    return found if isinstance(found, str) else None
+
+
+def _client() -> Any:
+    library = _library()
+    # A turn streams for as long as it takes; only connecting is bounded here, silence is the session's watchdog's.
+    return library.AsyncClient(timeout=library.Timeout(None, connect=CONNECT_TIMEOUT), follow_redirects=False)
+
+
+def _errors() -> Any:
+    return _library().HTTPError
+
+
+def _library() -> Any:
+    for name in ("httpx2", "httpx"):
+        try:
+            return __import__(name)
+        except ImportError:
+            continue
+    raise Fail(
+        "config",
+        "HTTP_CLIENT_MISSING",
+        "agents over HTTP need an HTTP client",
+        hint="pip install 'operable[mcp]'",
+    )
