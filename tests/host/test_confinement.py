@@ -218,6 +218,15 @@ def test_a_program_outside_the_sandbox_is_named_before_it_is_started(tmp_path: P
 
 
 @BWRAP
+@pytest.mark.parametrize("folder", ["~", "/", "/tmp", "/etc", "/home"])
+def test_a_folder_of_programs_that_shows_a_home_is_refused(tmp_path: Path, folder: str):
+    with pytest.raises(Fail) as caught:
+        confine(wanted(tmp_path, programs=(os.path.expanduser(folder),)))
+
+    assert caught.value.code == "SANDBOX_PROGRAM_TOO_WIDE"
+
+
+@BWRAP
 def test_a_working_directory_outside_the_mounts_is_refused(tmp_path: Path):
     work = tmp_path / "work"
     work.mkdir()

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from operable.host.confinement_places import OUTSIDE, mounts, seen_path, visible_path
+from operable.host.confinement_places import OUTSIDE, mounts, programs, seen_path, visible_path
 from operable.host.delivery import Delivered, deliver
 from operable.host.vaulting import Vault
 from operable.kernel.errors import Fail
@@ -191,9 +191,7 @@ def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None
     if wanted.vault is not None and wanted.secrets:
         delivered = deliver(wanted.vault, wanted.secrets, folder, home, egress)
     readable, writable, cwd = mounts(block, wanted.workspace, inside=inside)
-    readable |= (
-        {program: program for program in wanted.programs} | delivered.files if inside else delivered.files
-    )
+    readable |= delivered.files | (programs(wanted.programs) if inside else {})
     env = dict(_passthrough(block))
     if inside:
         readable |= _identity(folder)

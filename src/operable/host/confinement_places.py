@@ -11,6 +11,7 @@ from operable.proc.confine import Confinement
 OUTSIDE = ("local", "node-permission")
 # Places that a mount must not take: they belong to the system inside.
 _TAKEN = ("/proc", "/sys", "/dev", "/run/operable", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc")
+_PRIVATE = ("/", "/tmp", "/run", "/var", "/var/tmp", "/etc", "/proc", "/sys", "/dev")  # noqa: S108
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/")
 
 
@@ -34,6 +35,27 @@ def mounts(block: Block, workspace: str, *, inside: bool) -> tuple[dict[str, str
         if source == workspace:
             cwd = at
     return readable, writable, cwd
+
+
+def too_wide(folder: str) -> bool:
+    """Whether showing this folder would show somebody's home, or hide a place that is private inside."""
+    real = os.path.realpath(folder)
+    homes = {os.path.realpath(os.path.expanduser("~")), "/root", "/home"}
+    return real in _PRIVATE or any(_below(home, real) for home in homes)
+
+
+def programs(folders: tuple[str, ...]) -> dict[str, str]:
+    """Where programs are installed, each shown under its own path; Fail when that would show too much."""
+    for folder in folders:
+        if too_wide(folder):
+            raise Fail(
+                "config",
+                "SANDBOX_PROGRAM_TOO_WIDE",
+                f"showing {folder} to the agent would show more than its program",
+                target=folder,
+                hint="install the agent into a folder of its own, or name the file",
+            )
+    return {folder: folder for folder in folders}
 
 
 def seen_path(path: str, confinement: Confinement) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from operable.host.audit import Audit
 from operable.host.confinement import Confined, Wanted, confine
+from operable.host.confinement_places import too_wide
 from operable.host.launch.places import Places
 from operable.host.vaulting import Actor, Use, Vault
 from operable.kernel.errors import Fail
@@ -118,7 +119,9 @@ def _programs(binary: str) -> tuple[str, ...]:
     for path in (os.path.abspath(binary), os.path.realpath(binary)):
         below = os.path.relpath(path, installs).split(os.sep)
         own = os.path.join(installs, *below[:2]) if below[0] != os.pardir and len(below) > 2 else None
-        found.append(own or os.path.dirname(path))
+        folder = own or os.path.dirname(path)
+        # A program that lies in a home, or in /tmp, is shown alone: its folder is not its own.
+        found.append(path if too_wide(folder) else folder)
     return tuple(dict.fromkeys(found))
 
 
