@@ -33,11 +33,13 @@ class Scene:
     workspace: str
     cancellation: Cancellation
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    granted: set[str] = field(default_factory=set)
+    granted: frozenset[str] = frozenset()  # for this call alone
     read_at: dict[str, int] = field(default_factory=dict)  # path -> mtime in ns when the model last saw it
+    # What Read has shown and the model can still see: (path, offset, limit) -> mtime in ns.
+    shown: dict[tuple[str, int, int], int] = field(default_factory=dict)
     sandbox: str | None = None  # name of the mechanism of operable.proc that commands run in
-    # Runs sub-agents: [(name, prompt)] -> their answers, in order. None: depth is exhausted.
-    spawn: Callable[[Sequence[tuple[str, str]]], list[str]] | None = None
+    # Runs sub-agents: [(name, prompt)] -> their answers, in order.
+    spawn: Callable[[Sequence[tuple[str, str]]], list["Outcome"]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,5 +59,5 @@ class Ability:
     reaches: Callable[[Mapping[str, Any]], Sequence[str]] = lambda _arguments: ()
     # Not offered unless this says so (ViewImage without image input).
     offered: Callable[[Mapping[str, Any]], bool] = lambda _capabilities: True
-    # Needs a person's approval whatever the mode (destructive AOI commands).
+    # Needs a word for each call in every mode but yolo, whatever was allowed before (destructive AOI commands).
     always_ask: bool = False

@@ -32,11 +32,9 @@ class Permissions:
 
     def allows(self, ability: Ability, *, outside: bool) -> bool:
         """Whether a call needs nobody's word. `outside` are calls that reach beyond the workspace."""
-        if ability.always_ask:
-            return False
         if self.mode == "yolo":
-            return True
-        if outside:
+            return True  # the protocol's word for "everything", and whoever says it means it
+        if outside or ability.always_ask:
             return False
         if ability.name in self.tools or ability.category in self.categories:
             return True
@@ -44,12 +42,23 @@ class Permissions:
 
 
 class Desk:
-    """The pending requests of a session. `ask` and `answer` come from different threads."""
+    """The pending requests of a session, those of its sub-agents included; used from any thread."""
 
     def __init__(self, permissions: Permissions) -> None:
         self.permissions = permissions
         self._lock = threading.Lock()
         self._pending: dict[str, tuple[str, bool, Callable[[Decision], None]]] = {}
+        self._call_ids: set[str] = set()
+
+    def own_id(self, call_id: str) -> str:
+        """This id, or one made of it that no other call of the session has: some models count from 1 in every answer."""
+        with self._lock:
+            unique, count = call_id or "call", 1
+            while unique in self._call_ids:
+                count += 1
+                unique = f"{call_id or 'call'}-{count}"
+            self._call_ids.add(unique)
+            return unique
 
     def ask(
         self, call_id: str, ability: Ability, *, outside: bool, on_decision: Callable[[Decision], None]
@@ -72,6 +81,7 @@ class Desk:
         return True
 
     def deny(self, call_id: str, reason: str = "") -> bool:
+        """False: nothing waits under this id."""
         with self._lock:
             pending = self._pending.pop(call_id, None)
         if pending is None:

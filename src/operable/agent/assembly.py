@@ -1,26 +1,18 @@
 """A conversation, put together from the options: provider, session, tools, instructions, permissions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from operable.agent import model as models
 from operable.agent.approvals import Permissions
 from operable.agent.conversation import DEFAULT_THINKING, Conversation, Store, Tuning
-from operable.agent.history import Tokens, Turn
 from operable.agent.instructions import system_prompt
+from operable.agent.nowhere import Nowhere
 from operable.agent.places import new_session_id, sessions_folder
 from operable.agent.store import Sessions, SessionStore
-from operable.agent.toolbox import builtin_tools
+from operable.agent.toolbox import tools
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
-
-
-class Nowhere:
-    """The store of a conversation that nobody wants to keep."""
-
-    def append(self, turn: Turn) -> None: ...
-    def replace(self, turns: Sequence[Turn]) -> None: ...
-    def save(self, tokens: Tokens, model: str) -> None: ...
 
 
 def assemble(
@@ -36,14 +28,15 @@ def assemble(
     except models.ConfigurationError as problem:
         raise Fail("config", "PROVIDER_MISCONFIGURED", str(problem)) from problem
     tuning = _tuning(provider, options)
+    _check_sandbox(options.get("sandbox"))
+    toolbox = tools(options, environment)
     kept = _kept(options, provider, tuning)
-    turns, tokens = (kept.state.turns, kept.state.tokens) if kept else ([], Tokens())
     store: Store = kept or Nowhere()
     conversation = Conversation(
         provider=provider,
         session=session,
         tuning=tuning,
-        toolbox=builtin_tools(options, environment),
+        toolbox=toolbox,
         workspace=options["workspace"],
         environment=environment,
         store=store,
@@ -51,20 +44,28 @@ def assemble(
             "yolo" if options.get("auto_approve") else "default", tuple(options.get("allow", ()))
         ),
         sandbox=options.get("sandbox"),
-        turns=turns,
-        tokens=tokens,
+        turns=kept.state.turns if kept else (),
+        tokens=kept.state.tokens if kept else None,
+        cost_usd=kept.state.cost_usd if kept else 0.0,
     )
     return conversation, kept.close if kept else _nothing
 
 
 def _tuning(provider: models.Model, options: Mapping[str, Any]) -> Tuning:
     model = options.get("model") or provider.default_model
+    if (effort := options.get("effort")) is not None and effort not in provider.effort_levels:
+        known = ", ".join(provider.effort_levels) or "none"
+        raise Fail(
+            "config",
+            "EFFORT_UNKNOWN",
+            f"--effort {effort} is not offered by {provider.name} (known: {known})",
+        )
     thinking = options.get("thinking") == "enabled" or "thinking_budget" in options
     return Tuning(
         model=model,
         max_tokens=options.get("max_tokens") or 8192,
         thinking_budget=options.get("thinking_budget", DEFAULT_THINKING) if thinking else None,
-        effort=options.get("effort"),
+        effort=effort,
         image_input=provider.images(model),
         compaction=options.get("compaction", "full"),
         system_prompt=system_prompt(options["workspace"], options.get("system_prompt")),
@@ -90,6 +91,16 @@ def _kept(options: dict[str, Any], provider: models.Model, tuning: Tuning) -> Se
         model=tuning.model,
         made=bool(options.get("session_folder_made")),
     )
+
+
+def _check_sandbox(name: str | None) -> None:
+    """A sandbox that cannot be had is refused here, not at the first command."""
+    if name is None:
+        return
+    from operable.proc.confine import sandbox
+
+    if (missing := sandbox(name).missing()) is not None:
+        raise Fail("config", "SANDBOX_MISSING", f"--sandbox {name}: {missing}")
 
 
 def _nothing() -> None:

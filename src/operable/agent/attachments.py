@@ -4,6 +4,7 @@ import base64
 import os
 from collections.abc import Sequence
 
+from operable.agent.files import read_file
 from operable.agent.history import Block, Image, Text
 
 IMAGE_LIMIT = 20 * 1024 * 1024
@@ -11,23 +12,21 @@ IMAGE_LIMIT = 20 * 1024 * 1024
 _MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 
-def blocks(text: str, files: Sequence[str], *, images: bool) -> list[Block]:
+def blocks(text: str, files: Sequence[str], workspace: str, *, images: bool) -> list[Block]:
     """The user's turn. Files are named in the text, as the reference agent does; images come along when they can be seen."""
     if not files:
         return [Text(text)]
     listed = "\n".join(files)
-    pictures = [picture for path in files if images and (picture := image(path)) is not None]
+    places = (os.path.join(workspace, path) for path in files)
+    pictures = [picture for path in places if images and (picture := image(path)) is not None]
     return [Text(f"{text.strip()}\n\n[Attached files]\n{listed}"), *pictures]
 
 
 def image(path: str) -> Image | None:
     """The image in this file; None when it is none that models take, or too large."""
     try:
-        if os.stat(path).st_size > IMAGE_LIMIT:
-            return None
-        with open(path, "rb") as file:
-            data = file.read(IMAGE_LIMIT + 1)
-    except OSError:
+        data, _ = read_file(os.path.realpath(path), IMAGE_LIMIT)
+    except (OSError, ValueError):
         return None
     media_type = media_type_of(data)
     return None if media_type is None else Image(media_type, base64.b64encode(data).decode("ascii"))

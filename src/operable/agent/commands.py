@@ -1,8 +1,9 @@
 """Running a program for a tool: in its own process group, bounded in time and output, gone when the run is cancelled."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from operable.agent.ability import Scene
+from operable.agent.secrecy import without_secrets
 from operable.proc.child import Child, End
 from operable.proc.confine import Confinement, sandbox
 from operable.proc.excerpt import Excerpt
@@ -12,6 +13,7 @@ from operable.proc.spawn import prepare
 
 # A stopped run has a second to end; a program that does not listen gets a part of it.
 _GRACES = Graces(interrupt=0.2, terminate=0.2)
+_HOME = "/home/agent"  # inside a sandbox: empty, and gone with the command
 _HEAD = _TAIL = 128 * 1024  # more than any tool's cap, so that what is cut is cut by the cap's own rule
 
 
@@ -26,13 +28,20 @@ class Ran:
     stopped: bool = False
 
 
-def run_program(argv: list[str], scene: Scene, *, timeout: float) -> Ran:
-    """Run and wait; Fail when the program cannot be started or the sandbox cannot be had."""
-    command = prepare(argv, cwd=scene.workspace, env=_environment(scene))
+def run_program(argv: list[str], scene: Scene, *, timeout: float, tree: bool = False) -> Ran:
+    """Run and wait; Fail when the program cannot be started or the sandbox cannot be had. `tree`: it may start others,
+    which end with it, whatever they do to get away.
+    """
+    command = prepare(argv, cwd=scene.workspace, env=without_secrets(scene.environment))
+    command = replace(command, tree=tree)
     if scene.sandbox is not None:
         confinement = Confinement(
-            cwd=scene.workspace, writable={path: path for path in (scene.workspace, *sorted(scene.granted))}
+            cwd=scene.workspace,
+            writable={path: path for path in (scene.workspace, *sorted(scene.granted))},
+            root="system",
+            home=_HOME,
         )
+        command = replace(command, env={**command.env, "HOME": _HOME})
         command = sandbox(scene.sandbox).wrap(command, confinement)
     reactor = SelectorReactor()
     kept, ended = Excerpt(_HEAD, _TAIL), list[End]()
@@ -53,10 +62,3 @@ def run_program(argv: list[str], scene: Scene, *, timeout: float) -> Ran:
         reactor.close()
     end = ended[0]
     return Ran(kept.text(), err.text(), end.status, end.cause == "deadline", end.cause == "cancelled")
-
-
-def _environment(scene: Scene) -> dict[str, str]:
-    """What the host gave to the agent, without what looks like a secret: a model must not read its own key."""
-    from operable.kernel.redact import is_secret_name
-
-    return {name: value for name, value in scene.environment.items() if not is_secret_name(name)}

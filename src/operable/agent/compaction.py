@@ -9,7 +9,6 @@ too long.
 
 from collections.abc import Callable, Sequence
 
-from operable.agent.cancellation import Cancelled
 from operable.agent.history import Text, Thinking, Tokens, ToolOutput, ToolUse, Turn
 from operable.agent.model import ModelError
 
@@ -49,19 +48,30 @@ class Compaction:
             return None, None
         trimmed = _without_old_results(turns)
         saved = estimate(turns) - estimate(trimmed)
-        if self._size(turns) - saved < window * _FULL or self._failures >= _TRIES:
+        enough = self._size(turns) - saved < window * _FULL
+        if mode == "safe" or enough or self._failures >= _TRIES:
+            if not saved:
+                return None, None
             self._forget(trimmed)
             return trimmed, f"Removed old tool results from the context ({saved} tokens)."
+        return self._summarised(trimmed, summarise)
+
+    def _summarised(
+        self, trimmed: list[Turn], summarise: Callable[[Sequence[Turn]], str]
+    ) -> tuple[list[Turn], str]:
         cut = _cut(trimmed)
         try:
             summary = summarise([*trimmed[:cut], Turn("user", (Text(_PLEA),))])
-        except Cancelled:
-            raise
+            if not summary.strip():
+                raise ModelError("the summary is empty")
         except ModelError as error:
             self._failures += 1
             self._forget(trimmed)
             return trimmed, f"Could not summarise the conversation: {error.message}"
-        shorter = [Turn("user", (Text(f"[summary of the conversation so far]\n{summary}"),)), *trimmed[cut:]]
+        summary = f"[summary of the conversation so far]\n{summary}"
+        if (wish := _last_wish(trimmed, cut)) is not None:
+            summary += f"\n\n[the user's last message]\n{wish}"
+        shorter = [Turn("user", (Text(summary),)), *trimmed[cut:]]
         self._forget(shorter)
         return shorter, f"Summarised {cut} older turns to make room in the context."
 
@@ -115,12 +125,18 @@ def _trimmed(block: object) -> ToolOutput:
 
 
 def _cut(turns: Sequence[Turn]) -> int:
-    """Where the recent turns begin: at a message of the user, so that no call is parted from its result."""
-    cut = max(0, len(turns) - _KEPT_TURNS)
-    while cut > 0 and not _is_message(turns[cut]):
-        cut -= 1
-    return cut or next((at for at in range(1, len(turns)) if _is_message(turns[at])), len(turns))
+    """Where the recent turns begin: not with results, so that no call is parted from its own."""
+    cut = max(1, len(turns) - _KEPT_TURNS)
+    while cut < len(turns) and any(isinstance(block, ToolOutput) for block in turns[cut].blocks):
+        cut += 1
+    return cut
 
 
-def _is_message(turn: Turn) -> bool:
-    return turn.role == "user" and not any(isinstance(block, ToolOutput) for block in turn.blocks)
+def _last_wish(turns: Sequence[Turn], cut: int) -> str | None:
+    """What the user said last, when that would be gone: a long run must not forget what it is for."""
+    for position in range(len(turns) - 1, -1, -1):
+        turn = turns[position]
+        texts = [block.text for block in turn.blocks if isinstance(block, Text)]
+        if turn.role == "user" and texts and not texts[0].startswith("[notice]"):
+            return None if position >= cut else "\n".join(texts)
+    return None

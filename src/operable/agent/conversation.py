@@ -4,8 +4,8 @@ Owned by the process for its whole life; a run changes it from its own thread, a
 It knows nothing of the protocol: what the host may see is decided by the run and the server.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from operable.agent import model as models
@@ -42,7 +42,9 @@ class Store(Protocol):
 
     def append(self, turn: Turn) -> None: ...
     def replace(self, turns: Sequence[Turn]) -> None: ...
-    def save(self, tokens: Tokens, model: str) -> None: ...
+
+    def save(self, tokens: Tokens, cost_usd: float | None, model: str) -> str | None:
+        """Make it durable; why that is impossible at the moment, else None. Nothing here raises."""
 
 
 class Conversation:
@@ -58,21 +60,30 @@ class Conversation:
         workspace: str,
         environment: Mapping[str, str],
         store: Store,
-        permissions: Permissions,
+        permissions: Permissions | None = None,
+        desk: Desk | None = None,
         sandbox: str | None = None,
         turns: Sequence[Turn] = (),
         tokens: Tokens | None = None,
+        cost_usd: float | None = 0.0,
+        depth: int = 0,
     ) -> None:
         self.provider = provider
         self.tuning = tuning
         self.toolbox = dict(toolbox)
-        self.desk = Desk(permissions)
+        self.workspace = workspace
+        self.environment = environment
+        self.desk = desk or Desk(permissions or Permissions())
         self.turns = list(turns)
         self.tokens = tokens or Tokens()
-        self._session = session
+        self.cost_usd = cost_usd  # None: some of it was used by a model whose price is not known
+        self.depth = depth  # 0: the conversation of a person; more: of a sub-agent
+        self.session = session
         self._store = store
         self._compaction = Compaction()
         self._scene = Scene(workspace, Cancellation(), environment, sandbox=sandbox)
+        for call_id in _call_ids(self.turns):
+            self.desk.own_id(call_id)
 
     def ability(self, name: str) -> Ability | None:
         """The tool that the model means, also by an older name."""
@@ -80,9 +91,23 @@ class Conversation:
         return found or next((tool for tool in self.toolbox.values() if name in tool.aliases), None)
 
     def scene(self, cancellation: Cancellation) -> Scene:
-        """What the tools of a round may use; reads and grants are remembered for the session."""
-        self._scene.cancellation = cancellation
-        return self._scene
+        """What the tools of a round may use; what they have read is remembered for the session."""
+        return replace(self._scene, cancellation=cancellation)
+
+    def branch(self, store: Store, toolbox: Mapping[str, Ability], tuning: Tuning) -> "Conversation":
+        """A conversation of its own for a sub-agent: the same model, the same desk for approvals, nothing said yet."""
+        return Conversation(
+            provider=self.provider,
+            session=self.session,
+            tuning=tuning,
+            toolbox=toolbox,
+            workspace=self.workspace,
+            environment=self.environment,
+            store=store,
+            desk=self.desk,
+            sandbox=self._scene.sandbox,
+            depth=self.depth + 1,
+        )
 
     def config_problem(self, config: SetConfig) -> str | None:
         """What is wrong with these wishes; None when they can be fulfilled."""
@@ -139,11 +164,24 @@ class Conversation:
         self.add(Turn("user", (Text(f"[notice] {text}"),)))
 
     def count(self, tokens: Tokens) -> None:
+        """What a model call has used, of this conversation or of a sub-agent."""
         self.tokens += tokens
+        price = self.provider.price(self.tuning.model)
+        if price is None or self.cost_usd is None:
+            self.cost_usd = None
+            return
+        used = (
+            tokens.input_tokens, tokens.output_tokens, tokens.cache_read_tokens, tokens.cache_write_tokens
+        )  # fmt: skip
+        self.cost_usd += sum(count * dollars for count, dollars in zip(used, price, strict=True)) / 1_000_000
+
+    def heard(self, tokens: Tokens) -> None:
+        """What the call that answered the whole history has used: so full is the window."""
         self._compaction.heard(tokens)
 
-    def save(self) -> None:
-        self._store.save(self.tokens, self.tuning.model)
+    def save(self) -> str | None:
+        """Why the session could not be saved; None when it was."""
+        return self._store.save(self.tokens, self.cost_usd, self.tuning.model)
 
     def close_open_calls(self) -> None:
         """After a run was cut off: give every call of the last answer a result, so that the history stays valid."""
@@ -161,20 +199,24 @@ class Conversation:
                 Turn("user", tuple(ToolOutput(call_id, STOPPED, is_error=True) for call_id in open_calls))
             )
 
-    def compact(self, cancellation: Cancellation) -> str | None:
+    def compact(self, cancellation: Cancellation, count: Callable[[Tokens], None]) -> str | None:
         """Make room when the window is nearly full; a note for the host when something was done."""
         window = self.provider.context_window(self.tuning.model)
         shorter, note = self._compaction.shorten(
-            self.turns, window, self.tuning.compaction, lambda turns: self._summary(turns, cancellation)
+            self.turns,
+            window,
+            self.tuning.compaction,
+            lambda turns: self._summary(turns, cancellation, count),
         )
         if shorter is not None:
             self.turns = shorter
             self._store.replace(shorter)
+            self._scene.shown.clear()  # the model can no longer look it up
         return note
 
     def stream(self, cancellation: Cancellation, *, with_tools: bool) -> Iterator[models.Piece]:
         """The model's answer to the history so far."""
-        return self._session.stream(self._request(self.turns, with_tools=with_tools), cancellation)
+        return self.session.stream(self._request(self.turns, with_tools=with_tools), cancellation)
 
     def _request(self, turns: Sequence[Turn], *, with_tools: bool) -> models.Request:
         tuning = self.tuning
@@ -193,12 +235,18 @@ class Conversation:
             effort=tuning.effort,
         )
 
-    def _summary(self, turns: Sequence[Turn], cancellation: Cancellation) -> str:
+    def _summary(
+        self, turns: Sequence[Turn], cancellation: Cancellation, count: Callable[[Tokens], None]
+    ) -> str:
         """The model's own summary of older turns."""
         said = []
-        for piece in self._session.stream(self._request(turns, with_tools=False), cancellation):
+        for piece in self.session.stream(self._request(turns, with_tools=False), cancellation):
             if isinstance(piece, models.Said):
                 said.append(piece.text)
             elif isinstance(piece, models.Finished):
-                self.tokens += piece.tokens
+                count(piece.tokens)
         return "".join(said)
+
+
+def _call_ids(turns: Sequence[Turn]) -> Iterator[str]:
+    return (block.call_id for turn in turns for block in turn.blocks if isinstance(block, ToolUse))

@@ -1,25 +1,96 @@
-"""Replacing a file in one step: readers see the old content or the new one, and a full disk leaves the old one."""
+"""Reading and replacing files by their real path, without following a link that somebody puts in the way meanwhile.
+
+A real path has no links in it. It is walked folder by folder with descriptors that refuse links, so what is opened is
+what was judged; a link that appears in between is an error. Replacing is one step: readers see the old content or the
+new one, and a full disk leaves the old one.
+"""
 
 import os
-import tempfile
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Not blocking: a FIFO in the place of a file must not hold the agent.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def replace_file(path: str, data: bytes) -> None:
-    """Write beside the file and rename; keeps the mode of a file that was there, makes missing folders."""
-    folder = os.path.dirname(path)
-    os.makedirs(folder, exist_ok=True)
+class NotAFileError(OSError):
+    """It is a folder, a device or a pipe."""
+
+
+class TooLargeError(OSError):
+    """More bytes than the caller can use."""
+
+
+def read_file(real: str, limit: int) -> tuple[bytes, int]:
+    """(content, mtime in ns) of a regular file."""
+    with _folder_of(real) as folder:
+        descriptor = os.open(os.path.basename(real), _READ, dir_fd=folder)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise NotAFileError("not a file")
+        if found.st_size > limit:
+            raise TooLargeError(f"it has {found.st_size} bytes, and {limit} are the limit")
+        return file.read(limit + 1)[:limit], found.st_mtime_ns
+
+
+def replace_file(real: str, data: bytes) -> tuple[bool, int]:
+    """(was there before, new mtime in ns). Keeps the mode of a file that was there; makes missing folders."""
+    name = os.path.basename(real)
+    with _folder_of(real, make=True) as folder:
+        mode = _mode(name, folder)
+        temporary = f".{name[:100]}.{os.urandom(6).hex()}.tmp"
+        descriptor = os.open(temporary, _NEW, 0o666 if mode is None else 0o600, dir_fd=folder)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                if mode is not None:
+                    os.fchmod(descriptor, mode)
+                modified = os.fstat(descriptor).st_mtime_ns
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            os.unlink(temporary, dir_fd=folder)
+            raise
+    return mode is not None, modified
+
+
+def _mode(name: str, folder: int) -> int | None:
     try:
-        mode = os.stat(path).st_mode & 0o7777
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
-        mode = 0o666 & ~mask
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".operable-")
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        raise NotAFileError("not a file")
+    return stat.S_IMODE(found.st_mode)
+
+
+@contextmanager
+def _folder_of(real: str, *, make: bool = False) -> Iterator[int]:
+    """A descriptor of the folder that holds this file."""
+    current = os.open("/", _FOLDER)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        for part in os.path.dirname(real).split("/"):
+            if part:
+                following = _step(current, part, make=make)
+                os.close(current)
+                current = following
+        yield current
+    finally:
+        os.close(current)
+
+
+def _step(folder: int, part: str, *, make: bool) -> int:
+    try:
+        return os.open(part, _FOLDER, dir_fd=folder)
+    except FileNotFoundError:
+        if not make:
+            raise
+    try:
+        os.mkdir(part, dir_fd=folder)
+    except FileExistsError:
+        pass  # somebody was faster
+    return os.open(part, _FOLDER, dir_fd=folder)

@@ -11,7 +11,7 @@ import os
 import sys
 
 from operable.agent.options import read_options
-from operable.kernel.errors import EX_CONFIG, Fail
+from operable.kernel.errors import EX_CONFIG, EX_SOFTWARE, Fail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,11 +20,18 @@ if TYPE_CHECKING:
 VERSION = "0.2.0"  # of the protocol
 # Provider -> the variable without which it cannot be used; the first one that is set decides when nothing was said.
 _KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+# With these, something may still turn out to be wrong after the command line was read.
+_CAN_FAIL = ("resume", "tools", "sandbox", "effort")
 
 
 def main() -> "NoReturn":
     """The console script."""
-    sys.exit(run(sys.argv[1:]))
+    status = run(sys.argv[1:])
+    sys.stderr.flush()
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    # Not through the interpreter's end: a thread that waits for a model or a tool must not hold it up.
+    os._exit(status)
 
 
 def run(argv: list[str]) -> int:
@@ -50,17 +57,29 @@ def run(argv: list[str]) -> int:
         return _serve_stream(options, environment, stdout)
     except Fail as problem:
         if json_stream:
-            _write(stdout, _config_error(problem))
+            _write(stdout, _error("config_error", problem.message))
         else:
             sys.stderr.write(f"operable-agent: {problem.message}\n")
             if problem.hint:
                 sys.stderr.write(f"  {problem.hint}\n")
         return problem.exit_code or EX_CONFIG
+    except Exception as fault:
+        if not json_stream:
+            raise
+        from traceback import print_exc
+
+        print_exc()
+        _write(stdout, _error("internal_error", f"{type(fault).__name__}: {fault}"))
+        return EX_SOFTWARE
 
 
 def _serve_stream(options: "dict[str, Any]", environment: "dict[str, str]", stdout: int) -> int:
     """Light first: a new session of the offline model is announced before its machinery is loaded."""
-    early = options["provider"] == "offline" and "resume" not in options
+    early = (
+        options["provider"] == "offline"
+        and not any(name in options for name in _CAN_FAIL)
+        and not environment.get("OPERABLE_OFFLINE_SCRIPT")
+    )
     if early:
         from operable.agent.places import new_session
 
@@ -127,11 +146,13 @@ def _ready(options: "dict[str, Any]") -> bytes:
     ).encode()
 
 
-def _config_error(problem: Fail) -> bytes:
+def _error(code: str, message: str) -> bytes:
+    from operable.kernel.redact import redact_text
+
     return (
-        '{"type":"error","error":{"code":"config_error","message":'
-        f'{_quote(problem.message)},"retryable":false}},"msg_id":null}}\n'
-    ).encode("utf-8", "replace")
+        f'{{"type":"error","error":{{"code":"{code}","message":{_quote(redact_text(message))},'
+        '"retryable":false},"msg_id":null}\n'
+    ).encode()
 
 
 def _quote(text: "str | None") -> str:

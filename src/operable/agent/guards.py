@@ -6,8 +6,10 @@ last answer without tools; or not at all. The rules, each of which counts within
 - the same malformed call in N rounds on end: abort (N: --max-tool-call-malformed-turns, 0 turns the rule off)
 - the same call failing: a warning one round before the limit, then the last answer (--max-tool-call-failure-turns)
 - rounds in which everything failed: a warning after 3, the last answer after 8
-- a cycle of 1 to 4 rounds that repeats: a warning at the second repeat, the last answer at the third
-- the turn budget (--max-turns) is used up: the last answer
+- a cycle of 2 to 4 rounds that repeats: a warning at the second repeat, the last answer at the third
+- the turn budget (--max-turns, rounds of tools) is used up: the last answer
+
+Of several verdicts the gravest counts.
 """
 
 from collections import Counter
@@ -19,9 +21,11 @@ from operable.agent.model import Called
 from operable.kernel.canonical import digest
 
 _ALL_FAILED_WARN, _ALL_FAILED_STOP = 3, 8
-_LONGEST_CYCLE = 4
+_SHORTEST_CYCLE, _LONGEST_CYCLE = 2, 4  # the same call again and again may be waiting for something
 _CYCLE_WARN, _CYCLE_STOP = 2, 3
+_REMEMBERED = _LONGEST_CYCLE * (_CYCLE_STOP + 1)
 Action = Literal["go_on", "warn", "finalise", "abort"]
+_GRAVITY = ("go_on", "warn", "finalise", "abort")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class Guard:
     def __init__(
         self, *, max_turns: int | None = None, malformed_limit: int = 3, failure_limit: int = 3
     ) -> None:
-        self.max_turns = max_turns
+        self._max_turns = max_turns
         self._malformed_limit = malformed_limit
         self._failure_limit = failure_limit
         self._turns = 0
@@ -45,22 +49,22 @@ class Guard:
         self._all_failed = 0
         self._rounds: list[str] = []
 
-    def out_of_turns(self) -> bool:
-        """Counts one call of the model; whether it must be the last one."""
-        self._turns += 1
-        return bool(self.max_turns) and self._turns >= (self.max_turns or 0)
-
     def after_round(self, calls: Sequence[Called], failed: set[str]) -> Verdict:
         """What to do after these calls, of which those with these ids failed."""
         signatures = {call.call_id: _signature(call) for call in calls}
-        for verdict in (
+        verdicts = (
             self._after_malformed(calls),
             self._after_failures([signatures[call.call_id] for call in calls if call.call_id in failed]),
             self._after_all_failed(len(failed) == len(calls)),
             self._after_cycle("|".join(sorted(signatures.values()))),
-        ):
-            if verdict.action != "go_on":
-                return verdict
+            self._after_turn(),
+        )
+        return max(verdicts, key=lambda verdict: _GRAVITY.index(verdict.action))
+
+    def _after_turn(self) -> Verdict:
+        self._turns += 1
+        if self._max_turns and self._turns >= self._max_turns:
+            return Verdict("finalise", "The turn budget is used up; answer now, without further tools.")
         return Verdict()
 
     def _after_malformed(self, calls: Sequence[Called]) -> Verdict:
@@ -96,8 +100,8 @@ class Guard:
         return Verdict()
 
     def _after_cycle(self, signature: str) -> Verdict:
-        self._rounds.append(signature)
-        repeats = max(self._repeats(length) for length in range(1, _LONGEST_CYCLE + 1))
+        self._rounds = [*self._rounds[-_REMEMBERED:], signature]
+        repeats = max(self._repeats(length) for length in range(_SHORTEST_CYCLE, _LONGEST_CYCLE + 1))
         if repeats >= _CYCLE_STOP:
             return Verdict("finalise", "The same tool calls are repeated; answer now, without further tools.")
         if repeats == _CYCLE_WARN:
@@ -115,4 +119,7 @@ class Guard:
 
 
 def _signature(call: Called) -> str:
-    return f"{call.name}:{digest(dict(call.arguments))}"
+    try:
+        return f"{call.name}:{digest(dict(call.arguments))}"
+    except ValueError:  # half a character, or a number that is none: unequal to anything but itself
+        return f"{call.name}:{dict(call.arguments)!r}"

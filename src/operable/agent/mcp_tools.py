@@ -1,26 +1,221 @@
-"""MCP servers that a host adds to a conversation."""
+"""MCP servers that a host adds to a conversation, and their tools as abilities.
 
-from collections.abc import Callable
+The official SDK is asynchronous and dear to load, so it lives in a thread of its own with an event loop, which is
+started with the first server. Each server is one task there: it connects (all of them at once, thirty seconds each),
+lists its tools, and then keeps the connection for calls that come from the rounds of the agent. A server that cannot be
+had is one `error` event, and the conversation goes on without it. What a server is given (environment, headers) is
+never shown.
+"""
 
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Coroutine, Mapping, MutableMapping
+from concurrent.futures import CancelledError
+from functools import partial
+from typing import Any
+
+from operable.agent.ability import Ability, Outcome, Scene
 from operable.agent.cancellation import Cancellation
-from operable.agent.conversation import Conversation
+from operable.agent.history import Image
+from operable.agent.mcp_transport import check, transport
+from operable.kernel.redact import redact_text
 from operable.wire import json_stream as protocol
+
+CONNECT_TIMEOUT = 30.0
+_CALL_TIMEOUT = 600.0
+_CLOSE_TIMEOUT = 3.0
+_PAGES = 50  # of a listing; a server that has more goes in circles
+_CAP = 50_000
 
 
 class McpServers:
-    """The servers of one conversation."""
+    """The servers of one conversation. `toolbox` grows as they answer."""
 
-    def __init__(self, conversation: Conversation, emit: Callable[[protocol.Event], None]) -> None:
-        self._conversation = conversation
+    def __init__(
+        self,
+        toolbox: MutableMapping[str, Ability],
+        emit: Callable[[protocol.Event], None],
+        workspace: str,
+    ) -> None:
+        self._toolbox = toolbox
         self._emit = emit
+        self._workspace = workspace
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._connecting = 0
+        self._changed = threading.Condition()
 
     def add(self, server: protocol.AddMcpServer) -> None:
-        problem = protocol.Problem(
-            code="config_error", message=f"MCP server {server.name}: MCP is not available in this build"
-        )
-        self._emit(protocol.Error(error=problem))
+        """Begin to connect; Fail when the command itself is wrong. The rest is told by events."""
+        check(server)
+        loop = self._started()
+        with self._changed:
+            self._connecting += 1
+        loop.call_soon_threadsafe(self._begin, server)
 
     def settle(self, cancellation: Cancellation) -> None:
-        """Wait until the servers that were added have answered or failed."""
+        """Wait until the servers that were added have answered or failed, or the run is cancelled."""
+        with cancellation.waking(self._notify), self._changed:
+            self._changed.wait_for(lambda: not self._connecting or cancellation.cancelled)
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Leave them all; servers that are processes of ours end."""
+        if self._loop is None or self._thread is None:
+            return
+        self._loop.call_soon_threadsafe(self._stop)
+        self._thread.join(_CLOSE_TIMEOUT)
+
+    def _notify(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._serve, daemon=True, name="mcp")
+            self._thread.start()
+        return self._loop
+
+    def _serve(self) -> None:
+        assert self._loop is not None  # noqa: S101 - see _started
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+    def _begin(self, server: protocol.AddMcpServer) -> None:
+        assert self._loop is not None  # noqa: S101 - we run in it
+        self._tasks.append(self._loop.create_task(self._keep(server)))
+
+    def _stop(self) -> None:
+        loop = self._loop
+        assert loop is not None  # noqa: S101 - we run in it
+        for task in self._tasks:
+            task.cancel()
+
+        async def end() -> None:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            loop.stop()
+
+        self._ending = loop.create_task(end())
+
+    async def _keep(self, server: protocol.AddMcpServer) -> None:
+        """One server, from its connection to the end of the conversation."""
+        leave = asyncio.Event()
+        connected = False
+        try:
+            async with contextlib.AsyncExitStack() as stack:
+                async with asyncio.timeout(CONNECT_TIMEOUT):
+                    session = await self._connected(server, stack)
+                    tools = await _listed(session)
+                names = self._offer(server.name, tools, session)
+                connected = True
+                self._emit(protocol.McpReady(name=server.name, tools=names))
+                self._settled()
+                await leave.wait()
+        except TimeoutError:
+            self._fail(server, f"no answer within {CONNECT_TIMEOUT:g} seconds")
+        except Exception as error:  # noqa: BLE001 - whatever SDK, network or server do: one event, and the rest goes on
+            self._fail(server, _explained(error))
+        finally:
+            if not connected:
+                self._settled()
+
+    async def _connected(self, server: protocol.AddMcpServer, stack: contextlib.AsyncExitStack) -> Any:
+        from mcp import ClientSession, Implementation
+
+        from operable import __version__
+
+        read, write = await stack.enter_async_context(transport(server, self._workspace))
+        client = Implementation(name="operable-agent", version=__version__)
+        session = await stack.enter_async_context(ClientSession(read, write, client_info=client))
+        await session.initialize()
+        return session
+
+    def _settled(self) -> None:
+        with self._changed:
+            self._connecting -= 1
+            self._changed.notify_all()
+
+    def _fail(self, server: protocol.AddMcpServer, reason: str) -> None:
+        given = [*(server.env or {}).values(), *(server.headers or {}).values()]
+        message = redact_text(f"MCP server {server.name}: {reason}", given)
+        self._emit(protocol.Error(error=protocol.Problem(code="config_error", message=message)))
+
+    def _offer(self, server: str, tools: list[Any], session: Any) -> tuple[str, ...]:
+        """Add them to the toolbox, under names that are free; which."""
+        names = []
+        for tool in tools:
+            name = tool.name if tool.name not in self._toolbox else f"mcp__{server}_{tool.name}"
+            self._toolbox[name] = Ability(
+                name=name,
+                category="mcp",
+                description=tool.description or tool.title or tool.name,
+                schema=tool.input_schema or {"type": "object"},
+                run=partial(self._call, session, tool.name),
+                describe=partial(_described, server, tool.name),
+                cap=_CAP,
+            )
+            names.append(name)
+        return tuple(names)
+
+    def _call(self, session: Any, tool: str, arguments: Mapping[str, Any], scene: Scene) -> Outcome:
+        """In a tool's thread: the call itself is made in the loop's."""
+        assert self._loop is not None  # noqa: S101 - a session has been made
+        work: Coroutine[Any, Any, Any] = session.call_tool(
+            tool, dict(arguments), read_timeout_seconds=_CALL_TIMEOUT
+        )
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+
+        def hang_up() -> None:
+            future.cancel()
+
+        with scene.cancellation.waking(hang_up):
+            try:
+                return _outcome(future.result(_CALL_TIMEOUT))
+            except (Exception, CancelledError) as error:  # noqa: BLE001 - what a server does wrong, the model is told
+                return Outcome(_explained(error), ok=False)
+
+
+async def _listed(session: Any) -> list[Any]:
+    from mcp.types import PaginatedRequestParams
+
+    tools: list[Any] = []
+    cursor: str | None = None
+    for _ in range(_PAGES):
+        listing = await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
+        tools += listing.tools
+        cursor = listing.next_cursor
+        if not cursor:
+            break
+    return tools
+
+
+def _described(server: str, tool: str, _arguments: Mapping[str, Any]) -> str:
+    return f"Call {tool} of the MCP server {server}"
+
+
+def _outcome(result: Any) -> Outcome:
+    texts, picture = [], None
+    for block in result.content:
+        match block.type:
+            case "text":
+                texts.append(block.text)
+            case "image":
+                picture = Image(block.mime_type, block.data)
+                texts.append(f"(image, {block.mime_type})")
+            case "resource":
+                texts.append(getattr(block.resource, "text", None) or f"(resource {block.resource.uri})")
+            case _:
+                texts.append(f"({block.type})")
+    return Outcome("\n".join(texts), ok=not result.is_error, image=picture)
+
+
+def _explained(error: BaseException) -> str:
+    """The innermost reason; task groups wrap what happened in them."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return str(error) or type(error).__name__

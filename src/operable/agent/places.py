@@ -44,13 +44,17 @@ def new_session(options: "Mapping[str, Any]", *, root: "str | None" = None) -> "
     except FileExistsError:
         raise session_exists(session_id) from None
     except OSError as problem:
-        raise Fail(
-            "config",
-            "SESSION_UNWRITABLE",
-            f"The session cannot be kept: {problem.strerror}",
-            hint="--no-session",
-        ) from problem
+        raise session_unwritable(problem) from problem
     return session_id
+
+
+def session_unwritable(problem: OSError) -> Fail:
+    return Fail(
+        "config",
+        "SESSION_UNWRITABLE",
+        f"The session cannot be kept: {problem.strerror or problem}",
+        hint="--no-session",
+    )
 
 
 def session_exists(session_id: str) -> Fail:

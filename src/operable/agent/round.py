@@ -10,7 +10,7 @@ a result.
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from operable.agent.ability import Ability, Outcome, Scene
@@ -23,6 +23,7 @@ from operable.agent.workspace import outside_workspace
 from operable.wire import json_stream as protocol
 
 STOPPED = "The user stopped this run."
+_DENIED = "User denied"
 _SIDE_BY_SIDE = 8  # more would not be faster, and each holds a thread
 
 
@@ -54,6 +55,7 @@ class Round:
         self._emit = emit
         self._happenings: queue.SimpleQueue[Decision | Done | None] = queue.SimpleQueue()
         self._waiting: dict[str, Call] = {}  # asked, not decided
+        self._granted: dict[str, frozenset[str]] = {}  # call -> what it may touch outside the workspace
         self._allowed: list[Call] = []  # to be run one after the other
         self._side_by_side: list[Call] = []
         self._running: set[str] = set()
@@ -78,30 +80,38 @@ class Round:
 
     def _announce(self) -> None:
         """Refuse what cannot be run, ask about what needs a word, queue the rest."""
-        asked: list[tuple[Call, Ability, bool]] = []
-        for call in self._calls.values():
+        asked: list[tuple[Call, Ability]] = []
+        for call_id, call in self._calls.items():
             ability = call.ability
             if ability is None:
                 self._settle(call, Outcome(f"Unknown tool: {call.called.name}", ok=False))
-            elif call.called.malformed is not None:
-                message = (
-                    f"The arguments of {ability.name} are not a JSON object: {call.called.malformed[:200]}"
-                )
-                self._settle(call, Outcome(message, ok=False))
+                continue
+            outside = self._outside(call.called, ability)
+            if isinstance(outside, str):
+                self._settle(call, Outcome(outside, ok=False))
+                continue
+            self._granted[call_id] = outside
+            if self._desk.permissions.allows(ability, outside=bool(outside)):
+                self._queue(call, ability)
             else:
-                paths = ability.reaches(call.called.arguments)
-                outside = outside_workspace(self._scene, paths)
-                if self._desk.permissions.allows(ability, outside=bool(outside)):
-                    self._scene.granted.update(outside)
-                    self._queue(call, ability)
-                else:
-                    asked.append((call, ability, bool(outside)))
-        for call, ability, is_outside in asked:
+                asked.append((call, ability))
+        for call, ability in asked:
             call_id = call.called.call_id
             self._waiting[call_id] = call
-            self._desk.ask(call_id, ability, outside=is_outside, on_decision=self._happenings.put)
-        for call, ability, _ in asked:
+            self._desk.ask(
+                call_id, ability, outside=bool(self._granted[call_id]), on_decision=self._happenings.put
+            )
+        for call, ability in asked:
             self._emit(self._request(call, ability))
+
+    def _outside(self, called: Called, ability: Ability) -> frozenset[str] | str:
+        """The paths beyond the workspace that a call would touch; or why it cannot be made at all."""
+        if called.malformed is not None:
+            return f"The arguments of {ability.name} are not a JSON object: {called.malformed[:200]}"
+        try:
+            return frozenset(outside_workspace(self._scene, ability.reaches(called.arguments)))
+        except ValueError as error:  # a NUL, or half of a character
+            return f"{ability.name}: that is no path: {error}"
 
     def _request(self, call: Call, ability: Ability) -> protocol.Event:
         arguments = dict(call.called.arguments)
@@ -120,16 +130,12 @@ class Round:
         call = self._waiting.pop(decision.call_id)
         assert call.ability is not None  # noqa: S101 - only calls of known tools are asked about
         if decision.allowed:
-            self._scene.granted.update(
-                outside_workspace(self._scene, call.ability.reaches(call.called.arguments))
-            )
             self._queue(call, call.ability)
             return
-        self._emit(
-            protocol.ToolCancelled(msg_id=self._msg_id, call_id=decision.call_id, reason=decision.reason)
-        )
+        reason = decision.reason or _DENIED
+        self._emit(protocol.ToolCancelled(msg_id=self._msg_id, call_id=decision.call_id, reason=reason))
         self._outputs[decision.call_id] = ToolOutput(
-            decision.call_id, f"Tool denied: {decision.reason or 'no reason given'}", is_error=True
+            decision.call_id, f"Tool denied: {reason}", is_error=True
         )
 
     def _start_what_may(self) -> None:
@@ -155,7 +161,7 @@ class Round:
 
     def _work(self, call_id: str, ability: Ability, arguments: Any) -> None:
         try:
-            outcome = ability.run(arguments, self._scene)
+            outcome = ability.run(arguments, replace(self._scene, granted=self._granted[call_id]))
         except Exception as error:  # noqa: BLE001 - a fault of one tool must not end the conversation; the model is told
             outcome = Outcome(f"{ability.name} failed: {type(error).__name__}: {error}", ok=False)
         self._happenings.put(Done(call_id, outcome))

@@ -7,8 +7,8 @@ it has a result.
 """
 
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from operable.agent.cancellation import Cancellation, Cancelled
 from operable.agent.conversation import Conversation
@@ -16,12 +16,13 @@ from operable.agent.guards import Verdict
 from operable.agent.history import Block, Text, Thinking, Tokens, ToolUse, Turn
 from operable.agent.model import Called, Finished, ModelError, Piece, Retrying, Said, Thought
 from operable.agent.round import Call, Emit, Round
+from operable.agent.spawning import Allowance, Spawner
 from operable.kernel.redact import redact_text
 from operable.wire import json_stream as protocol
 
 STOP_GRACE = 0.7  # seconds; the protocol's readers expect the end within one
 _EMPTY_ANSWER = "Your last answer was empty. Answer the user now."
-_BUDGET = "The turn budget is used up. Answer now with what you have; no further tools."
+_OF_A_CALL = (protocol.ToolRequest, protocol.ToolRunning, protocol.ToolResult, protocol.ToolCancelled)
 
 
 @dataclass(slots=True)
@@ -41,17 +42,30 @@ class _Answer:
 
 
 class Run:
-    """`work` in a thread of its own; `stop` and `join` from the thread that serves the host."""
+    """`work` in a thread of its own; `stop` from the thread that serves the host. A sub-agent shares its parent's
+    cancellation.
+    """
 
-    def __init__(self, conversation: Conversation, msg_id: str, emit: Emit) -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        msg_id: str,
+        emit: Emit,
+        *,
+        cancellation: Cancellation | None = None,
+        allowance: Allowance | None = None,
+    ) -> None:
         self._conversation = conversation
         self._msg_id = msg_id
         self._emit_frame = emit
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self.cancellation = Cancellation()
+        self._counting = threading.Lock()
+        self._unsaved = False  # that was said already
+        self.cancellation = cancellation or Cancellation()
         self.tokens = Tokens()
         self._guard = conversation.guard()
+        self._spawner = Spawner(conversation, self._sub_agent, self.count, allowance)
 
     @property
     def over(self) -> bool:
@@ -63,11 +77,16 @@ class Run:
         if not self._over.wait(STOP_GRACE):
             self._close()
 
-    def work(self, blocks: Sequence[Block]) -> None:
-        """Answer these blocks of the user."""
+    def work(
+        self,
+        blocks: Sequence[Block] | Callable[[], Sequence[Block]],
+        *,
+        at_end: Callable[[], None] | None = None,
+    ) -> None:
+        """Answer these blocks of the user (or what makes them, if that takes time); `at_end` follows the end."""
         self._emit(protocol.StreamStart(msg_id=self._msg_id))
         try:
-            self._conversation.add(Turn("user", tuple(blocks)))
+            self._conversation.add(Turn("user", tuple(blocks() if callable(blocks) else blocks)))
             self._answer()
         except Cancelled:
             self._conversation.close_open_calls()
@@ -78,24 +97,30 @@ class Run:
             self._conversation.close_open_calls()
             self._fail("internal_error", f"{type(error).__name__}: {error}")
         finally:
-            self._conversation.save()
+            self._save()
             self._close()
+            if at_end is not None:
+                at_end()
+
+    def count(self, tokens: Tokens) -> None:
+        """Any thread: sub-agents count here, too."""
+        with self._counting:
+            self.tokens += tokens
+            self._conversation.count(tokens)
 
     def _answer(self) -> None:
         """Until the model has nothing more to do, or may not do more."""
         last, retried = False, False
         while True:
             self.cancellation.check()
-            if not last and self._guard.out_of_turns() and self._guard.max_turns != 1:
-                last = True
-                self._conversation.remark(_BUDGET)
             answer = self._ask(with_tools=not last)
-            if not answer.calls:
-                if not answer.said and not retried:
-                    retried = True
-                    self._conversation.remark(_EMPTY_ANSWER)
-                    continue
-                return
+            if not answer.calls or last:
+                if answer.said or retried:
+                    return
+                retried = True
+                self._conversation.close_open_calls()
+                self._conversation.remark(_EMPTY_ANSWER)
+                continue
             verdict = self._round(answer.calls)
             match verdict.action:
                 case "abort":
@@ -104,11 +129,11 @@ class Run:
                 case "warn" | "finalise":
                     self._info(verdict.message)
                     self._conversation.remark(verdict.message)
-                    last = last or verdict.action == "finalise"
+                    last = verdict.action == "finalise"
 
     def _ask(self, *, with_tools: bool) -> _Answer:
         """One model call; what it has said is kept also when it is cut off, because the user has seen it."""
-        if note := self._conversation.compact(self.cancellation):
+        if note := self._conversation.compact(self.cancellation, self.count):
             self._info(note)
         answer = _Answer()
         try:
@@ -118,6 +143,8 @@ class Run:
             if text := "".join(answer.said):
                 self._conversation.add(Turn("assistant", (Text(text),)))
             raise
+        if not with_tools:
+            answer.calls.clear()  # it was not offered any, and there will be no results
         if blocks := answer.blocks():
             self._conversation.add(Turn("assistant", blocks))
         return answer
@@ -132,12 +159,12 @@ class Run:
                 if text:
                     self._emit(protocol.Thinking(msg_id=self._msg_id, text=text))
             case Called():
-                answer.calls.append(piece)
+                answer.calls.append(replace(piece, call_id=self._conversation.desk.own_id(piece.call_id)))
             case Retrying(message):
                 self._info(message)
             case Finished(tokens=tokens):
-                self.tokens += tokens
-                self._conversation.count(tokens)
+                self.count(tokens)
+                self._conversation.heard(tokens)
 
     def _round(self, calls: list[Called]) -> Verdict:
         conversation = self._conversation
@@ -145,14 +172,35 @@ class Run:
             [Call(called, conversation.ability(called.name)) for called in calls],
             msg_id=self._msg_id,
             desk=conversation.desk,
-            scene=conversation.scene(self.cancellation),
+            scene=replace(conversation.scene(self.cancellation), spawn=self._spawner.spawn),
             emit=self._emit,
         )
         outputs = tools.run()
         conversation.add(Turn("user", tuple(outputs)))
-        conversation.save()
+        self._save()
         self.cancellation.check()
         return self._guard.after_round(calls, set(tools.failed))
+
+    def _sub_agent(self, conversation: Conversation, emit: Emit) -> "Run":
+        """The run of a sub-agent: its calls are asked about and told as ours are, under our message."""
+
+        def pass_on(event: protocol.Event) -> None:
+            emit(event)
+            if isinstance(event, _OF_A_CALL):
+                self._emit(event)
+
+        return Run(
+            conversation,
+            self._msg_id,
+            pass_on,
+            cancellation=self.cancellation,
+            allowance=self._spawner.allowance,
+        )
+
+    def _save(self) -> None:
+        if (problem := self._conversation.save()) is not None and not self._unsaved:
+            self._unsaved = True
+            self._fail("internal_error", f"The session could not be saved: {problem}", retryable=True)
 
     def _info(self, message: str) -> None:
         self._emit(protocol.Info(msg_id=self._msg_id, message=message))

@@ -4,11 +4,15 @@ Every turn is one line of `journal.jsonl`, written before the run goes on; `save
 has outgrown the snapshot, `state.json` is replaced atomically and the journal starts again, so that saving costs the
 same however long a session is. Loading reads the snapshot and then the lines that are newer; a torn last line is the
 one that a crash cut off. The folder is locked for as long as its process lives: a second process is told whose it is.
+
+A disk that is full does not end a conversation: what could not be written is remembered as missing, `save` says why,
+and the next save that can writes all of it.
 """
 
 import fcntl
 import os
 import shutil
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
@@ -16,7 +20,7 @@ from urllib.parse import unquote
 import msgspec
 
 from operable.agent.history import Text, Tokens, Turn
-from operable.agent.places import new_session, session_folder
+from operable.agent.places import new_session, session_folder, session_unwritable
 from operable.kernel.errors import Fail
 
 KEPT = 50  # sessions; the least recently used beyond that are removed, never one that is in use
@@ -34,6 +38,7 @@ class State(msgspec.Struct, omit_defaults=True):
     provider: str = ""
     model: str = ""
     tokens: Tokens = Tokens()
+    cost_usd: float | None = 0.0  # None: not known
     sequence: int = 0  # lines of the journal up to this one are in here
     turns: list[Turn] = []
 
@@ -43,6 +48,7 @@ class _Line(msgspec.Struct, omit_defaults=True):
     turn: Turn | None = None
     turns: list[Turn] | None = None  # the whole history was replaced
     tokens: Tokens | None = None
+    cost_usd: float | None = None
     model: str | None = None
     at: float = 0.0
 
@@ -57,14 +63,19 @@ class Listed(msgspec.Struct):
     model: str
     turns: int
     summary: str
+    tokens: Tokens
+    cost_usd: float | None
 
 
 class SessionStore:
-    """The session of this process. Made by `create` or `resume`."""
+    """The session of this process. Made by `create` or `resume`; used from any thread, and after `close` not at all."""
 
     def __init__(self, folder: str, state: State, lock: int) -> None:
         self._folder = folder
         self._lock = lock
+        self._using = threading.Lock()
+        self._closed = False
+        self._missing = ""  # why lines of the journal are missing
         self.state = state
         self._journal = os.open(
             os.path.join(folder, "journal.jsonl"),
@@ -75,32 +86,58 @@ class SessionStore:
         self._snapshot_size = _size(os.path.join(folder, "state.json"))
 
     def append(self, turn: Turn) -> None:
-        self.state.turns.append(turn)
-        self._write(turn=turn)
+        with self._using:
+            self.state.turns.append(turn)
+            self._write(turn=turn)
 
     def replace(self, turns: Sequence[Turn]) -> None:
-        self.state.turns = list(turns)
-        self._write(turns=list(turns))
+        with self._using:
+            self.state.turns = list(turns)
+            self._write(turns=list(turns))
 
-    def save(self, tokens: Tokens, model: str) -> None:
-        self.state.tokens, self.state.model, self.state.updated_at = tokens, model, time.time()
-        self._write(tokens=tokens, model=model, at=self.state.updated_at)
-        os.fsync(self._journal)
-        if self._journal_size > max(_SMALL, self._snapshot_size):
-            self._snapshot()
+    def save(self, tokens: Tokens, cost_usd: float | None, model: str) -> str | None:
+        """Make it durable; why that is impossible, else None."""
+        with self._using:
+            state = self.state
+            state.tokens, state.cost_usd, state.model = tokens, cost_usd, model
+            state.updated_at = time.time()
+            self._write(tokens=tokens, cost_usd=cost_usd, model=model, at=state.updated_at)
+            try:
+                if self._closed:
+                    return None
+                if self._missing or self._journal_size > max(_SMALL, self._snapshot_size):
+                    self._snapshot()
+                else:
+                    os.fsync(self._journal)
+            except OSError as error:
+                self._missing = error.strerror or str(error)
+            return self._missing or None
 
     def close(self) -> None:
-        """The last snapshot; the session can then be resumed by anybody."""
-        self._snapshot()
-        os.close(self._journal)
-        os.close(self._lock)
+        """The last snapshot; the session can then be resumed by anybody. OSError when it cannot be written."""
+        with self._using:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                self._snapshot()
+            finally:
+                os.close(self._journal)
+                os.close(self._lock)
 
     def _write(self, **fields: object) -> None:
         self.state.sequence += 1
+        if self._closed or self._missing:
+            return
         line = msgspec.json.encode(_Line(sequence=self.state.sequence, **fields)) + b"\n"  # type: ignore[arg-type]
         view = memoryview(line)
-        while view:
-            view = view[os.write(self._journal, view) :]
+        try:
+            while view:
+                view = view[os.write(self._journal, view) :]
+        except OSError as error:
+            self._missing = error.strerror or str(error)
+            os.ftruncate(self._journal, self._journal_size)  # half a line would hide what follows it
+            return
         self._journal_size += len(line)
 
     def _snapshot(self) -> None:
@@ -113,7 +150,7 @@ class SessionStore:
             os.fsync(file.fileno())
         os.replace(f"{path}.tmp", path)
         os.ftruncate(self._journal, 0)
-        self._journal_size, self._snapshot_size = 0, len(data)
+        self._journal_size, self._snapshot_size, self._missing = 0, len(data), ""
 
 
 class Sessions:
@@ -131,8 +168,11 @@ class Sessions:
             new_session({"session_id": session_id}, root=self.root)
         now = time.time()
         state = State(id=session_id, created_at=now, updated_at=now, cwd=cwd, provider=provider, model=model)
-        store = SessionStore(folder, state, _lock(folder, session_id))
-        store._snapshot()  # noqa: SLF001 - a session that was never saved can be listed and resumed, too
+        try:
+            store = SessionStore(folder, state, _lock(folder, session_id))
+            store._snapshot()  # noqa: SLF001 - a session that was never saved can be listed and resumed, too
+        except OSError as problem:
+            raise session_unwritable(problem) from problem
         self._retire(keep=folder)
         return store
 
@@ -148,8 +188,15 @@ class Sessions:
                 f"There is no session {session_id}.",
                 hint="operable-agent session list",
             )
-        lock = _lock(folder, session_id)
-        return SessionStore(folder, _load(folder, session_id, repair=True), lock)
+        try:
+            lock = _lock(folder, session_id)
+            try:
+                return SessionStore(folder, _load(folder, session_id, repair=cwd), lock)
+            except BaseException:
+                os.close(lock)
+                raise
+        except OSError as problem:
+            raise session_unwritable(problem) from problem
 
     def listing(self) -> Iterator[Listed]:
         """Newest first; what cannot be read is left out."""
@@ -168,6 +215,8 @@ class Sessions:
                 state.model,
                 len(state.turns),
                 _summary(state),
+                state.tokens,
+                state.cost_usd,
             )
 
     def _latest(self, cwd: str) -> str:
@@ -214,11 +263,11 @@ def _lock(folder: str, session_id: str) -> int:
     return descriptor
 
 
-def _load(folder: str, session_id: str, *, repair: bool = False) -> State:
+def _load(folder: str, session_id: str, *, repair: str | None = None) -> State:
+    """`repair`: by the owner of the lock, who mends what a crash has left; its workspace."""
     try:
-        with open(os.path.join(folder, "state.json"), "rb") as file:
-            state = msgspec.json.decode(file.read(), type=State)
-        journal = _lines(os.path.join(folder, "journal.jsonl"), repair=repair)
+        state = _snapshot_of(folder, session_id, repair)
+        journal = _lines(os.path.join(folder, "journal.jsonl"), repair=repair is not None)
     except (OSError, msgspec.MsgspecError) as error:
         raise Fail(
             "io",
@@ -235,10 +284,21 @@ def _load(folder: str, session_id: str, *, repair: bool = False) -> State:
         if line.turn is not None:
             state.turns.append(line.turn)
         if line.tokens is not None:
-            state.tokens = line.tokens
+            state.tokens, state.cost_usd = line.tokens, line.cost_usd
         state.model = line.model or state.model
         state.updated_at = line.at or state.updated_at
     return state
+
+
+def _snapshot_of(folder: str, session_id: str, repair: str | None) -> State:
+    try:
+        with open(os.path.join(folder, "state.json"), "rb") as file:
+            return msgspec.json.decode(file.read(), type=State)
+    except FileNotFoundError:
+        if repair is None:
+            raise
+        # Cut off between `ready` and the first snapshot: nothing was said yet.
+        return State(id=session_id, created_at=time.time(), updated_at=time.time(), cwd=repair)
 
 
 def _lines(path: str, *, repair: bool) -> list[_Line]:
@@ -264,7 +324,12 @@ def _size(path: str) -> int:
 
 
 def _last_use(folder: str) -> float:
-    return max((os.stat(entry.path).st_mtime for entry in os.scandir(folder)), default=0.0)
+    try:
+        return max(
+            os.stat(place).st_mtime for place in (folder, *(entry.path for entry in os.scandir(folder)))
+        )
+    except OSError:
+        return time.time()  # somebody is busy with it at this very moment
 
 
 def _summary(state: State) -> str:

@@ -6,29 +6,25 @@ read. It ends when stdin does, on SIGTERM, or when nobody reads stdout any more;
 stopped and the session saved.
 """
 
-import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
-from types import FrameType
-from typing import Any
 
 from operable.agent import attachments
 from operable.agent.approvals import MODES
+from operable.agent.command_lines import CommandLines
 from operable.agent.conversation import Conversation
-from operable.agent.history import Text, Turn
+from operable.agent.history import Block, Text, Turn
 from operable.agent.mcp_tools import McpServers
+from operable.agent.outlet import LineOutlet
 from operable.agent.run import Run
-from operable.kernel.errors import EX_SIGPIPE
+from operable.kernel.errors import EX_IOERR, EX_SIGPIPE, Fail
+from operable.kernel.redact import redact_text
 from operable.wire import json_stream as protocol
-from operable.wire.frames import LineSplitter, LineTooLong
+from operable.wire.frames import LineTooLong
 
-LINE_LIMIT = 32 * 1024 * 1024  # a message with an image in it is long; more than this belongs in a file
-_CHUNK = 1 << 16
-
-
-class _TerminatedError(Exception):
-    """SIGTERM or SIGINT arrived while a command was awaited."""
+_LEAVING = 2.0  # seconds; for a run that was stopped to let go of its session
 
 
 class StreamServer:
@@ -38,68 +34,40 @@ class StreamServer:
         self, conversation: Conversation, *, stdin: int, stdout: int, close: Callable[[], None]
     ) -> None:
         self._conversation = conversation
-        self._stdin, self._stdout = stdin, stdout
+        self._lines = CommandLines(stdin)
+        self._outlet = LineOutlet(stdout, self._lines.end)
         self._close = close
-        self._writing = threading.Lock()
-        self._reader_gone = threading.Event()
         self._run: Run | None = None
-        self._run_thread: threading.Thread | None = None
+        self._thread: threading.Thread | None = None
         self._started = False  # the first message was seen
+        self._applying = threading.Lock()
         self._queued: list[protocol.SetConfig] = []
-        self._mcp = McpServers(conversation, self._emit)
+        self._mcp = McpServers(conversation.toolbox, self._emit, conversation.workspace)
 
     def serve(self) -> int:
-        """The exit status of the process."""
-        signal.signal(signal.SIGTERM, _terminate)
-        signal.signal(signal.SIGINT, _terminate)
+        """Until the end; the exit status of the process."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._end())
         try:
-            self._read()
-        except _TerminatedError:
-            pass  # what follows is the same for every way of leaving
+            for line in self._lines:
+                self.obey(line)
         finally:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            if self._run is not None:
-                self._run.stop()
-            self._mcp.close()
-            self._conversation.save()
-            self._close()
-        return EX_SIGPIPE if self._reader_gone.is_set() else 0
+            status = self._leave()
+        return status
 
-    def _read(self) -> None:
-        lines = LineSplitter(LINE_LIMIT)
-        while not self._reader_gone.is_set():
-            chunk = os.read(self._stdin, _CHUNK)
-            for line in lines.feed(chunk):
-                if line.strip():
-                    self._obey(line)
-            if lines.error is not None:
-                # What follows an over-long line cannot be told from its middle: the splitter starts again after it.
-                self._protocol_error(str(lines.error))
-                lines = self._skip_line(lines.error)
-            if not chunk:
-                rest = lines.eof()
-                if rest and rest.strip():
-                    self._obey(rest)
-                return
-
-    def _skip_line(self, _error: LineTooLong) -> LineSplitter:
-        while chunk := os.read(self._stdin, _CHUNK):
-            _, found, rest = chunk.partition(b"\n")
-            if found:
-                lines = LineSplitter(LINE_LIMIT)
-                for line in lines.feed(rest):
-                    if line.strip():
-                        self._obey(line)
-                return lines
-        return LineSplitter(LINE_LIMIT)
-
-    def _obey(self, line: bytes) -> None:
+    def obey(self, line: bytes | LineTooLong) -> None:
+        """One line of the host."""
+        if isinstance(line, LineTooLong):
+            self._protocol_error(f"A command has at most {line.limit} bytes; this one was ignored.")
+            return
         try:
             command = protocol.decode_command(line)
         except protocol.BadFrame as problem:
             self._protocol_error(_explained(problem))
-            return
+        else:
+            self._do(command)
+
+    def _do(self, command: protocol.Command | protocol.Unknown) -> None:
         match command:
             case protocol.Message():
                 self._message(command)
@@ -108,7 +76,7 @@ class StreamServer:
             case protocol.ToolApprove(call_id=call_id, scope=scope):
                 self._approve(call_id, scope)
             case protocol.ToolDeny(call_id=call_id, reason=reason):
-                self._deny(call_id, reason)
+                self._answered(call_id, found=self._conversation.desk.deny(call_id, reason))
             case protocol.InitHistory(text=text):
                 self._init_history(text)
             case protocol.SetMode(mode=mode):
@@ -120,7 +88,26 @@ class StreamServer:
             case protocol.Ping():
                 self._emit(protocol.Pong())
             case protocol.Unknown(type=name):
-                self._protocol_error(f"Unknown command type: {name}")
+                self._protocol_error(f"Unknown command type: {name[:200]}")
+
+    def _end(self) -> None:
+        self._outlet.hurry()
+        self._lines.end()
+
+    def _leave(self) -> int:
+        """What is the same for every way of leaving."""
+        self._outlet.hurry()
+        if self._run is not None:
+            self._run.stop()
+        if self._thread is not None:
+            self._thread.join(_LEAVING)
+        self._mcp.close()
+        try:
+            self._close()
+        except OSError as error:
+            sys.stderr.write(f"operable-agent: the session could not be saved: {error.strerror}\n")
+            return EX_IOERR
+        return EX_SIGPIPE if self._outlet.gone else 0
 
     def _busy(self) -> bool:
         return self._run is not None and not self._run.over
@@ -129,20 +116,24 @@ class StreamServer:
         if self._busy():
             self._protocol_error("A message is being answered; send `stop` first, or wait.", message.msg_id)
             return
-        if self._run_thread is not None:
-            self._run_thread.join(timeout=5)  # it has emitted its end and is only saving
         self._started = True
-        self._apply_queued()
-        run = Run(self._conversation, message.msg_id, self._emit)
+        run, before = Run(self._conversation, message.msg_id, self._emit), self._thread
         self._run = run
-        self._run_thread = threading.Thread(target=self._work, args=(run, message), daemon=True, name="run")
-        self._run_thread.start()
+        self._thread = threading.Thread(
+            target=self._work, args=(run, message, before), daemon=True, name="run"
+        )
+        self._thread.start()
 
-    def _work(self, run: Run, message: protocol.Message) -> None:
-        self._mcp.settle(run.cancellation)
-        images = self._conversation.tuning.image_input == "supported"
-        run.work(attachments.blocks(message.text, message.files, images=images))
-        self._apply_queued()
+    def _work(self, run: Run, message: protocol.Message, before: threading.Thread | None) -> None:
+        def blocks() -> list[Block]:
+            if before is not None:
+                before.join()  # it has emitted its end, and is about to let go of the conversation
+            self._mcp.settle(run.cancellation)
+            conversation = self._conversation
+            images = conversation.tuning.image_input == "supported"
+            return attachments.blocks(message.text, message.files, conversation.workspace, images=images)
+
+        run.work(blocks, at_end=self._apply_queued)
 
     def _stop(self) -> None:
         if self._run is not None and not self._run.over:
@@ -150,41 +141,48 @@ class StreamServer:
         else:
             self._emit(protocol.Info(message="Nothing is running."))
 
-    def _deny(self, call_id: str, reason: str) -> None:
-        if not self._conversation.desk.deny(call_id, reason):
-            self._protocol_error(f"No tool request waits under call_id {call_id!r}.")
-
     def _approve(self, call_id: str, scope: str) -> None:
         if scope not in protocol.SCOPES:
-            self._protocol_error(f"scope is one of {', '.join(protocol.SCOPES)}, not {scope!r}.")
-        elif not self._conversation.desk.approve(call_id, scope):
-            self._protocol_error(f"No tool request waits under call_id {call_id!r}.")
+            self._protocol_error(f"scope is one of {', '.join(protocol.SCOPES)}, not {scope[:200]!r}.")
+        else:
+            self._answered(call_id, found=self._conversation.desk.approve(call_id, scope))
+
+    def _answered(self, call_id: str, *, found: bool) -> None:
+        if not found:
+            self._protocol_error(f"No tool request waits under call_id {call_id[:200]!r}.")
 
     def _init_history(self, text: str) -> None:
         if self._started:
             self._protocol_error("init_history is only allowed before the first message.")
-            return
-        self._conversation.add(Turn("user", (Text(f"[history]\n{text}"),)))
+        else:
+            self._conversation.add(Turn("user", (Text(f"[history]\n{text}"),)))
 
     def _set_mode(self, mode: str) -> None:
         if mode not in MODES:
-            self._protocol_error(f"mode is one of {', '.join(MODES)}, not {mode!r}.")
+            self._protocol_error(f"mode is one of {', '.join(MODES)}, not {mode[:200]!r}.")
             return
         self._conversation.desk.permissions.mode = mode
         self._emit(protocol.Info(message=f"mode updated: {mode}"))
         self._emit(protocol.ConfigChanged(capabilities=self.capabilities()))
 
     def _set_config(self, config: protocol.SetConfig) -> None:
-        problem = self._conversation.config_problem(config)
-        if problem is not None:
+        if (problem := self._conversation.config_problem(config)) is not None:
             self._protocol_error(problem)
-        elif self._busy():
-            self._queued.append(config)
-            self._emit(protocol.Info(message="set_config: queued, will apply after current response"))
-        else:
-            self._apply(config, "config updated")
+            return
+        with self._applying:
+            if self._busy():
+                self._queued.append(config)
+                self._emit(protocol.Info(message="set_config: queued, will apply after current response"))
+            else:
+                self._apply_all()
+                self._apply(config, "config updated")
 
     def _apply_queued(self) -> None:
+        """In the run's thread, when its answer has ended."""
+        with self._applying:
+            self._apply_all()
+
+    def _apply_all(self) -> None:
         while self._queued:
             self._apply(self._queued.pop(0), "config applied")
 
@@ -197,10 +195,13 @@ class StreamServer:
     def _add_mcp_server(self, server: protocol.AddMcpServer) -> None:
         if self._started:
             self._protocol_error(
-                f"AddMcpServer '{server.name}': rejected — only allowed before first Message"
+                f"AddMcpServer '{server.name[:200]}': rejected — only allowed before first Message"
             )
-        else:
+            return
+        try:
             self._mcp.add(server)
+        except Fail as problem:
+            self._protocol_error(problem.message)
 
     def capabilities(self) -> protocol.Capabilities:
         conversation = self._conversation
@@ -217,22 +218,11 @@ class StreamServer:
         )
 
     def _protocol_error(self, message: str, msg_id: str | None = None) -> None:
-        problem = protocol.Problem(code="protocol_error", message=message, retryable=False)
+        problem = protocol.Problem(code="protocol_error", message=redact_text(message), retryable=False)
         self._emit(protocol.Error(msg_id=msg_id, error=problem))
 
     def _emit(self, event: protocol.Event) -> None:
-        line = memoryview(protocol.encode(event))
-        with self._writing:
-            try:
-                while line and not self._reader_gone.is_set():
-                    line = line[os.write(self._stdout, line) :]
-            except OSError:
-                self._reader_gone.set()
-                signal.raise_signal(signal.SIGTERM)  # wakes the main thread out of its read
-
-
-def _terminate(_number: int, _frame: FrameType | None) -> Any:
-    raise _TerminatedError
+        self._outlet.write(protocol.encode(event))
 
 
 def _explained(problem: protocol.BadFrame) -> str:

@@ -1,8 +1,9 @@
-"""Where files may be touched: inside the workspace, by real path, or where somebody has approved it.
+"""Where files may be touched: inside the workspace, by real path, or where this call was approved to reach.
 
 A path is judged by what it really names: symbolic links are followed, also those in the middle, and a file that does
-not exist yet is judged by the deepest folder that does. The judgement is repeated when the file is opened, so a link
-that is swapped in between gains nothing that was not granted.
+not exist yet is judged by the deepest folder that does. The judgement is repeated when the call runs, and the file is
+then opened through its folders without following any link (`files`), so a link that is swapped in between gains
+nothing.
 """
 
 import os
@@ -17,12 +18,8 @@ def real_path(scene: Scene, path: str) -> str:
 
 
 def outside_workspace(scene: Scene, paths: Iterable[str]) -> list[str]:
-    """Those of these paths, resolved, that are neither inside the workspace nor granted."""
-    return [path for path in (real_path(scene, path) for path in paths) if not _inside(scene, path)]
-
-
-def _inside(scene: Scene, path: str) -> bool:
-    return any(_below(path, root) for root in (scene.workspace, *scene.granted))
+    """Those of these paths, resolved, that are not inside the workspace. ValueError for what is no path."""
+    return [path for path in (real_path(scene, path) for path in paths) if not _below(path, scene.workspace)]
 
 
 def _below(path: str, root: str) -> bool:
@@ -36,6 +33,6 @@ class OutsideWorkspaceError(PermissionError):
 def permitted(scene: Scene, path: str) -> str:
     """The real path, when it may be touched now; OutsideWorkspaceError otherwise."""
     real = real_path(scene, path)
-    if not _inside(scene, real):
+    if not any(_below(real, root) for root in (scene.workspace, *scene.granted)):
         raise OutsideWorkspaceError(f"{path} is outside the workspace {scene.workspace}")
     return real

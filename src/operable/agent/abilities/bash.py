@@ -1,8 +1,8 @@
 """Bash: a command line, run by a shell in the workspace; its newer name is ExecCommand.
 
-Runs in a process group of its own, and in the sandbox when one is configured. Everything it started ends with it: at
-the time limit, when the run is stopped, or when it exits. What looks like a secret in the agent's environment is not
-passed on.
+In the sandbox when one is configured: it then sees the programs of the system and the workspace, and no network.
+Everything it started ends with it, at the time limit, when the run is stopped, or when it exits. What looks like a
+secret in the agent's environment is not passed on.
 """
 
 import os
@@ -30,7 +30,7 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
         return Outcome(f"There is no shell {arguments.get('shell')}", ok=False)
     flag = "-Command" if os.path.basename(shell).startswith("pwsh") else "-c"
     try:
-        ran = run_program([shell, flag, line], scene, timeout=min(timeout, _MOST_MS) / 1000)
+        ran = run_program([shell, flag, line], scene, timeout=min(timeout, _MOST_MS) / 1000, tree=True)
     except Fail as problem:
         return Outcome(f"The command could not be started: {problem.message}", ok=False)
     heading = f"Exit code: {ran.status}"

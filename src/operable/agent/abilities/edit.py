@@ -5,13 +5,14 @@ LF, and keeps its line ends. The answer is the difference, as a unified diff.
 """
 
 import difflib
-import os
 from collections.abc import Mapping
 from typing import Any
 
 from operable.agent.ability import Ability, Outcome, Scene
-from operable.agent.files import replace_file
+from operable.agent.files import read_file, replace_file
 from operable.agent.workspace import OutsideWorkspaceError, permitted
+
+_FILE_LIMIT = 64 * 1024 * 1024
 
 
 def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
@@ -23,30 +24,21 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
         return Outcome("old_string and new_string are the same", ok=False)
     try:
         real = permitted(scene, path)
-        problem = _unseen(scene, real, path)
-        if problem is not None:
-            return Outcome(problem, ok=False)
-        with open(real, "rb") as file:
-            before = file.read().decode("utf-8")
+        if real not in scene.read_at:
+            return Outcome(f"Read {path} before editing it", ok=False)
+        data, modified = read_file(real, _FILE_LIMIT)
+        if modified != scene.read_at[real]:
+            return Outcome(f"{path} has changed since it was read; read it again", ok=False)
+        before = data.decode("utf-8")
         after = _replaced(before, old, new, everywhere=arguments.get("replace_all") is True)
         if isinstance(after, Outcome):
             return after
-        replace_file(real, after.encode("utf-8"))
-        scene.read_at[real] = os.stat(real).st_mtime_ns
+        _, scene.read_at[real] = replace_file(real, after.encode("utf-8", "replace"))
     except UnicodeDecodeError:
         return Outcome(f"{path} is not UTF-8 text", ok=False)
     except (OSError, OutsideWorkspaceError) as error:
-        return Outcome(f"Cannot edit {path}: {error}", ok=False)
+        return Outcome(f"Cannot edit {path}: {error.strerror or error}", ok=False)
     return Outcome(_difference(before, after, path), output_type="diff", metadata={"file_path": path})
-
-
-def _unseen(scene: Scene, real: str, path: str) -> str | None:
-    """Why the model's picture of the file cannot be trusted."""
-    if real not in scene.read_at:
-        return f"Read {path} before editing it"
-    if os.stat(real).st_mtime_ns != scene.read_at[real]:
-        return f"{path} has changed since it was read; read it again"
-    return None
 
 
 def _replaced(text: str, old: str, new: str, *, everywhere: bool) -> str | Outcome:

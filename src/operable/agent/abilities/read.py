@@ -1,15 +1,19 @@
-"""Read: the lines of a file, numbered."""
+"""Read: the lines of a file, numbered.
 
-import os
+What the model has just seen is not shown again: the same lines of a file that has not changed are answered with a word.
+"""
+
 from collections.abc import Mapping
 from typing import Any
 
 from operable.agent.ability import Ability, Outcome, Scene
+from operable.agent.files import read_file
 from operable.agent.workspace import OutsideWorkspaceError, permitted
 
 _LOOK = 8192  # a NUL in the first bytes makes a file binary
 _LINES = 2000  # unless the model asks for more
 _FILE_LIMIT = 64 * 1024 * 1024
+_UNCHANGED = "(unchanged since you read these lines; they are above)"
 
 
 def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
@@ -19,27 +23,28 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
         return Outcome("offset and limit are whole numbers, from 0 and from 1", ok=False)
     try:
         real = permitted(scene, path)
-        status = os.stat(real)
-        if not os.path.isfile(real):
-            return Outcome(f"{path} is not a file", ok=False)
-        if status.st_size > _FILE_LIMIT:
-            return Outcome(f"{path} has {status.st_size} bytes; use Grep or Bash to look into it", ok=False)
-        with open(real, "rb") as file:
-            data = file.read()
+        data, modified = read_file(real, _FILE_LIMIT)
     except (OSError, OutsideWorkspaceError) as error:
-        return Outcome(f"Cannot read {path}: {error}", ok=False)
+        return Outcome(f"Cannot read {path}: {error.strerror or error}", ok=False)
     if b"\0" in data[:_LOOK]:
         return Outcome(f"(binary file, {len(data)} bytes)")
-    scene.read_at[real] = status.st_mtime_ns
-    lines = data.decode("utf-8", "replace").split("\n")
-    if lines and not lines[-1]:
+    scene.read_at[real] = modified
+    if scene.shown.get((real, offset, limit)) == modified:
+        return Outcome(_UNCHANGED)
+    scene.shown[real, offset, limit] = modified
+    return Outcome(_numbered(data.decode("utf-8", "replace"), offset, limit))
+
+
+def _numbered(text: str, offset: int, limit: int) -> str:
+    lines = text.split("\n")
+    if not lines[-1]:
         lines.pop()
     shown = lines[offset : offset + limit]
     if not shown:
-        return Outcome("(no lines there)" if lines else "(empty file)")
-    text = "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(shown, offset + 1))
+        return "(no lines there)" if lines else "(empty file)"
+    numbered = "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(shown, offset + 1))
     more = len(lines) - offset - len(shown)
-    return Outcome(text + (f"\n({more} more lines)" if more > 0 else ""))
+    return numbered + (f"\n({more} more lines)" if more > 0 else "")
 
 
 ABILITY = Ability(

@@ -23,7 +23,7 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
         real = permitted(scene, path)
         size = os.stat(real).st_size
     except (OSError, OutsideWorkspaceError) as error:
-        return Outcome(f"Cannot read {path}: {error}", ok=False)
+        return Outcome(f"Cannot read {path}: {error.strerror or error}", ok=False)
     if size > IMAGE_LIMIT:
         return Outcome(f"{path} has {size} bytes; at most {IMAGE_LIMIT} can be shown", ok=False)
     expected = _EXTENSIONS.get(os.path.splitext(real)[1].lower())

@@ -1,6 +1,5 @@
 """Write: a whole file, in one step."""
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,13 +14,9 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
         return Outcome("Write needs file_path and content", ok=False)
     try:
         real = permitted(scene, path)
-        existed = os.path.exists(real)
-        if os.path.isdir(real):
-            return Outcome(f"{path} is a folder", ok=False)
-        replace_file(real, content.encode("utf-8", "replace"))
-        scene.read_at[real] = os.stat(real).st_mtime_ns
+        existed, scene.read_at[real] = replace_file(real, content.encode("utf-8", "replace"))
     except (OSError, OutsideWorkspaceError) as error:
-        return Outcome(f"Cannot write {path}: {error}", ok=False)
+        return Outcome(f"Cannot write {path}: {error.strerror or error}", ok=False)
     lines = content.count("\n") + (1 if content and not content.endswith("\n") else 0)
     return Outcome(
         f"{'Updated' if existed else 'Created'} {path} ({lines} lines)", metadata={"file_path": path}
