@@ -203,3 +203,13 @@ def test_equal_arguments_have_one_digest_whatever_their_order():
     assert one == other
     assert one != argument_digest("T", {"a": 1, "b": [2, "x"]})
     assert one != argument_digest("U", {"a": 1, "b": [1, "x"]})
+
+
+def test_a_callback_that_says_yes_without_the_option_that_is_needed_has_said_no(tmp_path):
+    async def scene():
+        return await Desk(str(tmp_path), on_ask=lambda ask: True).ask(question(options=UNKNOWN))
+
+    decision = run(scene())
+
+    assert not decision.allowed
+    assert "which option" in decision.reason

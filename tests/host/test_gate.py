@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from operable.host.approvals import Decision
-from operable.host.audit import verify_audit
+from operable.host.audit import Audit, verify_audit
+from operable.host.gate import Gate
 from operable.host.policy import rules
-from operable.wire.events import AgentError, TextDelta, ToolResult
+from operable.wire.events import AgentError, AgentPrompt, Choice, TextDelta, ToolCall, ToolResult
 from tests.host.scene import session, steps
 from tests.requirement import requirement
 
@@ -209,3 +210,59 @@ def test_the_budget_of_time_ends_a_turn_when_nobody_is_there_to_ask(tmp_path):
 
     assert [event.error.code for event in found if isinstance(event, AgentError)] == ["budget_seconds"]
     assert found[-1].reason == "cancelled"
+
+
+KNOWN = (
+    Choice("1", "Yes", "allow_once"),
+    Choice("2", "Always", "allow_always"),
+    Choice("3", "No", "reject_once"),
+)
+AMBIGUOUS = (Choice("1", "Yes", "allow_once"), Choice("2", "By risk", "allow_once"))
+STRANGE = (Choice("1", "Go", "proceed"),)
+
+
+@pytest.mark.parametrize(
+    "options, attended, found",
+    [
+        ((), False, True),
+        (KNOWN, False, True),
+        (AMBIGUOUS, False, False),
+        (STRANGE, False, False),
+        (AMBIGUOUS, True, None),
+        (STRANGE, True, None),
+    ],
+)
+def test_a_rule_picks_the_plain_one_time_permission_and_no_other(tmp_path, options, attended, found):
+    gate = Gate(
+        session_id="s",
+        workspace=str(tmp_path),
+        policy=rules(allow=["*"]),
+        audit=Audit(str(tmp_path / "audit.jsonl"), actor="a"),
+        attended=attended,
+        asking=True,
+        quirks={},
+    )
+
+    ruled = gate.rule(AgentPrompt("s", "q1", options, tool_name="Bash", arguments={}, kind="execute"))
+
+    assert (ruled.allowed if isinstance(ruled, Decision) else None) is found
+
+
+def test_a_question_of_the_agent_under_another_id_covers_the_call_that_follows(tmp_path):
+    gate = Gate(
+        session_id="s",
+        workspace=str(tmp_path),
+        policy=rules(default="ask"),
+        audit=Audit(str(tmp_path / "audit.jsonl"), actor="a"),
+        attended=True,
+        asking=True,
+        quirks={},
+    )
+    gate.rule(AgentPrompt("s", "q1", tool_name="shell", arguments={"x": 1}, kind="execute", call_id="perm-1"))
+    alarms = []
+    for call_id in ("tc-1", "tc-2"):
+        gate.tool_called(ToolCall("s", call_id, "terminal", {"command": "ls"}, "execute"))
+        alarms.append(gate.tool_finished(ToolResult("s", call_id, "ok")))
+
+    assert alarms[0] is None
+    assert alarms[1] is not None

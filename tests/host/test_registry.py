@@ -1,5 +1,6 @@
 """Sessions on disk: found by anybody, and never running for ever."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -151,3 +152,35 @@ def test_different_workspaces_have_different_names_and_every_name_is_a_file_name
 
     assert len(set(slugs)) == 5
     assert all("/" not in slug and len(slug) < 60 and not slug.startswith(".") for slug in slugs)
+
+
+def test_a_follower_of_another_process_sees_everything_and_the_end(tmp_path):
+    registry, home = made(tmp_path)
+
+    async def scene():
+        log = SessionLog(home.folder)
+        log.append([TextDelta("s", "one")])
+        seen = []
+        async for record in Registry(registry.root).follow(registry.session(home.meta.id)):
+            assert isinstance(record.event, TextDelta)
+            seen.append(record.event.text)
+            if record.id < 3:
+                log.append([TextDelta("s", f"after {record.id}")])
+            else:
+                log.close()
+                home.save(status="exited")
+        return seen
+
+    assert asyncio.run(asyncio.wait_for(scene(), 30)) == ["one", "after 1", "after 2"]
+
+
+def test_an_ended_session_can_be_forgotten_and_a_running_one_cannot(tmp_path):
+    registry, home = made(tmp_path)
+
+    with pytest.raises(Fail) as running:
+        registry.forget(home)
+    home.save(status="exited")
+    registry.forget(home)
+
+    assert running.value.code == "SESSION_RUNNING"
+    assert registry.sessions() == []

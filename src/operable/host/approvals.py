@@ -163,6 +163,10 @@ class Desk:
             return
         decision = said if isinstance(said, Decision) else Decision(bool(said), by="callback")
         try:
+            _check_option(ask, decision)
+        except Fail as problem:  # a yes that says too little is no yes, and nobody would say more
+            decision = Decision(False, problem.message, by="callback")
+        try:
             self.answer(ask.id, decision)
         except Fail:
             self._look(ask.id)

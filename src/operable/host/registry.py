@@ -9,16 +9,19 @@ whether a "running" session really runs is never a guess from a process id that 
 `recover` turns those whose owner is gone into `error`, with the reason. Statuses are those of AIP-46.
 """
 
+import asyncio
 import fcntl
 import os
+import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 
 from operable.host.log import SessionLog
+from operable.host.log_files import POLL_INTERVAL, FileCursor, Record
 from operable.kernel.errors import Fail
 from operable.tool.places import state_directory
 from operable.wire.events import Notice
@@ -27,6 +30,7 @@ STARTING, RUNNING = "starting", "running"
 EXITED, KILLED, ERROR = "exited", "killed", "error"
 ALIVE = (STARTING, RUNNING)
 _META = "meta.json"
+_LOOKS = 10  # a follower asks about the session itself only every so many looks at its log
 
 
 class SessionMeta(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -136,6 +140,34 @@ class Registry:
             os.unlink(os.path.join(home.folder, "asks", name))
         home.save(status=ERROR, ended_at=timestamp(), error="interrupted")
         return True
+
+    async def follow(self, home: SessionHome, after: int = 0) -> AsyncIterator[Record]:
+        """The log of a session of any process: what is there, what comes, and the end when it has ended or was lost."""
+        cursor = FileCursor(home.folder, after)
+        looks = 0
+        try:
+            while True:
+                while batch := cursor.read():
+                    for record in batch:
+                        yield record
+                if home.meta.status not in ALIVE:
+                    return
+                if looks % _LOOKS == 0:
+                    # Then once more round: the last events were written before the status was.
+                    home = self.session(home.meta.id)
+                looks += 1
+                await asyncio.sleep(POLL_INTERVAL if home.meta.status in ALIVE else 0)
+        finally:
+            cursor.close()
+
+    def forget(self, home: SessionHome) -> None:
+        """Remove a session that has ended, with its log; Fail conflict/SESSION_RUNNING while it runs."""
+        home = self.session(home.meta.id)
+        if home.meta.status in ALIVE:
+            raise Fail(
+                "conflict", "SESSION_RUNNING", "the session is running; close it first", target=home.meta.id
+            )
+        shutil.rmtree(home.folder)
 
     def _in(self, folder: str) -> Iterator[SessionHome]:
         for name in _listed(folder):
