@@ -189,7 +189,9 @@ async def _a_denied_call_is_not(scene: Scene, session: Session, models: ModelSer
 
 
 async def _a_cancel_ends_the_turn_and_reaches_the_model(session: Session, models: ModelServer) -> None:
-    sent = session.send(script([{"say": "On and on and on. ", "chunks": 3, "delay": 0.05}, {"hang": True}]))
+    # It goes on saying things: Hermes looks whether it was cancelled only when it hears something.
+    going_on = {"say": ["On and on. "] * 400, "delay": 0.05}
+    sent = session.send(script([going_on, {"hang": True}]))
     events = []
     async for event in sent:
         events.append(event)

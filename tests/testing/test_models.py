@@ -250,7 +250,7 @@ def test_a_stream_can_be_cut_end_early_or_say_nonsense(models, claude):
     assert "message_stop" not in stream([{"say": "so"}, {"drop": "end"}])
     with pytest.raises((anthropic.APIError, json.JSONDecodeError)):
         stream([{"say": "so"}, {"raw": "event: message_delta\ndata: {not json\n\n"}])
-    assert models.exchanges[0].outcome == "cut"
+    models.wait(lambda exchange: exchange.outcome == "cut")
 
 
 def test_an_error_inside_the_stream_is_the_vendors_event(claude):
@@ -344,6 +344,19 @@ def test_what_is_not_there_is_404_and_what_is_not_http_is_dropped(models):
 
     assert missing.value.code == 404
     assert answer == b""
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/messages", "/v1/chat/completions", "/v1/responses", "/v1beta/models/m:generateContent"]
+)
+@pytest.mark.parametrize("body", [b"{", b"[]", b'{"messages": [7], "input": [7], "contents": [7]}'])
+def test_a_body_that_is_no_request_is_refused_and_the_server_lives_on(models, path, body):
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(f"{models.url}{path}", body, timeout=LIMIT)
+    refused.value.close()
+
+    assert refused.value.code == 400
+    assert json.loads(post(f"{models.url}/v1/messages", {"model": "m", "messages": user("hello")}))["content"]
 
 
 def test_waiting_for_what_does_not_come_has_an_end(models):

@@ -8,6 +8,7 @@ Keep-alive, pipelining, TLS and HTTP/2 are not offered: every answer says `Conne
 import asyncio
 import gzip
 import json
+import zlib
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -96,19 +97,34 @@ async def serve(answer: Answerer, host: str, port: int) -> asyncio.Server:
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            request = await read_request(reader, writer)
-        except (BadRequest, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
+            await _converse(answer, reader, writer)
+        except asyncio.CancelledError:
+            # The server is closing. Python 3.11 reports a connection that ends as cancelled as an error.
             writer.close()
-            return
-        reply = Reply(reader, writer)
-        try:
-            await answer(request, reply)
-        except (ConnectionError, TimeoutError):
-            pass  # the client went away: `Reply.gone` tells whoever wants to know
-        finally:
-            await reply.aclose()
 
     return await asyncio.start_server(connected, host, port, limit=HEAD_LIMIT)
+
+
+async def _converse(answer: Answerer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        request = await read_request(reader, writer)
+    except (
+        ValueError,
+        EOFError,
+        zlib.error,
+        asyncio.IncompleteReadError,
+        asyncio.LimitOverrunError,
+        OSError,
+    ):
+        writer.close()
+        return
+    reply = Reply(reader, writer)
+    try:
+        await answer(request, reply)
+    except (ConnectionError, TimeoutError):
+        pass  # the client went away: `Reply.gone` tells whoever wants to know
+    finally:
+        await reply.aclose()
 
 
 async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request:

@@ -139,14 +139,17 @@ class ModelServer:
             await reply.whole(200, other)
 
     async def _reply(self, name: str, dialect: Dialect, request: Request, reply: Reply) -> None:
-        asked = dialect.read(request)
         try:
+            asked = dialect.read(request)
             at = position(asked)
             exchange = Exchange(len(self.exchanges) + 1, request, name, asked, at)
             steps = self._steps(exchange)
         except ScriptError as error:
             # The client must not take this for a failure that it could retry.
             await reply.whole(400, dialect.failure(400, f"script: {error}"))
+            return
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            await reply.whole(400, dialect.failure(400, f"not a request of this form: {error!r}"))
             return
         with self._changed:
             self.exchanges.append(exchange)
