@@ -33,6 +33,11 @@ class Compaction:
         self._turns_now = 0
         self._failures = 0
 
+    @property
+    def used(self) -> int:
+        """Tokens of the last request and its answer."""
+        return self._reported
+
     def heard(self, tokens: Tokens) -> None:
         self._reported = (
             tokens.input_tokens + tokens.output_tokens + tokens.cache_read_tokens + tokens.cache_write_tokens

@@ -179,6 +179,11 @@ class Conversation:
         """What the call that answered the whole history has used: so full is the window."""
         self._compaction.heard(tokens)
 
+    @property
+    def window_used(self) -> int:
+        """Tokens of the model's window that the last answer has used."""
+        return self._compaction.used
+
     def save(self) -> str | None:
         """Why the session could not be saved; None when it was."""
         return self._store.save(self.tokens, self.cost_usd, self.tuning.model)

@@ -15,11 +15,12 @@ from operable.kernel.errors import EX_CONFIG, EX_SOFTWARE, Fail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any, NoReturn
 
 VERSION = "0.2.0"  # of the protocol
 # Provider -> the variable without which it cannot be used; the first one that is set decides when nothing was said.
-_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 # With these, something may still turn out to be wrong after the command line was read.
 _CAN_FAIL = ("resume", "tools", "sandbox", "effort")
 
@@ -48,12 +49,12 @@ def run(argv: list[str]) -> int:
             from operable.agent.people import serve_people
 
             return serve_people(options, environment)
-        _choose_provider(options, environment)
-        _enter_workspace(options)
         if options.get("acp"):
             from operable.agent.acp_server import serve_acp
 
             return serve_acp(options, environment, stdout)
+        choose_provider(options, environment)
+        _enter_workspace(options)
         return _serve_stream(options, environment, stdout)
     except Fail as problem:
         if json_stream:
@@ -109,20 +110,21 @@ def _keep_stdout() -> int:
     return kept
 
 
-def _choose_provider(options: "dict[str, Any]", environment: "dict[str, str]") -> None:
+def choose_provider(options: "dict[str, Any]", environment: "Mapping[str, str]") -> None:
+    """Set `options["provider"]`, unless somebody has."""
     if "provider" in options:
         return
     if options.get("offline"):
         options["provider"] = "offline"
         return
-    for provider, variable in _KEYS.items():
+    for provider, variable in KEYS.items():
         if environment.get(variable):
             options["provider"] = provider
             return
     raise Fail(
         "config",
         "NO_PROVIDER",
-        f"No provider is configured: {' or '.join(_KEYS.values())} is not set",
+        f"No provider is configured: {' or '.join(KEYS.values())} is not set",
         hint="Set one of them, name a --provider, or use --offline.",
     )
 

@@ -1,0 +1,175 @@
+"""Tool calls as ACP shows them: a title, a kind, the places that are touched, and what would change, as a diff.
+
+A call is shown before it runs, so that whoever is asked sees what they allow: an edit as its old and its new passage, a
+write as the file before and after. What it gave is added when it has ended.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import acp
+from acp.schema import (
+    ContentToolCallContent,
+    FileEditToolCallContent,
+    TerminalToolCallContent,
+    ToolCallLocation,
+    ToolCallProgress,
+    ToolCallStart,
+    ToolCallUpdate,
+    ToolKind,
+)
+
+from operable.agent.attachments import media_type_of
+from operable.agent.history import ToolOutput
+from operable.wire import json_stream as protocol
+
+Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
+_KINDS: dict[str, ToolKind] = {
+    "Read": "read",
+    "ViewImage": "read",
+    "Write": "edit",
+    "Edit": "edit",
+    "Bash": "execute",
+    "ExecCommand": "execute",
+    "Glob": "search",
+    "Grep": "search",
+    "Spawn": "think",
+    "UpdatePlan": "think",
+}
+_OF_CATEGORY: dict[str, ToolKind] = {"info": "read", "edit": "edit", "exec": "execute"}
+_PATHS = ("file_path", "path")
+_SHOWN = (
+    1024 * 1024
+)  # bytes of a file that is about to be overwritten; a larger one is shown as if it were new
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One call, as far as it is known."""
+
+    call_id: str
+    name: str
+    title: str
+    kind: ToolKind
+    arguments: Any
+    locations: list[ToolCallLocation]
+    content: list[Content]
+
+    def start(self, status: Any = "pending") -> ToolCallStart:
+        return acp.start_tool_call(
+            self.call_id,
+            self.title,
+            kind=self.kind,
+            status=status,
+            content=self.content or None,
+            locations=self.locations or None,
+            raw_input=self.arguments,
+        )
+
+    def question(self) -> ToolCallUpdate:
+        """The call, as a permission request names it; whole, because some clients look nowhere else."""
+        return ToolCallUpdate(
+            tool_call_id=self.call_id,
+            title=self.title,
+            kind=self.kind,
+            status="pending",
+            content=self.content or None,
+            locations=self.locations or None,
+            raw_input=self.arguments,
+        )
+
+
+def shown(
+    call_id: str, name: str, arguments: Any, workspace: str, *, category: str = "", description: str = ""
+) -> Shown:
+    """How this call looks before it runs."""
+    given: Mapping[str, Any] = arguments if isinstance(arguments, dict) else {}
+    path = next((given[key] for key in _PATHS if isinstance(given.get(key), str)), None)
+    place = None if path is None else os.path.join(workspace, os.path.expanduser(path))
+    line = given.get("offset")
+    locations = [] if place is None else [
+        ToolCallLocation(path=place, line=line if isinstance(line, int) and line > 0 else None)
+    ]  # fmt: skip
+    kind = _KINDS.get(name) or _OF_CATEGORY.get(category, "other")
+    content = [] if place is None else _change(name, given, place)
+    return Shown(call_id, name, description or name, kind, arguments, locations, content)
+
+
+def _change(name: str, given: Mapping[str, Any], place: str) -> list[Content]:
+    if (
+        name == "Edit"
+        and isinstance(given.get("old_string"), str)
+        and isinstance(given.get("new_string"), str)
+    ):
+        return [acp.tool_diff_content(place, given["new_string"], given["old_string"])]
+    if name == "Write" and isinstance(given.get("content"), str):
+        return [acp.tool_diff_content(place, given["content"], _before(place))]
+    return []
+
+
+def _before(place: str) -> str | None:
+    try:
+        if not os.path.isfile(place) or os.path.getsize(place) > _SHOWN:
+            return None
+        with open(place, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return None
+
+
+def running(call_id: str) -> ToolCallProgress:
+    return acp.update_tool_call(call_id, status="in_progress")
+
+
+def ended(result: protocol.ToolResult) -> ToolCallProgress:
+    """What a call gave. A change that was shown before stays shown: its diff says more than the tool's answer."""
+    ok = result.status == "success"
+    content: list[Content] | None = [acp.tool_content(acp.text_block(result.output))]
+    if ok and result.output_type == "diff":
+        content = None
+    elif ok and result.output_type == "image":
+        content = [acp.tool_content(_image(result.output))]
+        return acp.update_tool_call(result.call_id, status="completed", content=content)
+    return acp.update_tool_call(
+        result.call_id, status="completed" if ok else "failed", content=content, raw_output=result.output
+    )
+
+
+def refused(call_id: str, reason: str) -> ToolCallProgress:
+    """A call that was denied, or withdrawn when the turn was cancelled."""
+    return acp.update_tool_call(
+        call_id, status="failed", content=[acp.tool_content(acp.text_block(reason))], raw_output=reason
+    )
+
+
+def replayed(call: Shown, output: ToolOutput | None) -> ToolCallStart:
+    """A call of an earlier turn, with its outcome at once."""
+    content = list(call.content)
+    if output is not None and output.image is not None:
+        content.append(acp.tool_content(acp.image_block(output.image.data, output.image.media_type)))
+    elif output is not None and (output.is_error or not content):
+        content.append(acp.tool_content(acp.text_block(output.text)))
+    failed = output is None or output.is_error
+    return acp.start_tool_call(
+        call.call_id,
+        call.title,
+        kind=call.kind,
+        status="failed" if failed else "completed",
+        content=content or None,
+        locations=call.locations or None,
+        raw_input=call.arguments,
+        raw_output=output.text if output is not None else None,
+    )
+
+
+def _image(data: str) -> Any:
+    import base64
+    import binascii
+
+    try:
+        head = base64.b64decode(data[:64])
+    except (binascii.Error, ValueError):
+        head = b""
+    return acp.image_block(data, media_type_of(head) or "application/octet-stream")

@@ -1,0 +1,122 @@
+"""JSON-RPC messages of ACP on their way in and out: lines of stdin and stdout, for the connection of the official SDK.
+
+The SDK routes messages; what it is given is checked here, because a line that is no message at all must not end its
+connection: it is answered with the error that JSON-RPC has for it, and the next line is read. Reading and writing
+happen in two threads with the mechanisms of the JSON-stream server, so that a client that does not read slows down
+whoever writes, and never keeps a cancel from being heard.
+"""
+
+import asyncio
+import queue
+import threading
+from typing import Any
+
+import msgspec
+
+from operable.agent.command_lines import CommandLines
+from operable.agent.outlet import LineOutlet
+from operable.wire.frames import LineTooLong
+
+_AHEAD = 64  # messages that are read before anybody has looked at them
+_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
+_Sent = tuple[bytes, "asyncio.Future[None]"]
+
+
+class LineTransport:
+    """See `acp` on transports: `receive` gives None at the end. Made inside the running loop."""
+
+    def __init__(self, stdin: int, stdout: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._lines = CommandLines(stdin)
+        self._outlet = LineOutlet(stdout, self._lines.end)
+        self._inbox: asyncio.Queue[bytes | LineTooLong | None] = asyncio.Queue(_AHEAD)
+        self._outbox: queue.SimpleQueue[_Sent | None] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True, name="acp reader").start()
+        self._writer = threading.Thread(target=self._write, daemon=True, name="acp writer")
+        self._writer.start()
+
+    @property
+    def gone(self) -> bool:
+        """Nobody reads what is written."""
+        return self._outlet.gone
+
+    def end(self) -> None:
+        """Read no more, and wait for nobody much longer. Also from a signal handler."""
+        self._outlet.hurry()
+        self._lines.end()
+
+    async def receive(self) -> dict[str, Any] | None:
+        while (line := await self._inbox.get()) is not None:
+            message, error = _message(line)
+            if message is not None:
+                return message
+            await self.send({"jsonrpc": "2.0", "id": None, "error": error})
+        return None
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Returns when it is written; what nobody reads is dropped."""
+        sent: asyncio.Future[None] = self._loop.create_future()
+        line = msgspec.json.encode(_modest(message), enc_hook=str) + b"\n"
+        self._outbox.put((line, sent))
+        await sent
+
+    async def close(self) -> None:
+        self.end()
+        self._outbox.put(None)
+        await asyncio.to_thread(self._writer.join)
+
+    def _read(self) -> None:
+        try:
+            for line in self._lines:
+                asyncio.run_coroutine_threadsafe(self._inbox.put(line), self._loop).result()
+            asyncio.run_coroutine_threadsafe(self._inbox.put(None), self._loop).result()
+        except (RuntimeError, asyncio.CancelledError):
+            return  # the loop has ended first
+
+    def _write(self) -> None:
+        while (item := self._outbox.get()) is not None:
+            line, sent = item
+            self._outlet.write(line)
+            self._loop.call_soon_threadsafe(_settle, sent)
+
+
+def _settle(sent: "asyncio.Future[None]") -> None:
+    if not sent.done():
+        sent.set_result(None)
+
+
+def _message(line: bytes | LineTooLong) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """The message on this line, or the error that it is answered with."""
+    if isinstance(line, LineTooLong):
+        return None, _error(_INVALID_REQUEST, f"A message has at most {line.limit} bytes")
+    try:
+        message = msgspec.json.decode(line)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None, _error(_PARSE_ERROR, "Parse error")
+    if not isinstance(message, dict):
+        return None, _error(_INVALID_REQUEST, "A message is a JSON object")
+    if not isinstance(message.get("method", ""), str):
+        return None, _error(_INVALID_REQUEST, "A method is a string")
+    if not isinstance(message.get("id"), str | int | float | None) or isinstance(message.get("id"), bool):
+        return None, _error(_INVALID_REQUEST, "An id is a string or a number")
+    if "error" in message and not isinstance(message["error"], dict | None):
+        return None, _error(_INVALID_REQUEST, "An error is an object")
+    return message, {}
+
+
+def _error(code: int, message: str) -> dict[str, Any]:
+    return {"code": code, "message": message}
+
+
+def _modest(message: dict[str, Any]) -> dict[str, Any]:
+    """Complaints about parameters without the parameters: they may hold keys of MCP servers."""
+    error = message.get("error")
+    data = error.get("data") if isinstance(error, dict) else None
+    if not isinstance(data, dict) or not isinstance(data.get("errors"), list):
+        return message
+    kept = [
+        {name: entry[name] for name in ("type", "loc", "msg") if name in entry}
+        for entry in data["errors"]
+        if isinstance(entry, dict)
+    ]
+    return {**message, "error": {**error, "data": {**data, "errors": kept}}}  # type: ignore[dict-item]

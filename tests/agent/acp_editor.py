@@ -1,0 +1,106 @@
+"""An editor, as far as the agent can tell: the client of the official SDK, in front of a real `operable-agent --acp`."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import acp
+from acp import schema
+
+AGENT = [sys.executable, "-c", "from operable.agent.front import main; main()", "--acp"]
+PATIENCE = 40.0  # seconds; what takes longer has hung
+
+
+class Editor:
+    """Keeps every update, and answers questions with what `answer` says: the kind of an option, or `cancelled`."""
+
+    def __init__(self, answer: Callable[[Any], Any] | str = "allow_once") -> None:
+        self.answer = answer
+        self.updates: list[tuple[str, Any]] = []
+        self.asked: list[Any] = []
+        self.changed = asyncio.Condition()
+
+    def on_connect(self, conn: acp.Agent) -> None:
+        self.agent = conn
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        async with self.changed:
+            self.updates.append((session_id, update))
+            self.changed.notify_all()
+
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: list[Any], **_: Any
+    ) -> acp.RequestPermissionResponse:
+        async with self.changed:
+            self.asked.append((tool_call, options))
+            self.changed.notify_all()
+        kind = self.answer(tool_call) if callable(self.answer) else self.answer
+        if asyncio.iscoroutine(kind):
+            kind = await kind
+        kind, _, reason = kind.partition(":")
+        meta = {"reason": reason} if reason else None
+        chosen = next((option for option in options if option.kind == kind), None)
+        if chosen is None:
+            outcome: Any = schema.DeniedOutcome(outcome="cancelled")
+        else:
+            outcome = schema.AllowedOutcome(outcome="selected", option_id=chosen.option_id)
+        return acp.RequestPermissionResponse(outcome=outcome, field_meta=meta)
+
+    async def until(self, condition: Callable[["Editor"], Any]) -> None:
+        async with self.changed:
+            await asyncio.wait_for(self.changed.wait_for(lambda: condition(self)), PATIENCE)
+
+    def of(self, kind: str, session_id: str | None = None) -> list[Any]:
+        """The updates of one kind, in order."""
+        return [
+            update
+            for of_session, update in self.updates
+            if update.session_update == kind and session_id in (None, of_session)
+        ]
+
+    def text(self, session_id: str | None = None) -> str:
+        return "".join(update.content.text for update in self.of("agent_message_chunk", session_id))
+
+    def thoughts(self) -> str:
+        return "".join(update.content.text for update in self.of("agent_thought_chunk"))
+
+
+@asynccontextmanager
+async def editing(tmp_path: Path, *flags: str, answer: Any = "allow_once", env: dict[str, str] | None = None):
+    """(editor, connection) around a process of the agent, initialised, with a state folder of the test's own."""
+    editor = Editor(answer)
+    flags = flags or ("--offline",)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "OPERABLE_HOME": str(tmp_path / "state"),
+        **(env or {}),
+    }
+    limits = {"limit": 8 * 1024 * 1024}
+    async with acp.spawn_agent_process(
+        editor,  # type: ignore[arg-type]  # only the methods that the agent calls
+        *AGENT,
+        *flags,
+        env=environment,
+        cwd=str(tmp_path),
+        transport_kwargs=limits,
+        use_unstable_protocol=True,
+    ) as (connection, process):
+        editor.process = process  # type: ignore[attr-defined]
+        editor.hello = await asyncio.wait_for(connection.initialize(protocol_version=1), PATIENCE)  # type: ignore[attr-defined]
+        yield editor, connection
+
+
+def run(scene: Any) -> Any:
+    return asyncio.run(asyncio.wait_for(scene, 55))
+
+
+async def say(connection: Any, session_id: str, text: str) -> acp.PromptResponse:
+    answer: acp.PromptResponse = await asyncio.wait_for(
+        connection.prompt(session_id=session_id, prompt=[acp.text_block(text)]), PATIENCE
+    )
+    return answer
