@@ -106,9 +106,18 @@ class Settings:
 
 
 class Session(Protocol):
-    """A configured provider; made once per process, before `ready`, without I/O and without its SDK."""
+    """A configured provider; made once per process, before `ready`, without I/O and without its SDK.
+
+    Several streams may be under way at once, each in a thread of its own.
+    """
+
+    def prepare(self) -> None:
+        """Load what the first request needs; called once, after `ready`, in a thread of its own. Raises nothing."""
 
     def stream(self, request: Request, cancellation: Cancellation) -> Iterator[Piece]: ...
+
+    def close(self) -> None:
+        """Let go of connections; called at the end, whether or not a stream is under way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,61 +1,67 @@
-"""Chat completions: our history in the words of OpenAI and of what is compatible with it, and the stream back."""
+"""Chat completions: our history in the words of OpenAI and of what is compatible with it, and the stream back.
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+Compatible servers differ where OpenAI's own client does not look: some repeat a call's id and name in every piece, some
+number all parallel calls 0, some give calls no id, some know only the older name of the token limit, some tell their
+reasoning under another name. All of that is read here. Reasoning is shown but not given back: the API has no place
+for it.
+"""
+
+import json
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import Any
 
-from operable.agent.anthropic_messages import called, merged, status_broken
-from operable.agent.cancellation import Cancellation
 from operable.agent.history import Image, Text, Tokens, ToolOutput, ToolUse, Turn
 from operable.agent.model import Finished, Piece, Request, Said, Thought
-from operable.agent.provider_stream import Broken, pieces
-from operable.kernel.redact import redact_text
+from operable.agent.provider_errors import Broken, broke_off, explained
+from operable.agent.provider_stream import ProviderSession, Rehearsal, sse
+from operable.agent.provider_turns import called, merged
 
-_STOPS = {
-    "stop": "end",
-    "tool_calls": "tools",
-    "function_call": "tools",
-    "length": "max_tokens",
-    "content_filter": "refusal",
-}
-# Where reasoning is told, compatible servers disagree on its name.
+_STOPS = {"length": "max_tokens", "content_filter": "refusal"}
 _REASONING = ("reasoning_content", "reasoning")
 
 
-class ChatSession:
-    """`client` makes the SDK's asynchronous client when the first request needs it."""
+_CHUNK = {"id": "chatcmpl-0", "object": "chat.completion.chunk", "created": 0, "model": "rehearsal"}
+_REHEARSED: tuple[dict[str, Any], ...] = (
+    {**_CHUNK, "choices": [{"index": 0, "delta": {"role": "assistant", "content": "Ready."}}]},
+    {**_CHUNK, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+    {**_CHUNK, "choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}},
+)
 
-    def __init__(self, client: Callable[[], Any]) -> None:
-        self._make_client = client
 
-    def stream(self, request: Request, cancellation: Cancellation) -> Iterator[Piece]:
-        return pieces(lambda: self._events(request), cancellation, broken=explained)
+def chat_session(client: Callable[[Any], Any], secrets: Sequence[str], *, own: bool) -> ProviderSession:
+    """`client` makes an asynchronous client of the `openai` SDK ; `own` says whether it asks OpenAI itself."""
 
-    async def _events(self, request: Request) -> AsyncIterator[Piece]:
-        async with self._make_client() as client:
-            stream = await client.chat.completions.create(
-                **parameters(request), stream=True, stream_options={"include_usage": True}
-            )
-            async with stream:
-                reading = _Reading()
-                async for chunk in stream:
-                    for piece in reading.heard(chunk):
-                        yield piece
-                for piece in reading.ended():
+    async def answer(client: Any, request: Request) -> AsyncGenerator[Piece, None]:
+        stream = await client.chat.completions.create(
+            **parameters(request, own=own), stream=True, stream_options={"include_usage": True}
+        )
+        async with stream:
+            reading = _Reading()
+            async for chunk in stream:
+                for piece in reading.heard(chunk):
                     yield piece
+            for piece in reading.ended():
+                yield piece
+
+    rehearsal = Rehearsal(sse(_REHEARSED) + b"data: [DONE]\n\n")
+    return ProviderSession(client, answer, openai_explained, rehearsal=rehearsal, secrets=secrets)
 
 
-def parameters(request: Request) -> dict[str, Any]:
+def openai_explained(error: Exception) -> Broken:
+    import openai
+
+    return explained(openai, error)
+
+
+def parameters(request: Request, *, own: bool) -> dict[str, Any]:
     """The body of a request."""
     messages: list[dict[str, Any]] = []
     if request.system:
         messages.append({"role": "system", "content": request.system})
     for turn in merged(request.turns):
         messages += _assistant(turn) if turn.role == "assistant" else _user(turn)
-    body: dict[str, Any] = {
-        "model": request.model,
-        "messages": messages,
-        "max_completion_tokens": request.max_tokens,
-    }
+    limit = "max_completion_tokens" if own else "max_tokens"
+    body: dict[str, Any] = {"model": request.model, "messages": messages, limit: request.max_tokens}
     if request.tools:
         body["tools"] = [
             {
@@ -74,8 +80,6 @@ def parameters(request: Request) -> dict[str, Any]:
 
 
 def _assistant(turn: Turn) -> list[dict[str, Any]]:
-    import json
-
     text = "".join(block.text for block in turn.blocks if isinstance(block, Text))
     calls = [
         {
@@ -92,7 +96,7 @@ def _assistant(turn: Turn) -> list[dict[str, Any]]:
 
 
 def _user(turn: Turn) -> list[dict[str, Any]]:
-    """Results of tools are messages of their own and come first; images of results follow as the user's."""
+    """Results of tools are messages of their own and come first; they carry text only, so their images follow."""
     outputs = [block for block in turn.blocks if isinstance(block, ToolOutput)]
     messages: list[dict[str, Any]] = [
         {"role": "tool", "tool_call_id": output.call_id, "content": output.text or "(no output)"}
@@ -102,7 +106,9 @@ def _user(turn: Turn) -> list[dict[str, Any]]:
     parts += [_image(block) for block in turn.blocks if isinstance(block, Image)]
     parts += [_image(output.image) for output in outputs if output.image is not None]
     if parts:
-        messages.append({"role": "user", "content": parts})
+        # One text as a plain string: some compatible servers read nothing else.
+        plain = len(parts) == 1 and parts[0]["type"] == "text"
+        messages.append({"role": "user", "content": parts[0]["text"] if plain else parts})
     return messages
 
 
@@ -114,70 +120,54 @@ class _Reading:
     """The state of one answer."""
 
     def __init__(self) -> None:
-        self._calls: dict[int, dict[str, str]] = {}
+        self._calls: list[dict[str, str]] = []
+        self._at: dict[int, dict[str, str]] = {}  # number in the stream -> the call that grows there
         self._stop: str | None = None
+        self._refused = False
         self._tokens = Tokens()
 
     def heard(self, chunk: Any) -> Iterator[Piece]:
         if chunk.usage is not None:
             self._tokens = _tokens(chunk.usage)
-        for choice in chunk.choices[:1]:
+        for choice in (chunk.choices or [])[:1]:
             delta = choice.delta
-            for name in _REASONING:
-                if thought := getattr(delta, name, None):
-                    yield Thought(thought)
-                    break
+            if thought := next((text for name in _REASONING if (text := getattr(delta, name, None))), None):
+                yield Thought(thought)
             if delta.content:
                 yield Said(delta.content)
-            if getattr(delta, "refusal", None):
-                yield Said(delta.refusal)
+            if refusal := getattr(delta, "refusal", None):
+                self._refused = True
+                yield Said(refusal)
             for part in delta.tool_calls or []:
                 self._grew(part)
-            if choice.finish_reason:
-                self._stop = choice.finish_reason
+            self._stop = choice.finish_reason or self._stop
 
     def _grew(self, part: Any) -> None:
-        call = self._calls.setdefault(part.index, {"id": "", "name": "", "arguments": ""})
-        call["id"] += part.id or ""
+        call = self._at.get(part.index or 0)
+        if call is None or (part.id and call["id"] and part.id != call["id"]):
+            call = self._at[part.index or 0] = {"id": "", "name": "", "arguments": ""}
+            self._calls.append(call)
+        call["id"] = call["id"] or part.id or ""
         if part.function is not None:
-            call["name"] += part.function.name or ""
+            call["name"] = call["name"] or part.function.name or ""
             call["arguments"] += part.function.arguments or ""
 
     def ended(self) -> Iterator[Piece]:
         if self._stop is None:
-            raise Broken("The answer broke off before its end.", passing=True)
-        for index, call in sorted(self._calls.items()):
-            yield called(call["id"] or f"call-{index}", call["name"], call["arguments"])
-        reason = "tools" if self._calls else _STOPS.get(self._stop, "end")
-        yield Finished(reason, self._tokens)  # type: ignore[arg-type]  # the values of _STOPS
+            raise broke_off()
+        for number, call in enumerate(self._calls, 1):
+            yield called(call["id"] or f"call_{number}", call["name"], call["arguments"])
+        reason = "refusal" if self._refused else _STOPS.get(self._stop, "tools" if self._calls else "end")
+        yield Finished(reason, self._tokens)  # type: ignore[arg-type]  # one of its four words
 
 
 def _tokens(usage: Any) -> Tokens:
-    cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None) or 0
+    details = getattr(usage, "prompt_tokens_details", None)
+    read = getattr(details, "cached_tokens", None) or 0
+    written = getattr(details, "cache_write_tokens", None) or 0
     return Tokens(
-        input_tokens=max(0, (usage.prompt_tokens or 0) - cached),
+        input_tokens=max(0, (usage.prompt_tokens or 0) - read - written),
         output_tokens=usage.completion_tokens or 0,
-        cache_read_tokens=cached,
+        cache_read_tokens=read,
+        cache_write_tokens=written,
     )
-
-
-def explained(error: Exception) -> Broken:
-    """What the SDK raised, in words for the user."""
-    import openai
-
-    if isinstance(error, openai.APIStatusError):
-        return status_broken(error.status_code, _reason(error), error.response.headers.get("retry-after"))
-    if isinstance(error, openai.APIConnectionError):
-        return Broken(f"The provider could not be reached: {redact_text(str(error))}", passing=True)
-    if isinstance(error, openai.APIError):
-        return Broken(redact_text(str(error.message)), passing=True)
-    return Broken(f"The provider's answer could not be read: {type(error).__name__}", passing=True)
-
-
-def _reason(error: Any) -> str:
-    body = error.body
-    if isinstance(body, Mapping):
-        inner = body.get("error", body)
-        if isinstance(inner, Mapping) and inner.get("message"):
-            return str(inner["message"])
-    return str(error.message)

@@ -1,130 +1,288 @@
-"""Between a vendor's asynchronous SDK and the agent's loop: one event loop per call, in the worker's own thread.
+"""Between a vendor's asynchronous SDK and the agent's loop: a session that blocks, retries, and can be hung up.
 
-`pieces` drives an asynchronous iterator from a plain generator. The loop lives in the thread that reads the pieces,
-so no thread is left behind; `cancel` from any other thread cancels the task that waits for the vendor, which closes
-the connection. Retries are ours, not the SDK's, because the user must see them: before the first visible piece a
-request that failed for a passing reason is made again; after it, never, since the model would say the same words
-twice.
+The event loop runs in the thread that reads the pieces, and only while it waits for one: no thread is left behind, and
+nothing is read that nobody asked for. `cancel` from any other thread cancels the task that waits for the vendor, which
+closes the connection. A loop with its SDK client (making one costs more than a model's first byte) is a `_Line`; lines
+are kept for the next call, and two calls at once, as sub-agents make them, have two.
+
+Retries are ours, not the SDK's, because the user must see them. Before the first piece, a request that failed for a
+passing reason is made again; after it, never, since the model would say the same words twice.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+import json
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from operable.agent.cancellation import Cancellation, Cancelled
-from operable.agent.model import Finished, ModelError, Piece, Retrying
+from operable.agent.history import Text, Turn
+from operable.agent.model import ConfigurationError, Finished, ModelError, Piece, Request, Retrying, ToolOffer
+from operable.agent.provider_errors import Broken, broke_off
+from operable.kernel.redact import Redactor
 
-STREAM_RETRIES = 2  # a connection that broke before the first word
-STATUS_DELAYS = (1.0, 5.0, 10.0, 30.0)  # seconds; for 429 and 5xx, unless the vendor says how long
-LONGEST_WAIT = 60.0  # a vendor that asks for more is not waited for: the user is told
-CONNECT_TIMEOUT, SILENCE_TIMEOUT = 10.0, 120.0
+CONNECT_TIMEOUT, SILENCE_TIMEOUT = (
+    10.0,
+    120.0,
+)  # seconds; to the first byte of TCP, and between any two after it
+STREAM_RETRIES = 2  # a connection that failed or broke before the first word
+STREAM_DELAY = 0.5  # seconds before the first of them; the second waits twice as long
+STATUS_DELAYS = (1.0, 5.0, 10.0, 30.0, 60.0)  # seconds; for 429 and 5xx, unless the vendor says how long
+LONGEST_WAIT, TOTAL_WAIT = 60.0, 120.0  # a vendor that asks for more is not waited for: the user is told
+
+Answer = Callable[[Any, Request], AsyncGenerator[Piece, None]]
 
 
-T = TypeVar("T")
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A small answer in the vendor's own format, for a first request that goes nowhere (see `ProviderSession.prepare`)."""
+
+    body: bytes
+    content_type: str = "text/event-stream"
 
 
 @dataclass(slots=True)
-class Broken(Exception):  # noqa: N818 - what happened to the stream
-    """The vendor's stream could not be made or broke off; `passing` reasons are worth another try."""
-
-    message: str
-    passing: bool
-    status: int | None = None
-    retry_after: float | None = None
+class _Line:
+    loop: asyncio.AbstractEventLoop
+    client: Any
 
 
-def pieces(
-    make: Callable[[], AsyncIterator[Piece]],
-    cancellation: Cancellation,
-    *,
-    broken: Callable[[Exception], Broken],
-) -> Iterator[Piece]:
-    """The pieces of a call, with retries. `make` begins a new request; `broken` explains the SDK's exceptions."""
-    loop = asyncio.new_event_loop()
-    streams = statuses = 0
-    try:
+class ProviderSession:
+    """`client` makes the SDK's client, `answer` one request with it; `explained` reads the SDK's exceptions.
+
+    `client` gets the transport to use instead of the network, or None.
+    """
+
+    def __init__(
+        self,
+        client: Callable[[Any], Any],
+        answer: Answer,
+        explained: Callable[[Exception], Broken],
+        *,
+        rehearsal: Rehearsal,
+        secrets: Sequence[str] = (),
+    ) -> None:
+        self._client, self._answer, self._explained = client, answer, explained
+        self._rehearsal = rehearsal
+        self._redactor = Redactor(secrets)
+        self._making = threading.Lock()
+        self._lock = threading.Lock()
+        self._idle: list[_Line] = []
+        self._closed = False
+
+    def prepare(self) -> None:
+        """Load the SDK and make the first client ahead of the first request, which finds it or waits for it.
+
+        SDKs load and build much more when they are first used: up to two seconds. So a request is played through with
+        an answer that is already here.
+        """
+        try:
+            with self._making:
+                line = self._made()
+                _finish(line.loop, _started(line.loop, self._rehearse()))
+            self._give_back(line)
+        except Exception:  # noqa: BLE001 - nobody listens here; the first request meets the same fault and says it
+            return
+
+    async def _rehearse(self) -> None:
+        import anyio.lowlevel
+        import httpx2
+
+        await anyio.lowlevel.checkpoint()  # loads what the SDK's network layer stands on
+        rehearsal = self._rehearsal
+        head = {"content-type": rehearsal.content_type}
+        transport = httpx2.MockTransport(lambda _: httpx2.Response(200, headers=head, content=rehearsal.body))
+        tool = ToolOffer("Rehearse", "Nothing.", {"type": "object"})
+        request = Request("rehearsal", (Turn("user", (Text("Ready?"),)),), "A rehearsal.", (tool,))
+        async with self._client(transport) as client, aclosing(self._answer(client, request)) as source:
+            async for _ in source:
+                pass
+
+    def stream(self, request: Request, cancellation: Cancellation) -> Iterator[Piece]:
+        cancellation.check()
+        line = self._take()
+        try:
+            yield from self._tries(line, request, cancellation)
+        finally:
+            self._give_back(line)
+
+    def close(self) -> None:
+        """Close what is not in use, and what is as soon as its call ends; may be called twice."""
+        with self._lock:
+            self._closed = True
+            lines, self._idle = self._idle, []
+        for line in lines:
+            _close(line)
+
+    def _tries(self, line: _Line, request: Request, cancellation: Cancellation) -> Iterator[Piece]:
+        patience = _Patience()
         while True:
             said_something = False
-            problem: Broken | None = None
-            source = make()
             try:
-                while True:
-                    piece = _next(loop, source, cancellation)
-                    if piece is None:
-                        return
+                for piece in self._once(line, request, cancellation):
                     said_something = True
                     yield piece
-                    if isinstance(piece, Finished):
-                        return
-            except Cancelled:
-                raise
-            except Exception as error:  # noqa: BLE001 - whatever an SDK raises; `broken` tells faults of ours apart
-                problem = error if isinstance(error, Broken) else broken(error)
+                return
+            except Broken as problem:
+                message = self._redactor.text(problem.message)
+                again = None if said_something else patience.after(problem, message)
+                if again is None:
+                    raise ModelError(
+                        message,
+                        retryable=problem.passing,
+                        status=problem.status,
+                        retry_after=problem.retry_after,
+                    ) from None
+            delay, told = again
+            yield Retrying(told)
+            _wait(line.loop, asyncio.sleep(delay), cancellation)
+
+    def _once(self, line: _Line, request: Request, cancellation: Cancellation) -> Iterator[Piece]:
+        """One request. The pieces that one read of the socket brings are handed over together."""
+        loop, ready, last = line.loop, deque[Piece](), None
+
+        async def pump() -> None:
+            async with aclosing(self._answer(line.client, request)) as source:
+                async for piece in source:
+                    ready.append(piece)
+                    loop.stop()
+
+        task = _started(loop, pump())
+        with cancellation.waking(lambda: _cancel(loop, task)):
+            try:
+                while True:
+                    while not ready and not task.done():
+                        loop.run_forever()
+                    cancellation.check()
+                    if not ready:
+                        break
+                    last = ready.popleft()
+                    yield last
             finally:
-                loop.run_until_complete(_closed(source))
-            assert problem is not None  # noqa: S101 - every other way out of the loop above returns or raises
-            delay = None if said_something else _delay(problem, streams, statuses)
-            if delay is None:
-                raise ModelError(
-                    problem.message,
-                    retryable=problem.passing,
-                    status=problem.status,
-                    retry_after=problem.retry_after,
-                ) from problem
-            if problem.status is None:
-                streams += 1
-                yield Retrying(f"Stream interrupted, retrying... ({streams}/{STREAM_RETRIES})")
-            else:
-                statuses += 1
-                yield Retrying(
-                    f"{problem.message} Retrying in {delay:g} s... ({statuses}/{len(STATUS_DELAYS)})"
-                )
-            _sleep(loop, delay, cancellation)
-    finally:
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
+                task.cancel()
+                problem = _finish(loop, task)
+        if isinstance(problem, Exception):
+            raise self._explained(problem) from problem
+        if not isinstance(last, Finished):
+            raise broke_off()
+
+    def _take(self) -> _Line:
+        with self._making:  # so that a request that comes while the first client is being made gets that one
+            with self._lock:
+                if self._idle:
+                    return self._idle.pop()
+            return self._made()
+
+    def _made(self) -> _Line:
+        client = self._client(None)  # before the loop, which would be left open by a failure
+        return _Line(asyncio.new_event_loop(), client)
+
+    def _give_back(self, line: _Line) -> None:
+        with self._lock:
+            if not self._closed:
+                self._idle.append(line)
+                return
+        _close(line)
 
 
-def _delay(problem: Broken, streams: int, statuses: int) -> float | None:
-    """How long to wait before the next try; None: no further try."""
-    if not problem.passing:
-        return None
-    if problem.status is None:
-        return 0.5 * (streams + 1) if streams < STREAM_RETRIES else None
-    if statuses >= len(STATUS_DELAYS):
-        return None
-    delay = problem.retry_after if problem.retry_after is not None else STATUS_DELAYS[statuses]
-    return delay if delay <= LONGEST_WAIT else None
+def http_client(sdk: Any, transport: Any) -> Any:
+    """What an SDK (the module) talks HTTP with. No redirects: they would carry the key to whoever an answer names."""
+    timeout = sdk.Timeout(SILENCE_TIMEOUT, connect=CONNECT_TIMEOUT)
+    other = {} if transport is None else {"transport": transport}
+    return sdk.DefaultAsyncHttpxClient(timeout=timeout, follow_redirects=False, **other)
 
 
-def _next(
-    loop: asyncio.AbstractEventLoop, source: AsyncIterator[Piece], cancellation: Cancellation
-) -> Piece | None:
-    async def wait() -> Piece | None:
-        return await anext(source, None)
-
-    return _wait(loop, wait(), cancellation)
-
-
-def _sleep(loop: asyncio.AbstractEventLoop, delay: float, cancellation: Cancellation) -> None:
-    _wait(loop, asyncio.sleep(delay), cancellation)
+def sse(events: Sequence[Mapping[str, Any]], *, named: bool = False) -> bytes:
+    """Server-sent events, with their type as their name where the vendor does so."""
+    written = ""
+    for event in events:
+        name = f"event: {event['type']}\n" if named else ""
+        written += f"{name}data: {json.dumps(event)}\n\n"
+    return written.encode()
 
 
-def _wait(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T], cancellation: Cancellation) -> T:
+def needs(*modules: str) -> None:
+    """`ConfigurationError` when a package that the provider is reached with is not installed."""
+    missing = [name for name in modules if not _installed(name)]
+    if missing:
+        raise ConfigurationError(f"{' and '.join(missing)} is not installed: pip install 'operable[agent]'")
+
+
+def _installed(module: str) -> bool:
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package around it
+        return False
+
+
+class _Patience:
+    """How often one call has been tried, and how long it may still wait."""
+
+    def __init__(self) -> None:
+        self._streams = self._statuses = 0
+        self._waited = 0.0
+
+    def after(self, problem: Broken, message: str) -> tuple[float, str] | None:
+        """The seconds before the next try, and what the user is told; None: there is no next try."""
+        if not problem.passing:
+            return None
+        if problem.status is None:
+            if self._streams == STREAM_RETRIES:
+                return None
+            self._streams += 1
+            told = f"Stream interrupted, retrying... ({self._streams}/{STREAM_RETRIES})"
+            return STREAM_DELAY * self._streams, told
+        if self._statuses == len(STATUS_DELAYS):
+            return None
+        delay = problem.retry_after if problem.retry_after is not None else STATUS_DELAYS[self._statuses]
+        if delay > LONGEST_WAIT or self._waited + delay > TOTAL_WAIT:
+            return None
+        self._statuses += 1
+        self._waited += delay
+        return delay, f"{message} Retrying in {delay:g} s... ({self._statuses}/{len(STATUS_DELAYS)})"
+
+
+def _started(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     task = loop.create_task(work)
-    with cancellation.waking(lambda: _threadsafe(loop, task)):
-        try:
-            return loop.run_until_complete(task)
-        except asyncio.CancelledError:
-            raise Cancelled from None
+    task.add_done_callback(lambda _: loop.stop())
+    return task
 
 
-def _threadsafe(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
-    loop.call_soon_threadsafe(task.cancel)
+def _finish(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None]) -> BaseException | None:
+    """Run until the task is done, and say how it failed; a stop that was meant for an earlier wait does no harm."""
+    while not task.done():
+        loop.run_forever()
+    return None if task.cancelled() else task.exception()
 
 
-async def _closed(source: AsyncIterator[Piece]) -> None:
-    close = getattr(source, "aclose", None)
-    if close is not None:
-        await close()
+def _wait(
+    loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None], cancellation: Cancellation
+) -> None:
+    task = _started(loop, work)
+    with cancellation.waking(lambda: _cancel(loop, task)):
+        _finish(loop, task)
+    if task.cancelled():
+        raise Cancelled
+
+
+def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None]) -> None:
+    try:
+        loop.call_soon_threadsafe(task.cancel)
+    except RuntimeError:  # the call ended, and its session was closed, between the wish and this
+        return
+
+
+def _close(line: _Line) -> None:
+    async def closing() -> None:
+        await line.client.close()
+        await line.loop.shutdown_asyncgens()
+
+    try:
+        _finish(line.loop, _started(line.loop, closing()))
+    finally:
+        line.loop.close()

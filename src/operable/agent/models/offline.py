@@ -44,6 +44,12 @@ class _Offline:
     def __init__(self, script: str | None) -> None:
         self._script = script
 
+    def prepare(self) -> None:
+        return
+
+    def close(self) -> None:
+        return
+
     def stream(self, request: Request, cancellation: Cancellation) -> Iterator[Piece]:
         message, rounds, result = _situation(request.turns)
         script = self._script
