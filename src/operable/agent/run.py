@@ -8,12 +8,13 @@ it has a result.
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
+from operable.agent.answer import Answer
 from operable.agent.cancellation import Cancellation, Cancelled
 from operable.agent.conversation import Conversation
 from operable.agent.guards import Verdict
-from operable.agent.history import Block, Text, Thinking, Tokens, ToolUse, Turn
+from operable.agent.history import Block, Text, Tokens, Turn
 from operable.agent.model import Called, Finished, ModelError, Piece, Retrying, Said, Thought
 from operable.agent.round import Call, Emit, Round
 from operable.agent.spawning import Allowance, Spawner
@@ -23,22 +24,6 @@ from operable.wire import json_stream as protocol
 STOP_GRACE = 0.7  # seconds; the protocol's readers expect the end within one
 _EMPTY_ANSWER = "Your last answer was empty. Answer the user now."
 _OF_A_CALL = (protocol.ToolRequest, protocol.ToolRunning, protocol.ToolResult, protocol.ToolCancelled)
-
-
-@dataclass(slots=True)
-class _Answer:
-    """What one model call gave."""
-
-    said: list[str] = field(default_factory=list)
-    thoughts: list[Thought] = field(default_factory=list)
-    calls: list[Called] = field(default_factory=list)
-
-    def blocks(self) -> tuple[Block, ...]:
-        """The turn of the assistant, in the order that every provider accepts: thoughts, text, calls."""
-        blocks: list[Block] = [_joined_thought(self.thoughts)] if self.thoughts else []
-        if text := "".join(self.said):
-            blocks.append(Text(text))
-        return (*blocks, *(ToolUse(call.call_id, call.name, dict(call.arguments)) for call in self.calls))
 
 
 class Run:
@@ -115,7 +100,7 @@ class Run:
             self.cancellation.check()
             answer = self._ask(with_tools=not last)
             if not answer.calls or last:
-                if answer.said or retried:
+                if answer.text or retried:
                     return
                 retried = True
                 self._conversation.close_open_calls()
@@ -131,35 +116,35 @@ class Run:
                     self._conversation.remark(verdict.message)
                     last = verdict.action == "finalise"
 
-    def _ask(self, *, with_tools: bool) -> _Answer:
+    def _ask(self, *, with_tools: bool) -> Answer:
         """One model call; what it has said is kept also when it is cut off, because the user has seen it."""
         if note := self._conversation.compact(self.cancellation, self.count):
             self._info(note)
-        answer = _Answer()
+        answer = Answer()
         try:
             for piece in self._conversation.stream(self.cancellation, with_tools=with_tools):
                 self._heard(answer, piece)
         except (Cancelled, ModelError):
-            if text := "".join(answer.said):
-                self._conversation.add(Turn("assistant", (Text(text),)))
+            if answer.text:
+                self._conversation.add(Turn("assistant", (Text(answer.text),)))
             raise
         if not with_tools:
-            answer.calls.clear()  # it was not offered any, and there will be no results
+            answer.drop_calls()  # it was not offered any, and there will be no results
         if blocks := answer.blocks():
             self._conversation.add(Turn("assistant", blocks))
         return answer
 
-    def _heard(self, answer: _Answer, piece: Piece) -> None:
+    def _heard(self, answer: Answer, piece: Piece) -> None:
         match piece:
             case Said(text):
-                answer.said.append(text)
+                answer.add(piece)
                 self._emit(protocol.TextDelta(msg_id=self._msg_id, text=text))
             case Thought(text):
-                answer.thoughts.append(piece)
+                answer.add(piece)
                 if text:
                     self._emit(protocol.Thinking(msg_id=self._msg_id, text=text))
             case Called():
-                answer.calls.append(replace(piece, call_id=self._conversation.desk.own_id(piece.call_id)))
+                answer.add(replace(piece, call_id=self._conversation.desk.own_id(piece.call_id)))
             case Retrying(message):
                 self._info(message)
             case Finished(tokens=tokens):
@@ -222,10 +207,3 @@ class Run:
                 )
                 self._emit_frame(protocol.StreamEnd(msg_id=self._msg_id, usage=usage))
                 self._over.set()
-
-
-def _joined_thought(pieces: list[Thought]) -> Thinking:
-    """Deltas of one thought; the provider's signature comes with the last of them."""
-    signature = next((piece.signature for piece in reversed(pieces) if piece.signature), "")
-    data = next((piece.data for piece in reversed(pieces) if piece.data is not None), None)
-    return Thinking("".join(piece.text for piece in pieces), signature, data)
