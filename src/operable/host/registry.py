@@ -154,16 +154,23 @@ class Registry:
                     return
                 if looks % _LOOKS == 0:
                     # Then once more round: the last events were written before the status was.
-                    home = self.session(home.meta.id)
+                    home = self.renewed(home)
                 looks += 1
                 await asyncio.sleep(POLL_INTERVAL if home.meta.status in ALIVE else 0)
         finally:
             cursor.close()
 
+    def renewed(self, home: SessionHome) -> SessionHome:
+        """What is known about a session now; Fail not_found/NO_SUCH_SESSION when it was forgotten."""
+        found = _read(home.folder)
+        if found is None:
+            raise Fail("not_found", "NO_SUCH_SESSION", "the session was forgotten", target=home.meta.id)
+        self.recover(found)
+        return found
+
     def forget(self, home: SessionHome) -> None:
         """Remove a session that has ended, with its log; Fail conflict/SESSION_RUNNING while it runs."""
-        home = self.session(home.meta.id)
-        if home.meta.status in ALIVE:
+        if self.renewed(home).meta.status in ALIVE:
             raise Fail(
                 "conflict", "SESSION_RUNNING", "the session is running; close it first", target=home.meta.id
             )
@@ -171,12 +178,18 @@ class Registry:
 
     def _in(self, folder: str) -> Iterator[SessionHome]:
         for name in _listed(folder):
-            path = os.path.join(folder, name)
-            try:
-                with open(os.path.join(path, _META), "rb") as file:
-                    yield SessionHome(path, _DECODER.decode(file.read()))
-            except (OSError, msgspec.MsgspecError):
-                continue  # being made this moment, or not ours
+            found = _read(os.path.join(folder, name))
+            if found is not None:
+                yield found
+
+
+def _read(folder: str) -> SessionHome | None:
+    """The session in a folder; None when it is being made this moment, or is none of ours."""
+    try:
+        with open(os.path.join(folder, _META), "rb") as file:
+            return SessionHome(folder, _DECODER.decode(file.read()))
+    except (OSError, msgspec.MsgspecError):
+        return None
 
 
 def workspace_slug(workspace: str) -> str:
