@@ -84,6 +84,9 @@ class SyncSession:
     def answer(self, request_id: str, allowed: bool = True, **facts: Any) -> None:
         blocking(_call(lambda: self._session.answer(request_id, allowed, **facts)))
 
+    def select(self, *, mode: str | None = None, model: str | None = None) -> None:
+        blocking(_call(lambda: self._session.select(mode=mode, model=model)))
+
     def events(self, after: int = 0) -> Iterator[Record]:
         """What is in the log behind this number now."""
         return read_log(self._session.log.folder, after)

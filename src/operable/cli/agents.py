@@ -1,0 +1,165 @@
+"""From the words of `operable agent …` to the host: which manifest is meant, may it be acted on, and who can be asked.
+
+Names are looked up as `operable.host.launch.discover` says, with the workspace as the project. Acting on a manifest
+(installing, logging in, starting) needs a trusted one; looking at it does not.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from operable.host.launch.discover import Discovery, Found
+from operable.host.launch.ledger import Ledger
+from operable.host.launch.places import Places
+from operable.host.launch.step import Question
+from operable.kernel.errors import Fail
+from operable.proc.terminal import Terminal
+from operable.tool.people import visible
+
+if TYPE_CHECKING:
+    from operable.host.agent_cli import AgentCliHandle
+    from operable.host.launch.readiness import Launch
+    from operable.manifest.loading import Loaded
+    from operable.tool import Context
+
+
+def discovery(workspace: str) -> Discovery:
+    """Where agents are looked for; Fail when the workspace is no folder."""
+    folder = os.path.realpath(workspace)
+    if not os.path.isdir(folder):
+        raise Fail("not_found", "WORKSPACE_NOT_FOUND", f"the workspace {folder} is no folder", target=folder)
+    return Discovery.default(Ledger(Places.default().ledger), project=folder)
+
+
+def find(name: str, workspace: str) -> Found:
+    return discovery(workspace).find(name)
+
+
+def handle(name: str, workspace: str) -> AgentCliHandle:
+    """The agent of this name, which may be acted on; all problems of its manifest at once when it cannot be used."""
+    from operable.host.agent_cli import define_agent_cli
+
+    found = find(name, workspace)
+    found.require_trusted()
+    return define_agent_cli(found.path, trusted=True)
+
+
+def look(found: Found) -> Loaded:
+    """What a manifest says, trusted or not: nothing of it is acted on."""
+    from operable.manifest.loading import load
+
+    return load(found.path, kind="agent-cli", workspace=found.folder)
+
+
+def launch(
+    name: str, workspace: str, *, person: Somebody | None = None, report: Any = None, **more: Any
+) -> tuple[Loaded, Launch]:
+    """A trusted manifest, and what installing, setting up and logging in work on."""
+    from operable.host.launching import launch_for
+
+    loaded = handle(name, workspace).loaded
+    given: dict[str, Any] = {"workspace": workspace, "person": person, **more}
+    if report is not None:
+        given["report"] = report
+    return loaded, launch_for(loaded, given)
+
+
+class Somebody:
+    """The person at the terminal, as setup and login ask for one (`operable.host.launch.step.Person`)."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @property
+    def terminal(self) -> Terminal | None:
+        return Terminal(0, 1)
+
+    def ask(self, question: Question) -> str:
+        if question.description:
+            _say(question.description)
+        for value, label in question.options:
+            _say(f"  {value}" + (f"  {label}" if label != value else ""))
+        default = f" [{question.default}]" if question.default else ""
+        kind = " (yes or no)" if question.type == "boolean" else ""
+        return self._context.ask(
+            f"{visible(question.prompt)}{kind}{default}",
+            hint=f"answer {question.id} in the file of --answers",
+            secret=question.type == "secret",
+        )
+
+    def open_url(self, url: str, why: str) -> None:
+        _say(f"{why}\nOpen {url}")
+
+
+def somebody(context: Context) -> Somebody | None:
+    """The person who can be asked now, if there is one."""
+    return Somebody(context) if context.person else None
+
+
+def options_of(loaded: Loaded, words: list[str] | None) -> dict[str, Any]:
+    """`ID=VALUE` words in the types that the manifest gives its options; what does not fit is refused with the rest."""
+    declared = {option.id: option.type for option in loaded.value.options}
+    found: dict[str, Any] = {}
+    for word in words or ():
+        name, equals, text = word.partition("=")
+        if not equals or not name:
+            raise Fail("usage", "INVALID_VALUE", "--option takes ID=VALUE", target="--option")
+        found[name] = _typed(text, declared.get(name, "string"))
+    return found
+
+
+def _typed(text: str, kind: str) -> Any:
+    if kind == "boolean":
+        return {"true": True, "yes": True, "false": False, "no": False}.get(text.lower(), text)
+    if kind == "integer" and text.removeprefix("-").isascii() and text.removeprefix("-").isdigit():
+        return int(text)
+    return text
+
+
+def json_file(path: str, what: str) -> Mapping[str, Any]:
+    """One JSON object from a file, or from standard input."""
+    import json
+
+    try:
+        text = read_text(path)
+        found = json.loads(text)
+    except ValueError as problem:
+        raise Fail("validation", "INVALID_JSON", f"{what} is no JSON: {problem}", target=path) from None
+    if not isinstance(found, dict):
+        raise Fail("validation", "INVALID_JSON", f"{what} must be one JSON object", target=path)
+    return found
+
+
+def read_text(path: str) -> str:
+    """A text file, or standard input for `-`; UTF-8."""
+    from operable.tool.descriptors import STDIN_NAMES
+
+    try:
+        if path in STDIN_NAMES:
+            with open(0, "rb", closefd=False) as file:
+                data = file.read(_LIMIT + 1)
+        else:
+            with open(path, "rb") as file:
+                data = file.read(_LIMIT + 1)
+    except OSError as problem:
+        raise Fail(
+            "not_found", "FILE_NOT_FOUND", f"cannot read it: {problem.strerror}", target=path
+        ) from None
+    if len(data) > _LIMIT:
+        raise Fail("validation", "INPUT_TOO_LARGE", f"it is longer than {_LIMIT} bytes", target=path)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Fail("validation", "INVALID_ENCODING", "it is not UTF-8", target=path) from None
+
+
+# A message, a policy, a settings file: anything longer is something else.
+_LIMIT = 16 * 1024 * 1024
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{visible(text)}\n")
+    sys.stderr.flush()

@@ -1,0 +1,132 @@
+"""What `operable agent sessions`, `logs` and `audit` read: the registry, the logs and the audit chains on disk.
+
+All of it is read while other processes write; nothing here needs the host of a session.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from operable.cli.agents_events import AgentSession, AuditProblem, AuditRecord, AuditVerdict
+from operable.cli.agents_wire import Said, logged
+from operable.host.audit import parse_head, verify_audit
+from operable.host.log_files import POLL_INTERVAL, FileCursor
+from operable.host.registry import ALIVE, Registry, SessionMeta
+from operable.kernel.errors import EX_DATAERR, Fail
+from operable.tool import Context
+
+
+def listed(after: Any, *, workspace: str | None, agent: str | None, alive: bool) -> Iterator[AgentSession]:
+    """Sessions, newest first; `after` is the last one of the page before."""
+    for home in Registry().sessions(workspace=workspace):
+        meta = home.meta
+        if after is not None and [meta.started_at, meta.id] >= list(after):
+            continue
+        if (agent is None or meta.adapter_slug == agent) and (not alive or meta.status in ALIVE):
+            yield _session(meta)
+
+
+def read(session: str, after: int, *, follow: bool) -> Iterator[Said]:
+    """The events behind a number; with `follow` until the session has ended and everything is read."""
+    registry = Registry()
+    home = registry.session(session)
+    cursor = FileCursor(home.folder, max(0, after))
+    try:
+        while True:
+            # Asked before reading: what a session wrote before it ended is then never missed.
+            running = follow and registry.session(home.meta.id).meta.status in ALIVE
+            while records := cursor.read():
+                yield from map(logged, records)
+            if not running:
+                return
+            time.sleep(POLL_INTERVAL)
+    finally:
+        cursor.close()
+
+
+def audited(workspace: str, *, file: str | None, after: int) -> Iterator[AuditRecord]:
+    """The records of a chain behind a number."""
+    import msgspec
+
+    path = _chain(workspace, file)
+    try:
+        with open(path, "rb") as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    record = msgspec.json.decode(line, type=dict[str, Any])
+                    if record["seq"] > after:
+                        yield _record(record)
+                except (msgspec.MsgspecError, KeyError, TypeError, UnicodeDecodeError):
+                    raise Fail(
+                        "validation",
+                        "AUDIT_DAMAGED",
+                        f"line {number} of the chain is no record",
+                        target=path,
+                        hint="operable agent audit verify finds everything that is wrong",
+                    ) from None
+    except FileNotFoundError:
+        return  # nothing has happened here yet
+
+
+def verified(
+    context: Context, workspace: str, *, file: str | None, anchor: str | None
+) -> Iterator[AuditProblem | AuditVerdict]:
+    path = _chain(workspace, file)
+    if file is not None and not os.path.isfile(path):
+        raise Fail("not_found", "FILE_NOT_FOUND", f"there is no chain {path}", target=path)
+    found = verify_audit(path, anchor=None if anchor is None else parse_head(anchor))
+    for problem in found.problems:
+        yield AuditProblem(code=problem.code, line=problem.line, message=problem.message)
+    if not found.ok:
+        context.conclude(exit_code=EX_DATAERR, reason="audit_chain_broken")
+    yield AuditVerdict(
+        path=path,
+        ok=found.ok,
+        records=found.records,
+        problems=len(found.problems),
+        head=None if found.head is None else f"{found.head.seq} {found.head.hash}",
+    )
+
+
+def _chain(workspace: str, file: str | None) -> str:
+    return os.path.abspath(file) if file is not None else Registry().audit_path(workspace)
+
+
+def _record(record: dict[str, Any]) -> AuditRecord:
+    policy = record.get("policy") or {}
+    return AuditRecord(
+        seq=record["seq"],
+        ts=str(record["ts"]),
+        actor=str(record["actor"]["id"]),
+        action=str(record["action"]),
+        subject=dict(record["subject"]),
+        decision=policy.get("decision"),
+        policy=policy.get("ref"),
+        input=record.get("input"),
+        output=record.get("output"),
+        metadata=record.get("metadata"),
+        hash=str(record["hash"]),
+    )
+
+
+def _session(meta: SessionMeta) -> AgentSession:
+    return AgentSession(
+        id=meta.id,
+        agent=meta.adapter_slug,
+        status=meta.status,  # type: ignore[arg-type]  # one of the five
+        workspace=meta.cwd,
+        started_at=meta.started_at,
+        ended_at=meta.ended_at,
+        last_output_at=meta.last_output_at,
+        turns=meta.turns,
+        exit_code=meta.exit_code,
+        agent_session_id=meta.agent_session_id,
+        agent_version=meta.agent_version,
+        protocol=meta.protocol,
+        label=meta.label,
+        error=meta.error,
+        pid=meta.pid,
+    )

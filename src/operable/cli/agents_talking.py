@@ -1,0 +1,239 @@
+"""Conversations on the command line: what `operable agent prompt` and `chat` do between meta and summary.
+
+Theory of operation. The session lives on a loop of its own thread; the main thread takes its events, one by one, and is the
+one that signals and deadlines reach. Whatever ends it there (Ctrl-C, `--limit`, a reader that left) closes the session on
+the way out, which cancels a running turn first. The deadline of `--timeout` is ours: the start and the turn share it, and
+a turn that is too long ends in its log as `timeout`, like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Self
+
+from operable.cli.agents import handle, options_of, somebody
+from operable.cli.agents_asking import settle
+from operable.cli.agents_screen import Screen
+from operable.cli.agents_wire import Said, row
+from operable.host.arm import Message
+from operable.host.continuation import strategy_named
+from operable.host.log_files import read_log
+from operable.host.policy import ASK, Policy, rules
+from operable.host.policy_file import load_policy
+from operable.host.registry import Registry, SessionHome
+from operable.host.strategy import Kept, TurnRequest
+from operable.host.strategy import Said as Earlier
+from operable.host.sync import SyncSession, interruptible
+from operable.kernel.errors import EX_TIMEOUT, Fail
+from operable.wire import events as e
+
+if TYPE_CHECKING:
+    from operable.host.agent_cli import AgentCliHandle
+    from operable.host.session import Session
+    from operable.tool import Context
+
+TRANSCRIPT = "transcript"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the words of `prompt` and `chat` ask for."""
+
+    name: str
+    workspace: str = "."
+    policy: Policy | None = None
+    mode: str | None = None
+    model: str | None = None
+    options: Sequence[str] | None = None
+    session: str | None = None
+    resume: str | None = None
+    continuation: str | None = None
+    install: bool = True
+    thoughts: bool = False
+
+
+def policy_of(
+    file: str | None,
+    *,
+    allow: Sequence[str] | None,
+    deny: Sequence[str] | None,
+    ask: Sequence[str] | None,
+    asking: bool = False,
+) -> Policy:
+    """The rules of a file and those of the command line together; nothing said is no, or with `asking` a question."""
+    more = rules(allow=allow or (), deny=deny or (), ask=ask or ())
+    if file is None:
+        return Policy(more.rules, ASK) if asking else more
+    return load_policy(file).with_rules(more.rules)
+
+
+class Talk:
+    """One session that is being started, and talked in. A context manager: leaving it ends the agent."""
+
+    def __init__(self, context: Context, wanted: Wanted) -> None:
+        self._context = context
+        self._wanted = wanted
+        self._deadline = None if context.timeout is None else monotonic() + context.timeout
+        self._screen = Screen(context, thoughts=wanted.thoughts)
+        self._session: SyncSession | None = None
+        self.agent: AgentCliHandle = handle(wanted.name, wanted.workspace)
+
+    def __enter__(self) -> Self:
+        self._session = SyncSession(interruptible(self._started()))
+        self._context.conclude(session=self._session.id)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._session is not None:
+            self._session.close()
+
+    @property
+    def session(self) -> SyncSession:
+        if self._session is None:
+            raise ValueError("the session has not been started")
+        return self._session
+
+    def turn(self, text: str) -> Iterator[Said]:
+        """One message, and what comes of it: rows for machines, shown to people. Fail unless it is completed."""
+        turn = self.session.send(self._message(text), timeout=self._left())
+        failure: e.Failure | None = None
+        for event in turn:
+            if isinstance(event, e.AgentError):
+                failure = event.error
+            if self._context.machine:
+                yield row(event)
+                continue
+            self._screen.show(event)
+            if isinstance(event, e.AgentPrompt):
+                settle(self.session, event.tool_call_id, self._context, self._screen)
+        self._screen.end()
+        self._context.conclude(
+            reason=None if turn.end is None else turn.end.reason,
+            agent_session_id=self.session.agent_session_id,
+        )
+        problem = outcome(self._wanted.name, turn.end, failure)
+        if problem is not None:
+            raise problem
+
+    def _message(self, text: str) -> Message:
+        """With the strategy `transcript`, what the agent said before stands before the message."""
+        message = Message(text)
+        if self._wanted.continuation != TRANSCRIPT or self._wanted.resume is None:
+            return message
+        history = tuple(Earlier("agent", said) for said in earlier(self._wanted.resume))
+        return strategy_named(TRANSCRIPT).message(TurnRequest(message, (), history), Kept())
+
+    async def _started(self) -> Session:
+        left = self._left()
+        try:
+            async with asyncio.timeout(left):
+                return await self.agent.start(**self._choices())
+        except TimeoutError as late:
+            raise Fail(
+                "timeout",
+                "START_TIMEOUT",
+                f"{self._wanted.name} was not ready within {self._context.timeout:g} s",
+                target=self._wanted.name,
+                hint="raise --timeout; operable agent doctor says what takes its time",
+                exit_code=EX_TIMEOUT,
+            ) from late
+
+    def _choices(self) -> dict[str, Any]:
+        wanted = self._wanted
+        return {
+            "workspace": wanted.workspace,
+            "mode": wanted.mode,
+            "model": wanted.model,
+            "options": options_of(self.agent.loaded, list(wanted.options or ())),
+            "continuation": wanted.continuation,
+            "policy": wanted.policy,
+            "session_id": wanted.session,
+            "resume": self._resumed(),
+            "may_install": wanted.install,
+            "person": somebody(self._context),
+        }
+
+    def _resumed(self) -> str | None:
+        wanted = self._wanted
+        return (
+            None
+            if wanted.resume is None or wanted.continuation == TRANSCRIPT
+            else agents_own_id(wanted.resume)
+        )
+
+    def _left(self) -> float | None:
+        return None if self._deadline is None else max(0.01, self._deadline - monotonic())
+
+
+def outcome(name: str, end: e.TurnEnd | None, failure: e.Failure | None) -> Fail | None:
+    """What a turn's end means for the exit status; None: it was completed."""
+    reason = e.ERROR if end is None else end.reason
+    told = failure.message if failure is not None else ""
+    if reason == e.COMPLETED:
+        return None
+    if reason == e.TIMEOUT:
+        return Fail("timeout", "TURN_TIMEOUT", told or f"{name} did not come to an end", target=name)
+    if reason == e.CANCELLED:
+        return Fail("cancelled", "TURN_CANCELLED", told or f"the turn of {name} was cancelled", target=name)
+    if reason == e.REFUSAL:
+        return Fail("validation", "TURN_REFUSED", told or f"{name} refused to answer this", target=name)
+    if reason in (e.MAX_TOKENS, e.MAX_TURNS):
+        return Fail(
+            "partial", "TURN_CUT_SHORT", told or f"the answer of {name} was cut short: {reason}", target=name
+        )
+    if failure is not None and failure.code == "auth_required":
+        return Fail(
+            "authn",
+            "AUTH_REQUIRED",
+            told,
+            target=name,
+            hint=f"operable agent login {name}",
+            aip_code="auth_required",
+        )
+    return Fail(
+        "io",
+        "TURN_FAILED",
+        told or f"the turn of {name} ended as {reason}",
+        target=name,
+        retryable=failure is not None and failure.retryable,
+        agent_code=None if failure is None else failure.code,
+    )
+
+
+def agents_own_id(word: str) -> str:
+    """The agent's own id of an earlier session: what we know under this id, or the word itself."""
+    home = _known(word)
+    if home is None:
+        return word
+    if home.meta.agent_session_id is None:
+        raise Fail(
+            "usage",
+            "NOT_RESUMABLE",
+            f"the agent of session {home.meta.id} never told its own id",
+            target="--resume",
+        )
+    return home.meta.agent_session_id
+
+
+def earlier(word: str) -> list[str]:
+    """The agent's words of an earlier session, turn by turn; what the user said is not in the log."""
+    turns, words = list[str](), list[str]()
+    for record in read_log(Registry().session(word).folder):
+        if isinstance(record.event, e.TextDelta):
+            words.append(record.event.text)
+        elif isinstance(record.event, e.TurnEnd):
+            turns.append("".join(words))
+            words.clear()
+    return [text for text in turns if text]
+
+
+def _known(word: str) -> SessionHome | None:
+    try:
+        return Registry().session(word)
+    except Fail as unknown:
+        if unknown.code != "NO_SUCH_SESSION":
+            raise
+        return None

@@ -1,0 +1,46 @@
+"""`operable agent doctor`: what stands between an agent and its start, and with `--fix` what can be done about it.
+
+One `aoi:check` each for the program, its version, its setup, its login, its sandbox and its secrets; a failed one says
+which command mends it. Without `--fix` nothing is changed. With it, what can be mended from here is planned and done
+(installing, setup steps and logins that need nobody), then everything is looked at again. Exit status 65 when something is
+left.
+"""
+
+from __future__ import annotations
+
+from operable.tool import Change, Context, command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from operable.tool import Check
+
+
+@command(
+    mutates=True,
+    timeout=3600.0,
+    examples=["agent doctor claude-code", "agent doctor goose --fix --output jsonl"],
+)
+def doctor(
+    name: str, *, fix: bool = False, workspace: str = ".", context: Context
+) -> Iterator[Check | Change]:
+    """Look at everything that an agent needs before it can start, and mend what can be mended.
+
+    name: its name, its id, or the path of its manifest
+    fix: do what can be done from here
+    workspace: the folder that it is used in
+    """
+    from operable.cli.agents_launching import looked_at
+
+    return looked_at(name, workspace, context, fix=fix)
+
+
+@doctor.apply
+def do(changes: list[Change], context: Context) -> Iterator[Check]:
+    from operable.cli.agents_launching import mended
+
+    return mended(changes[0], context)
+
+
+COMMAND = doctor

@@ -1,0 +1,48 @@
+"""`operable agent install`: install the program of an agent, by the first method of its manifest that fits and works here.
+
+Nothing is done when the program is there in a version that fits. Hashes that the manifest gives are enforced; a script or
+download without one is refused unless `--allow-unpinned`. What fails is told with every method's reason
+(`install_failed`, `version_mismatch`).
+"""
+
+from __future__ import annotations
+
+from operable.cli.agents_events import AgentInstalled
+from operable.tool import Change, Context, command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@command(
+    mutates=True,
+    timeout=3600.0,  # a compiler on a slow machine
+    examples=["agent install claude-code --dry-run", "agent install goose --output jsonl"],
+)
+def install(
+    name: str, *, again: bool = False, allow_unpinned: bool = False, workspace: str = "."
+) -> Iterator[Change]:
+    """Install the program of an agent.
+
+    name: its name, its id, or the path of its manifest
+    again: also when it is there and fits
+    allow_unpinned: also scripts and downloads that have no checksum
+    workspace: the project whose own agents count, too
+    """
+    from operable.cli.agents_launching import planned_install
+
+    change = planned_install(name, workspace, again=again, unpinned=allow_unpinned)
+    if change is not None:
+        yield change
+
+
+@install.apply
+def do(changes: list[Change], context: Context) -> Iterator[AgentInstalled]:
+    from operable.cli.agents_launching import installed
+
+    for change in changes:
+        yield from installed(change, context)  # type: ignore[misc]  # progress travels with the events
+
+
+COMMAND = install

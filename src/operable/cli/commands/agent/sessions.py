@@ -1,0 +1,36 @@
+"""`operable agent sessions`: the sessions of this user, newest first, running or ended, whoever runs them.
+
+A session whose host has died is marked as such before it is shown: nothing stays "running" for ever. The log of one is
+read with `operable agent logs`.
+"""
+
+from __future__ import annotations
+
+from operable.cli.agents_events import AgentSession
+from operable.tool import Page, command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@command(
+    cursor=("started_at", "id"),
+    columns=("id", "agent", "status", "started_at", "turns", "workspace"),
+    examples=["agent sessions", "agent sessions --alive --workspace . --output jsonl"],
+)
+def sessions(
+    *, workspace: str | None = None, agent: str | None = None, alive: bool = False, page: Page
+) -> Iterator[AgentSession]:
+    """List sessions, newest first.
+
+    workspace: only those of this folder
+    agent: only those of the agent with this id
+    alive: only those that run
+    """
+    from operable.cli.agents_logs import listed
+
+    return listed(page.after, workspace=workspace, agent=agent, alive=alive)
+
+
+COMMAND = sessions

@@ -1,0 +1,28 @@
+"""`operable agent show`: what a manifest says about an agent, and how things stand with it here.
+
+The manifest is read and judged, and nothing of it is run: whether the program is there is looked up, not tried
+(`operable agent doctor` tries). A manifest that cannot be used is an error with all of its problems.
+"""
+
+from __future__ import annotations
+
+from operable.cli.agents_events import AgentDetails
+from operable.tool import command
+
+
+@command(
+    columns=("name", "version", "protocol", "trusted", "installed", "sandbox"),
+    examples=["agent show claude-code", "agent show ./agents/mine/AGENT-CLI.md --output jsonl"],
+)
+def show(name: str, *, workspace: str = ".") -> AgentDetails:
+    """Show what a manifest says about an agent: modes, options, models, how it is confined.
+
+    name: its name, its id, or the path of its manifest
+    workspace: the project whose own agents count, too
+    """
+    from operable.cli.agents_showing import details
+
+    return details(name, workspace)
+
+
+COMMAND = show
