@@ -38,10 +38,10 @@ class Editor:
         async with self.changed:
             self.asked.append((tool_call, options))
             self.changed.notify_all()
-        kind = self.answer(tool_call) if callable(self.answer) else self.answer
-        if asyncio.iscoroutine(kind):
-            kind = await kind
-        kind, _, reason = kind.partition(":")
+        answer: Any = self.answer(tool_call) if callable(self.answer) else self.answer
+        if asyncio.iscoroutine(answer):
+            answer = await answer
+        kind, _, reason = str(answer).partition(":")
         meta = {"reason": reason} if reason else None
         chosen = next((option for option in options if option.kind == kind), None)
         if chosen is None:

@@ -56,7 +56,8 @@ class _Offline:
         if script is None and message.lstrip().startswith(_MARK):
             script = message.lstrip().removeprefix(_MARK)
         if script is None:
-            script = f"say You said: {message}" if message else "say Nothing was said."
+            said = message.replace("\n", "\\n")
+            script = f"say You said: {said}" if message else "say Nothing was said."
         spoken, called = 0, 0
         for verb, rest in _block(_steps(script), rounds):
             cancellation.check()
