@@ -101,7 +101,7 @@ class Settings:
     """Where and as whom to ask; never shown. `environment` is what the process was started with."""
 
     base_url: str | None = None
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 

@@ -58,17 +58,19 @@ def explained(sdk: Any, error: Exception) -> Broken:
         return _status(error)
     if isinstance(error, (sdk.APITimeoutError, httpx2.TimeoutException)):
         return Broken("The provider did not answer in time.", passing=True)
-    if isinstance(error, (sdk.APIConnectionError, httpx2.TransportError)):
+    if isinstance(error, (sdk.APIConnectionError, httpx2.RequestError)):
         cause = error.__cause__ or error
         return Broken(
             f"The provider could not be reached: {_short(str(cause) or type(cause).__name__)}.", passing=True
         )
     if isinstance(error, sdk.APIError):
         return in_stream(_field(error.body, "code") or _field(error.body, "type"), _reason(error))
-    if type(error).__module__.startswith(("google.auth", "botocore", "boto3")):
+    if type(error).__module__ in ("google.auth.exceptions", "botocore.exceptions"):
         retryable = bool(getattr(error, "retryable", False))
         return Broken(f"The credentials could not be used: {_short(str(error))}.", passing=retryable)
-    if isinstance(error, ValueError):  # no JSON, no UTF-8, no frame
+    if (
+        isinstance(error, ValueError) or type(error).__module__ == "botocore.eventstream"
+    ):  # no JSON, UTF-8 or frame
         return unreadable(type(error).__name__)
     return Broken(f"The provider's answer could not be read: {type(error).__name__}.", passing=False)
 

@@ -9,20 +9,22 @@ Retries are ours, not the SDK's, because the user must see them. Before the firs
 passing reason is made again; after it, never, since the model would say the same words twice.
 """
 
-import asyncio
 import json
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from operable.agent.cancellation import Cancellation, Cancelled
 from operable.agent.history import Text, Turn
 from operable.agent.model import ConfigurationError, Finished, ModelError, Piece, Request, Retrying, ToolOffer
 from operable.agent.provider_errors import Broken, broke_off
 from operable.kernel.redact import Redactor
+
+if TYPE_CHECKING:
+    import asyncio  # at run time when a client is made: it stands between the command line and `ready`
 
 CONNECT_TIMEOUT, SILENCE_TIMEOUT = (
     10.0,
@@ -46,7 +48,7 @@ class Rehearsal:
 
 @dataclass(slots=True)
 class _Line:
-    loop: asyncio.AbstractEventLoop
+    loop: "asyncio.AbstractEventLoop"
     client: Any
 
 
@@ -138,7 +140,7 @@ class ProviderSession:
                     ) from None
             delay, told = again
             yield Retrying(told)
-            _wait(line.loop, asyncio.sleep(delay), cancellation)
+            _pause(line.loop, delay, cancellation)
 
     def _once(self, line: _Line, request: Request, cancellation: Cancellation) -> Iterator[Piece]:
         """One request. The pieces that one read of the socket brings are handed over together."""
@@ -177,6 +179,8 @@ class ProviderSession:
             return self._made()
 
     def _made(self) -> _Line:
+        import asyncio
+
         client = self._client(None)  # before the loop, which would be left open by a failure
         return _Line(asyncio.new_event_loop(), client)
 
@@ -247,30 +251,30 @@ class _Patience:
         return delay, f"{message} Retrying in {delay:g} s... ({self._statuses}/{len(STATUS_DELAYS)})"
 
 
-def _started(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+def _started(loop: "asyncio.AbstractEventLoop", work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
     task = loop.create_task(work)
     task.add_done_callback(lambda _: loop.stop())
     return task
 
 
-def _finish(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None]) -> BaseException | None:
+def _finish(loop: "asyncio.AbstractEventLoop", task: "asyncio.Task[None]") -> BaseException | None:
     """Run until the task is done, and say how it failed; a stop that was meant for an earlier wait does no harm."""
     while not task.done():
         loop.run_forever()
     return None if task.cancelled() else task.exception()
 
 
-def _wait(
-    loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None], cancellation: Cancellation
-) -> None:
-    task = _started(loop, work)
+def _pause(loop: "asyncio.AbstractEventLoop", seconds: float, cancellation: Cancellation) -> None:
+    import asyncio
+
+    task = _started(loop, asyncio.sleep(seconds))
     with cancellation.waking(lambda: _cancel(loop, task)):
         _finish(loop, task)
     if task.cancelled():
         raise Cancelled
 
 
-def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None]) -> None:
+def _cancel(loop: "asyncio.AbstractEventLoop", task: "asyncio.Task[None]") -> None:
     try:
         loop.call_soon_threadsafe(task.cancel)
     except RuntimeError:  # the call ended, and its session was closed, between the wish and this

@@ -77,7 +77,10 @@ class ChatRendering:
             "prompt_tokens": prompt,
             "completion_tokens": self._usage.output,
             "total_tokens": prompt + self._usage.output,
-            "prompt_tokens_details": {"cached_tokens": self._usage.cache_read},
+            "prompt_tokens_details": {
+                "cached_tokens": self._usage.cache_read,
+                "cache_write_tokens": self._usage.cache_write,
+            },
             "completion_tokens_details": {"reasoning_tokens": self._usage.thinking},
         }
 

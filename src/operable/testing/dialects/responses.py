@@ -108,6 +108,7 @@ class ResponsesRendering:
             part = item["summary"][0]
             out += self._at("response.reasoning_summary_text.done", summary_index=0, text=part["text"])
             out += self._at("response.reasoning_summary_part.done", summary_index=0, part=part)
+            item["encrypted_content"] = "c2NyaXB0ZWQ="
         if "status" in item:
             item["status"] = "completed"
         out += self._event("response.output_item.done", output_index=len(self._output), item=item)
@@ -151,7 +152,10 @@ class ResponsesRendering:
         prompt = self._usage.input + self._usage.cache_read + self._usage.cache_write
         return {
             "input_tokens": prompt,
-            "input_tokens_details": {"cached_tokens": self._usage.cache_read},
+            "input_tokens_details": {
+                "cached_tokens": self._usage.cache_read,
+                "cache_write_tokens": self._usage.cache_write,
+            },
             "output_tokens": self._usage.output,
             "output_tokens_details": {"reasoning_tokens": self._usage.thinking},
             "total_tokens": prompt + self._usage.output,
