@@ -8,7 +8,9 @@ import pytest
 
 from tests.documentation import ROOT, Block, Failure, blocks, matches, mistakes, run_page
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# Of the examples, the pages that come with them: not what their builds or packages bring along.
+EXAMPLES = [*(ROOT / "examples").glob("*.md"), *(ROOT / "examples").glob("*/*.md")]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted(EXAMPLES)]
 BLOCKS = {path: list(blocks(path.read_text("utf-8"))) for path in PAGES}
 NOT_RUN = [
     pytest.param(block.reason, id=f"{path.relative_to(ROOT)}:{block.line}")

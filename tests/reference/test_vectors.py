@@ -4,7 +4,6 @@ Besides, each stream is judged by our own reader, and each of its events is vali
 """
 
 import json
-import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,29 +21,9 @@ VECTORS = [
     for path in sorted((REFERENCE / "vectors").glob("*.json"))
     for vector in json.loads(path.read_text("utf-8"))
 ]
-PLACEHOLDERS = {"id": "i_[0-9a-f]{12}", "cursor": "[!-~]{1,80}"}
-SUMMARY = {
-    "type": "aoi:summary",
-    "ok": True,
-    "count": 0,
-    "warning_count": 0,
-    "error_count": 0,
-    "partial": False,
-    "truncated": False,
-    "next_cursor": None,
-    "elapsed_ms": "{ms}",
-}
-META = {
-    "type": "aoi:meta",
-    "tool": "{tool}",
-    "tool_version": "{version}",
-    "aoi_version": "0.2",
-    "schema_name": "com.example.items.events",
-    "schema_version": "1.0.0",
-}
 
 
-def compact(value) -> str:
+def compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -60,48 +39,23 @@ def validator(tool_name: str):
     return jsonschema_rs.validator_for(contract(tool_name)["schema"])
 
 
-class Bindings(dict[str, str]):
-    """What {id:1} and the like have turned out to be."""
-
-    def fill(self, text: str, tool: Tool) -> str:
-        text = text.replace("{tool}", tool.name).replace("{version}", VERSION)
-        return re.sub(r"\{(\w+:\d+)\}", lambda found: self.get(found[1], found[0]), text)
-
-    def match(self, expected: str, printed: str, tool: Tool) -> bool:
-        """Whether a printed line is what is expected; binds what is new in it."""
-        pattern = re.escape(self.fill(expected, tool)).replace(r'"\{ms\}"', "[0-9]{1,9}")
-        names: list[str] = []
-
-        def group(found: re.Match[str]) -> str:
-            names.append(found[0].replace("\\", "")[1:-1])
-            return f"({PLACEHOLDERS[found[1]]})"
-
-        match = re.fullmatch(re.sub(r"\\\{(id|cursor):\d+\\\}", group, pattern), printed)
-        if match is not None:
-            self.update(zip(names, match.groups(), strict=True))
-        return match is not None
-
-
 @pytest.mark.parametrize("language", TOOLS)
 @pytest.mark.parametrize("vector", VECTORS)
 def test_every_tool_does_what_the_vector_says(vector, language, tmp_path):
     tool = ready(language)
     prepare(vector, tmp_path)
-    known = Bindings()
     for step in vector["runs"]:
         stdin = step.get("stdin", "").encode() or step.get("stdin_latin1", "").encode("latin-1")
-        args = [known.fill(word, tool) for word in step["args"]]
-        ended = run(tool, args, tmp_path, stdin, vector.get("env"))
-        printed = ended.stdout.decode()
+        ended = run(tool, step["args"], tmp_path, stdin, vector.get("env"))
 
         assert ended.stderr.decode() == ""
-        assert "sekret" not in printed
-        compare(step, printed, known, tool)
+        assert b"sekret" not in ended.stdout
+        assert ended.stdout.decode() == expected(step, tool)
         assert ended.returncode == step["exit"]
-        if "meta" in step:
-            judge(ended.stdout, ended.returncode, step, tool)
+        if ended.stdout.startswith(b'{"type"'):
+            judge(ended.stdout, ended.returncode, tool)
     if "store_after" in vector:
-        assert stored(tmp_path) == json.loads(known.fill(compact(vector["store_after"]), tool))
+        assert stored(tmp_path) == vector["store_after"]
 
 
 def prepare(vector: dict[str, Any], directory: Path) -> None:
@@ -109,65 +63,38 @@ def prepare(vector: dict[str, Any], directory: Path) -> None:
         (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_text(content, "utf-8")
     if "store" in vector:
-        items = [{"kind": "item", "seq": seq, **item} for seq, item in enumerate(vector["store"], start=1)]
-        records = [{"kind": "store", "format": 1, "next": len(items) + 1}, *items]
         (directory / "data").mkdir()
-        (directory / "data/items.jsonl").write_text(
-            "".join(compact(line) + "\n" for line in records), "utf-8"
-        )
+        (directory / "data/items.json").write_text(json.dumps(vector["store"]), "utf-8")
 
 
-def compare(step: dict[str, Any], printed: str, known: Bindings, tool: Tool) -> None:
-    documents = contract(tool.name)
-    if "stdout" in step:
-        assert printed == step["stdout"].replace("{help}", documents["help"]).replace(
-            "{tool}", tool.name
-        ).replace("{version}", VERSION)
-        return
+def expected(step: dict[str, Any], tool: Tool) -> str:
+    """What the tool has to print, byte for byte."""
     if "document" in step:
+        document: Any = contract(tool.name)
         for name in step["document"]:
-            documents = documents[name]
-        assert printed == compact(documents) + "\n"
-        return
-    expected = [
-        compact({**META, **step["meta"]}),
-        *map(compact, step["events"]),
-        compact({**SUMMARY, **step["summary"]}),
-    ]
-    lines = printed.split("\n")
-    assert lines.pop() == ""
-    for number, line in enumerate(lines):
-        wanted = expected[number] if number < len(expected) else "nothing"
-        document = re.search(r'"\{document:([\w/-]+)\}"', wanted)
-        if document is not None:
-            content = documents
-            for name in document[1].split("/"):
-                content = content[name]
-            assert line == wanted.replace(document[0], compact(content))
-        else:
-            assert known.match(wanted, line, tool), f"expected {known.fill(wanted, tool)}\nprinted  {line}"
-    assert len(lines) == len(expected)
+            document = document[name]
+        return document if isinstance(document, str) else compact(document) + "\n"
+    text = "".join(line + "\n" for line in step["stdout"])
+    return text.replace("{tool}", tool.name).replace("{version}", VERSION)
 
 
-def judge(stdout: bytes, status: int, step: dict[str, Any], tool: Tool) -> None:
+def judge(stdout: bytes, status: int, tool: Tool) -> None:
     reader = Reader()
     for event in map(json.loads, stdout.splitlines()):
         validator(tool.name).validate(event)
     reader.feed(stdout)
     verdict = reader.eof(status)
 
-    assert verdict.outcome == ("success" if step["summary"].get("ok") else "failed")
+    assert verdict.outcome == ("success" if status == 0 else "failed")
     assert verdict.notes == ()
 
 
 def stored(directory: Path) -> list[dict[str, Any]] | None:
-    """The items of the store; None when not even its directory is there."""
-    if not (directory / "data").exists():
+    """The items of the store; None when there is none."""
+    path = directory / "data/items.json"
+    if not path.exists():
         return None
-    lines = (directory / "data/items.jsonl").read_text("utf-8").splitlines()
-    items = [record for record in map(json.loads, lines) if record.pop("kind") == "item"]
-    numbers = [item.pop("seq") for item in items]
-    assert numbers == sorted(set(numbers))
+    items: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))["items"]
     return items
 
 
@@ -182,3 +109,17 @@ def test_the_contract_is_valid_json_schema():
     documents = contract("x")
     for schema in (documents["schema"], *documents["inputs"].values()):
         jsonschema_rs.meta.validate(schema)
+
+
+@pytest.mark.parametrize(
+    "language, most", [("python", 520), ("node", 500), ("go", 820), ("rust", 640), ("bash", 500)]
+)
+def test_a_reference_tool_stays_short_enough_to_be_read(language, most):
+    sources = [
+        path
+        for path in (REFERENCE / language).rglob("*")
+        if path.suffix in (".py", ".mjs", ".go", ".rs", ".jq") or path.name == "ref-bash"
+    ]
+    lines = sum(len(path.read_text("utf-8").splitlines()) for path in sources if "target" not in path.parts)
+
+    assert 0 < lines <= most

@@ -1,280 +1,172 @@
 # What ref-bash does with JSON: the command line, the items, the store, the input. Reads and writes nothing itself.
 #
-# Programs answer in lines of a tag, a tab, and JSON: `domain`, `warning` and `error` are events, `store` is a line of the new
-# store, `fail` ends the run. Failures are raised with `error` and become such a line in `answer`.
+# Programs answer in lines of a tag, a tab, and JSON: `domain` and `error` are events, `store` is the new store, `more` what
+# the summary adds, `fail` ends the run. Failures are raised with `error` and become such a line in `answer`.
 
-def failure($category; $code; $message; $details):
-  {type: "aoi:error", category: $category, code: $code, message: $message, retryable: ($category == "temporary")}
-  + $details + (if $category == "usage" then {hint: "ref-bash --help"} else {} end);
-
-def fail($category; $code; $message; $details): error(failure($category; $code; $message; $details));
+def fail($category; $code; $message; $details):
+  error({type: "aoi:error", category: $category, code: $code, message: $message, retryable: ($category == "temporary")}
+    + $details);
 
 def line($tag): $tag + "\t" + tojson;
 
-def tagged:
-  line({"aoi:error": "error", "aoi:warning": "warning", "aoi:heartbeat": "other"}[.type] // "domain");
+def answer(program): try program catch (if type == "object" then line("fail") else error end);
 
-def answer(program):
-  try program catch (if type == "object" then line("fail") else error end);
-
-# [What the program makes], or null if that fails. Collected in an array, because until jq 1.7 `try` also caught what was raised
-# by whatever follows it.
+# [What the program makes], or null if that fails: until jq 1.7 `try` also caught what was raised by whatever follows it.
 def parsed(program): [try [program] catch null][0];
 
 # The command line, read by the table that input-schema publishes: what is documented is what is accepted. Nothing that was
 # typed is repeated in an error, since any word may be a secret in the wrong place.
 
-def position($argv; $known):
-  def from($index):
-    if $index >= ($argv | length) then null
-    elif $argv[$index] | startswith("-") | not then $index
-    else ($argv[$index] | if startswith("--") then $known[.[2:]] else null end) as $rule
-      | from($index + (if $rule != null and $rule.type != "boolean" then 2 else 1 end))
-    end;
-  from(0);
+def misuse($code; $target; $problem): fail("usage"; $code; $target + $problem; {target: $target});
+
+def unexpected: fail("usage"; "UNEXPECTED_ARGUMENT"; "Argument \(.) is not expected here"; {argument: .});
 
 def value($rule):
-  if ($rule | has("enum")) and (. as $text | any($rule.enum[]; . == $text)) then .
+  if (. as $text | any($rule.enum // [] | .[]; . == $text)) then .
   elif $rule.type == "integer" and test("\\A[0-9]{1,9}\\z")
     and (tonumber | . >= $rule.minimum and . <= $rule.maximum) then tonumber
   elif $rule.type == "string" and length >= ($rule.minLength // 0) then .
-  else fail("usage"; $rule["x-code"] // "INVALID_VALUE"; "\($rule["x-cli"]) must be \($rule["x-expects"])";
-    {target: $rule["x-cli"]})
+  else misuse($rule["x-code"] // "INVALID_VALUE"; $rule["x-cli"]; " must be \($rule["x-expects"] // "left without a value")")
   end;
 
-def take_option($rules; $argv):
-  .index as $number
-  | ($argv[$number - 1] | index("=")) as $equals
-  | (if $equals then $argv[$number - 1][:$equals] else $argv[$number - 1] end) as $named
-  | $named[2:] as $name
-  | $rules[$name] as $rule
-  | if $rule["x-cli"] != $named then
-      fail("usage"; "UNKNOWN_OPTION"; "Argument \($number) is not an option here"; {argument: $number})
-    elif $rule.type == "boolean" then
-      if $equals then fail("usage"; "INVALID_VALUE"; "\($named) takes no value"; {target: $named})
-      else .options[$name] = true end
-    elif $equals then .options[$name] = ($argv[$number - 1][$equals + 1:] | value($rule))
-    elif $number == ($argv | length) or ($argv[$number] | startswith("--")) then
-      fail("usage"; "MISSING_VALUE"; "\($named) needs a value"; {target: $named})
-    else .options[$name] = ($argv[$number] | value($rule)) | .index += 1
-    end;
-
-def options($schema; $argv; $position):
-  $schema.properties as $rules
-  | [$rules | to_entries[] | select(.value["x-cli"] | startswith("--") | not) | .key][0] as $operand
+def options($schema; $words):
+  [$schema.properties | to_entries[] | {key: .value["x-cli"], value: {name: .key, rule: .value}}] as $rules
+  | ([$rules[] | select(.key | startswith("--") | not)][0].value) as $operand
+  | ($rules | from_entries) as $rules
   | {index: 0, only_operands: false, options: {}}
-  | until(.index >= ($argv | length);
-      .index as $index | $argv[$index] as $word | .index += 1
-      | if $index == $position then .
-        elif .only_operands or ($word | startswith("-") | not) or $word == "-" then
-          if $operand != null and $rules[$operand].type == "array" then .options[$operand] += [$word]
-          elif $operand != null and (.options | has($operand) | not) then .options[$operand] = $word
-          else fail("usage"; "UNEXPECTED_OPERAND"; "Argument \(.index) is an operand too many"; {argument: .index})
-          end
-        elif $word == "--" then .only_operands = true
-        else take_option($rules; $argv)
+  | until(.index >= ($words | length);
+      .index as $index | .index += 1
+      | $words[$index] as $word
+      | ($word | split("=")) as $parts
+      | ($parts[0] // "") as $named
+      | $rules[$named] as $found
+      | if $word == "--" and (.only_operands | not) then .only_operands = true
+        elif .only_operands or $word == "-" or ($word | startswith("-") | not) then
+          if $operand == null or (.options | has($operand.name)) then $index + 2 | unexpected
+          else .options[$operand.name] = ($word | value($operand.rule)) end
+        elif $found == null then $index + 2 | unexpected
+        elif $parts | length > 1 then .options[$found.name] = ($parts[1:] | join("=") | value($found.rule))
+        elif $found.rule.type == "boolean" then .options[$found.name] = true
+        elif .index == ($words | length) or ($words[.index] | startswith("--")) then
+          misuse("MISSING_VALUE"; $named; " needs a value")
+        else .options[$found.name] = ($words[.index] | value($found.rule)) | .index += 1
         end)
   | .options as $options
   | ([$schema.required[] | select(. as $name | $options | has($name) | not)][0]) as $missing
   | if $missing == null then $options
-    else $rules[$missing]["x-cli"] as $named
-      | fail("usage"; if $named | startswith("--") then "MISSING_OPTION" else "MISSING_OPERAND" end;
-          "\($named) is missing"; {target: $named})
-    end;
+    else misuse("MISSING_ARGUMENT"; $schema.properties[$missing]["x-cli"]; " is missing") end;
 
 # The input is the words, each ended by NUL, and the word end; the answer is shell assignments.
 def understand($text; $tool; $version):
-  def shell:
-    (del(.options) | to_entries[] | "\(.key)=\(.value | @sh)"),
-    (select(.options) | "options=\(.options | tojson | @sh)", (.options | to_entries[]
-      | if .value | type == "array" then "operands=(\(.value | @sh))" else "given[\(.key)]=\(.value | tostring | @sh)" end));
   ($text | split("{tool}") | join($tool) | split("{version}") | join($version) | fromjson) as $contract
   | split("\u0000")[:-1] as $argv
-  | $contract.inputs as $inputs
-  | position($argv; $inputs[""].properties) as $position
-  | (if $position == null then "" else $argv[$position] end) as $word
-  | (if $inputs | has($word) then $word else "" end) as $command
+  | ($argv[0] // "") as $first
+  | (if $contract.inputs | has($first) then $first else "" end) as $command
   | try
-      if any($argv[:($argv | index("--"))][]; . == "--help" or . == "-h") then {action: "text", text: $contract.help}
-      elif $position != null and $command == "" then
-        ($position + 1) as $number
-        | fail("usage"; "UNKNOWN_COMMAND"; "Argument \($number) is not a command"; {argument: $number})
-      else options($inputs[$command]; $argv; $position) as $options
-        | (if $command != "" then $command else [$options | keys[] | select(IN("version", "schema", "capabilities"))][-1] end)
-          as $command
-        | if $command == null then fail("usage"; "MISSING_COMMAND"; "A command is missing"; {})
-          elif $command == "version" then {action: "text", text: "\($tool) \($version)\n"}
-          elif $command | IN("schema", "capabilities", "input-schema") then
-            (if $command == "input-schema" then $inputs[$options.command] else $contract[$command] end)
-            | if ($options.output // $options.format) == "jsonl"
-              then {action: "document", command: $command,
-                text: ({type: "discovery_document", name: $command, content: .} | tojson)}
-              else {action: "text", text: (tojson + "\n")} end
-          else {action: "run", command: $command, options: $options}
+      if any($argv[]; . == "--help" or . == "-h") then {action: "text", text: $contract.help}
+      elif $argv == ["--version"] then {action: "text", text: "\($tool) \($version)\n"}
+      elif $command == "" then fail("usage"; "UNKNOWN_COMMAND"; "The first argument is not a command"; {})
+      else options($contract.inputs[$command]; $argv[1:]) as $options
+        | if any("schema", "capabilities"; . == $command) then {action: "text", text: ($contract[$command] | tojson + "\n")}
+          elif $command == "input-schema" then {action: "text", text: ($contract.inputs[$options.command] | tojson + "\n")}
+          else {action: "run", command: $command, options: ($options | tojson)}
           end
       end
     catch (if type == "object" then {action: "misuse", command: $command, text: tojson} else error end)
-  | shell;
+  | to_entries[] | "\(.key)=\(.value | @sh)";
 
-# Items.
+# The store is {next, items, keys}; the input is the text of the file, empty when there is none.
 
-def broken($allowed):
-  any(explode[]; (. < 32 or (. >= 127 and . <= 159) or . == 8232 or . == 8233 or . == 65533)
-    and (. as $letter | any($allowed[]; . == $letter) | not));
+def store:
+  (if . == "" then [{next: 1, items: [], keys: {}}] else parsed(fromjson) end)[0]
+  | if type == "object" and ([.next, .items, .keys | type] == ["number", "array", "object"]) then .
+    else fail("io"; "STORE_UNREADABLE"; "The store cannot be read"; {}) end;
 
-def problem:
-  if (keys - ["body", "id", "title", "type"]) != [] then "there is an unknown field"
-  elif has("type") and .type != "entry" then "type must be entry"
-  elif (.title | type != "string" or length < 1 or length > 200 or broken([])) then
-    "title must be 1 to 200 characters, none of them a control character"
-  elif has("body") and (.body | type != "string" or length > 10000 or broken([9, 10])) then
-    "body must be at most 10000 characters, none of them a control character but tab and newline"
-  elif has("id") and (.id | type != "string" or (test("\\Ai_[0-9a-f]{12}\\z") | not)) then
-    "id must be i_ and 12 hexadecimal digits"
-  else null end;
+def doctor:
+  (try (store.items | {ok: true, severity: "info", detail: "\(length) items"})
+    catch {ok: false, severity: "error", detail: .message})
+  | {type: "aoi:check", name: "store"} + . | line("domain");
 
-# The store: its lines as {next, items, keys}. The input is the text of the file.
-
-def store($exists):
-  if $exists | not then {next: 1, items: [], keys: []}
-  else
-    parsed(split("\n") | map(select(. != "") | fromjson) | if .[0].next | type == "number" then . else error end)
-    | if . == null then fail("io"; "STORE_DAMAGED"; "The store is damaged"; {}) else .[0] end
-    | {next: .[0].next, items: map(select(.kind == "item")), keys: map(select(.kind == "key"))}
-  end;
-
-# `list` and `search`: events, and the place of the last one if there are more.
-def page($exists; $ask; $after):
+# A cursor is the number of the last id: it survives the deletion of that item.
+def page($ask):
   answer(
-    store($exists).items
-    | if $ask.query then
-        ($ask.query | ascii_downcase | split(" ") | map(select(. != ""))) as $words
-        | if $words == [] then fail("usage"; "INVALID_VALUE"; "QUERY must have a word"; {target: "QUERY"}) else . end
-        | map(select("\(.title)\n\(.body)" | ascii_downcase | . as $text | all($words[]; . as $word | $text | contains($word))))
-      else . end
-    | to_entries | map(select(.value.seq > $after))
+    (if $ask.cursor == null then 0
+      elif $ask.cursor | test("\\Aafter-[0-9]{1,9}\\z") then $ask.cursor[6:] | tonumber
+      else fail("validation"; "INVALID_CURSOR"; "The cursor is damaged"; {}) end) as $after
     | ($ask.limit // 20) as $limit
-    | (.[:$limit][]
-        | if $ask.query then {type: "hit", rank: (.key + 1), id: .value.id, title: .value.title, snippet: .value.body[:80]}
-          else {type: "entry", id: .value.id, title: .value.title, body: .value.body} end
-        | tagged),
-      (select(length > $limit) | .[$limit - 1].value.seq | line("more")));
+    | [store.items[] | select($ask.query == null or (.title | ascii_downcase | contains($ask.query | ascii_downcase)))]
+    | to_entries
+    | map(if $ask.query then {type: "hit", rank: (.key + 1)} + .value else {type: "entry"} + .value end)
+    | map(select((.id[1:] | tonumber) > $after))
+    | (.[:$limit][] | line("domain")),
+      (select(length > $limit) | "more\t,\"next_cursor\":\"after-\(.[$limit - 1].id[1:])\""));
 
-# Changes: what is wrong with single items, and what is to be done with the others. `$lines` are items to make, each with
-# the number of its line, if it has one.
+# The input side: JSONL that may be the stream of another AOI tool (sections 12 and 13). The answer is the titles.
 
-def on_line: if .line then {line_number: .line} else {} end;
+def bad_title: type != "string" or length < 1 or length > 200 or any(explode[]; . < 32 or . == 127 or . == 65533);
 
-def plan($ask; $lines):
-  .items as $items
-  | (reduce $items[] as $item ({}; .[$item.id] = true)) as $known
-  | if $ask.command == "delete" then
-      ([$ask.ids | to_entries[] | select($known[.value] | not) | .key + 1][0]) as $operand
-      | if $operand != null then
-          fail("not_found"; "ITEM_NOT_FOUND"; "Operand \($operand) is not the id of an item"; {operand: $operand})
-        else {problems: [], changes: (reduce $ask.ids[] as $id ([]; if index($id) then . else . + [$id] end) | map({id: .}))} end
-    else
-      reduce $lines[] as $line ({known: $known, problems: [], changes: []};
-        $line.item.id as $id
-        | (if $id and .known[$id] then
-            (if $line.line then "Input line \($line.line): an" else "An" end) as $which
-            | failure("conflict"; "ID_EXISTS"; "\($which) item with this id exists"; $line | on_line)
-            | if $ask.tolerant then . else error(.) end
-          else null end) as $problem
-        | if $problem then .problems += [$problem]
-          else .changes += [$line] | if $id then .known[$id] = true else . end
-          end)
-    end;
+def no_title($prefix): $prefix + "title must be 1 to 200 characters, none of them a control character";
 
-def apply($ask; $changes; $random):
-  if $ask.command == "delete" then
-    ($changes | map(.id)) as $ids
-    | .items |= map(select(.id as $id | any($ids[]; . == $id) | not))
-    | .events = ($changes | map({type: "deleted", id}))
-  else
-    reduce ($changes | to_entries[]) as {key: $number, value: $line} (.events = [];
-      ($line.item.id // "i_" + $random[12 * $number:12 * $number + 12]) as $id
-      | .items += [{kind: "item", seq: .next, id: $id, title: $line.item.title, body: ($line.item.body // "")}]
-      | .next += 1
-      | .events += [{type: "created", id: $id} + ($line | on_line)])
-  end;
-
-# The first line of the answer says what it is: `dry`, `replayed` or `changed`. `$read` are the lines of an import.
-def change($exists; $command; $options; $read; $key; $request; $random):
-  ({command: $command, ids: $options.ids, dry: $options["dry-run"], tolerant: $options["continue-on-error"], request: $request}
-    + if $key == "" then {} else {key: $key} end) as $ask
-  | answer(
-    (if $command == "create" then
-        ($options | {id, title, body} | with_entries(select(.value != null)))
-        | problem as $reason | if $reason then fail("validation"; "ITEM_INVALID"; $reason; {}) else [{item: .}] end
-      else $read end) as $lines
-    | store($exists) as $store
-    | ([$store.keys[] | select($ask.key and .key == $ask.key)][0]) as $done
-    | if $done and ($ask.dry | not) then
-        if $done.request == $ask.request then "replayed", ($done.events[] | tagged)
-        else fail("conflict"; "IDEMPOTENCY_KEY_REUSED"; "This idempotency key was used for another call"; {}) end
-      else
-        ($store | plan($ask; $lines)) as $plan
-        | if $ask.dry then
-            "dry", ($plan.problems[] | tagged),
-            ($plan.changes[] | {type: "aoi:plan", action: (if .item then "create" else "delete" end)}
-              + ((.id // .item.id) as $id | if $id then {target: $id} else {} end) + on_line | tagged)
-          else
-            ($store | apply($ask; $plan.changes; $random)) as $new
-            | ($plan.problems + $new.events) as $events
-            | (if $ask.key then [{kind: "key", key: $ask.key, request: $ask.request, events: $events}] else [] end) as $key
-            | "changed", ($events[] | tagged),
-              ({kind: "store", format: 1, next: $new.next}, $new.items[], ($store.keys + $key)[-1000:][] | line("store"))
-          end
-      end);
-
-# The input side: JSONL that may be the stream of another AOI tool (sections 12 and 13). Each raw line is an input. The answer
-# is events, `item` lines, and at the end `remarks` for the summary.
-
-# jq is more lenient than JSON: it takes NaN, raw control characters in texts, halves of surrogate pairs, bytes that are no
-# UTF-8 (which arrive here as U+FFFD) and a byte order mark. What remains of JSON without its texts has no quote.
+# jq is more lenient than JSON: it takes NaN, raw control characters in texts, and bytes that are no UTF-8 (U+FFFD by now).
 def strict_json:
-  if test("\\A\ufeff|\ufffd") or (gsub("\"(?>[^\"\\\\\\x00-\\x1f]+|\\\\.)*\""; "") | test("\"|nan"; "i"))
-    or (gsub("\\\\\\\\|\\\\u[dD][89abAB]..\\\\u[dD][c-fC-F].."; "") | test("\\\\u[dD][89a-fA-F]"))
+  if test("\ufffd") or (gsub("\"(?>[^\"\\\\\\x00-\\x1f]+|\\\\.)*\""; "") | test("\"|nan"; "i"))
   then error("not JSON") else fromjson end;
 
-def intake($tolerant):
-  def rejected($code; $message): failure("validation"; $code; $message; {line_number: .number});
-  def step($line):
-    .number += 1 | .out = null
-    | if $line | test("\\A[ \t\r\u000b\f]*\\z") then .
-      else ($line | parsed(strict_json)) as $parsed
-        | if $parsed == null then .out = rejected("INPUT_JSONL_PARSE_ERROR"; "Invalid JSON on input line \(.number)")
-          elif $parsed[0] | type != "object" then
-            .out = rejected("INPUT_NOT_OBJECT"; "Input line \(.number) is not a JSON object")
-          else $parsed[0] as $value | ($value.type | if type == "string" then . else null end) as $kind
-            | if $kind == "aoi:meta" then .incomplete = (.incomplete or .open) | .open = true | .closed = false
-              elif $kind == "aoi:warning" then .warnings += 1
-              elif $kind == "aoi:error" then .failed = true
-              elif $kind == "aoi:summary" then
-                .failed = (.failed or $value.ok != true) | .open = false | .closed = true
-              elif $kind != null and ($kind | startswith("aoi:")) then .
-              elif .closed then
-                .out = rejected("INPUT_AFTER_SUMMARY"; "Input line \(.number) follows the end of its stream")
-              elif $kind != null and $kind != "entry" then .ignored += 1
-              else ($value | problem) as $reason
-                | .out = if $reason then rejected("INPUT_INVALID"; "Input line \(.number): \($reason)")
-                  else {line: .number, item: $value} end
-              end
+def intake:
+  def rejected($code; $problem): .number as $number
+    | fail("validation"; $code; "Input line \($number)\($problem)"; {line_number: $number});
+  def step($text):
+    .number += 1
+    | ($text | parsed(strict_json)) as $found
+    | if $text | test("\\A[ \t\r]*\\z") then .
+      elif $found == null then rejected("INPUT_JSONL_PARSE_ERROR"; " is not JSON")
+      elif $found[0] | type != "object" then rejected("INPUT_INVALID"; " is not an object")
+      else $found[0] as $item | ($item.type // "entry" | tostring) as $kind
+        | if $kind == "aoi:meta" then .open = true
+          elif $kind == "aoi:error" then .failed = true
+          elif $kind == "aoi:summary" then .open = false | .failed = (.failed or $item.ok != true)
+          elif $kind != "entry" then .ignored += (if $kind | startswith("aoi:") then 0 else 1 end)
+          elif $item.title | bad_title then rejected("INPUT_INVALID"; no_title(": "))
+          else .items += [{title: $item.title, line: .number}]
           end
       end;
-  def judge:
-    if .incomplete or .open then failure("io"; "UPSTREAM_INCOMPLETE"; "The upstream tool ended without a summary"; {})
-    elif .failed then
-      if $tolerant then {type: "aoi:warning", code: "UPSTREAM_FAILED", message: "The upstream tool reported a failure"}
-      else failure("partial"; "UPSTREAM_FAILED"; "The upstream tool reported a failure"; {}) end
-    else empty end;
-  def told: if .type == "aoi:error" and ($tolerant | not) then error(.) else tagged end;
+  answer(reduce split("\n")[] as $text ({number: 0, ignored: 0, items: []}; step($text))
+    | if .open then fail("io"; "UPSTREAM_INCOMPLETE"; "The upstream tool ended without a summary"; {})
+      elif .failed then fail("partial"; "UPSTREAM_FAILED"; "The upstream tool reported a failure"; {})
+      else (.items | line("items")), (select(.ignored > 0) | "more\t,\"ignored_count\":\(.ignored)") end);
+
+# Show the plan, or do it once and for all: a repeated call with the same key gets the events of the first.
+def change($command; $ask; $read):
   answer(
-    foreach (inputs, null) as $line ({number: 0, warnings: 0, ignored: 0};
-      if $line == null then .end = true else step($line) end;
-      if .end then (judge | told), ({ignored_count: .ignored, upstream_warning_count: .warnings}
-          | with_entries(select(.value > 0)) | line("remarks"))
-      elif .out == null then empty
-      elif .out.item then .out | line("item")
-      else .out | told end));
+    (if $command == "create" then [{title: $ask.title}] else $read end) as $items
+    | (if $command == "delete" then ["delete", $ask.id] else [$command, $items[].title] end) as $request
+    | ($ask["idempotency-key"] // null) as $key
+    | store
+    | (if $key != null and ($ask["dry-run"] | not) then .keys[$key] else null end) as $done
+    | if $done != null then
+        if $done.request == $request then ($done.events[] | line("domain")), "more\t,\"replayed\":true"
+        else fail("conflict"; "IDEMPOTENCY_KEY_REUSED"; "This idempotency key was used for another call"; {}) end
+      elif $command == "create" and ($ask.title | bad_title) then fail("validation"; "ITEM_INVALID"; no_title(""); {})
+      elif $command == "delete" and (any(.items[]; .id == $ask.id) | not) then
+        fail("not_found"; "ITEM_NOT_FOUND"; "There is no item with this id"; {target: "ID"})
+      elif $ask["dry-run"] then
+        (if $command == "delete" then {type: "aoi:plan", action: "delete", target: $ask.id}
+          else $items[] | {type: "aoi:plan", action: "create"} + (if .line then {line_number: .line} else {} end) end
+          | line("domain")),
+        "more\t,\"dry_run\":true"
+      else
+        (if $command == "delete" then .items |= map(select(.id != $ask.id)) | .events = [{type: "deleted", id: $ask.id}]
+          else reduce $items[] as $item (.events = [];
+            "n\(.next)" as $id | .next += 1
+            | .items += [{id: $id, title: $item.title}]
+            | .events += [{type: "created", id: $id} + (if $item.line then {line_number: $item.line} else {} end)])
+          end)
+        | (if $key != null then .keys[$key] = {request: $request, events} else . end)
+        | (.events[] | line("domain")), ({next, items, keys} | line("store"))
+      end);
+
+def difference($known):
+  answer(store.items | map(.id) | . as $now
+    | (($known - $now)[] | {type: "deleted", id: .} | line("domain")),
+      (($now - $known)[] | {type: "created", id: .} | line("domain")),
+      ($now | line("known")));

@@ -6,7 +6,7 @@ package main
 // that exist, or the number of the argument.
 
 import (
-	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,143 +28,85 @@ type InputSchema struct {
 	Required   []string
 }
 
-// Options are values by name: string, int, bool, or []string for a list of operands.
-type Options map[string]any
+// Options are texts by name; a flag that is given is "true".
+type Options map[string]string
 
-func (options Options) flag(name string) bool {
-	return options[name] == true
-}
-
-func (options Options) text(name string) string {
-	text, _ := options[name].(string)
-	return text
-}
-
-func (options Options) number(name string, otherwise int) int {
-	if number, ok := options[name].(int); ok {
-		return number
-	}
-	return otherwise
-}
-
-func isOption(label string) bool { return strings.HasPrefix(label, "--") }
-
-// commandPosition finds the first word that is neither an option nor the value of one; -1 if there is none.
-func commandPosition(known map[string]Rule, argv []string) int {
-	for index := 0; index < len(argv); index++ {
-		if !strings.HasPrefix(argv[index], "-") {
-			return index
-		}
-		rule, found := known[strings.TrimPrefix(argv[index], "--")]
-		if found && isOption(argv[index]) && rule.Type != "boolean" {
-			index++
-		}
-	}
-	return -1
-}
-
-// readOptions reads everything but the word at position.
-func readOptions(schema InputSchema, argv []string, position int) (Options, error) {
-	options := Options{}
-	operand := ""
+// readOptions reads everything after the command.
+func readOptions(schema InputSchema, words []string) (Options, error) {
+	options, names, operand := Options{}, map[string]string{}, ""
 	for name, rule := range schema.Properties {
-		if !isOption(rule.CLI) {
+		names[rule.CLI] = name
+		if !strings.HasPrefix(rule.CLI, "--") {
 			operand = name // a command has at most one
 		}
 	}
 	onlyOperands := false
-	for index := 0; index < len(argv); index++ {
-		word := argv[index]
-		var err error
+	for index := 0; index < len(words); index++ {
+		word, number := words[index], index+2 // the command was the first argument
+		label, text, equals := strings.Cut(word, "=")
+		name := names[label]
 		switch {
-		case index == position:
-		case onlyOperands || !strings.HasPrefix(word, "-") || word == "-":
-			err = takeOperand(schema.Properties[operand], operand, options, word, index+1)
-		case word == "--":
+		case word == "--" && !onlyOperands:
 			onlyOperands = true
-		default:
-			index, err = takeOption(schema.Properties, options, argv, index)
+			continue
+		case onlyOperands || word == "-" || !strings.HasPrefix(word, "-"):
+			if name, text = operand, word; options[operand] != "" {
+				name = ""
+			}
+		case schema.Properties[name].Type == "boolean" && !equals:
+			text = "true"
+		case name != "" && !equals:
+			index++
+			if index == len(words) || strings.HasPrefix(words[index], "--") {
+				return nil, misuse("MISSING_VALUE", label, label+" needs a value")
+			}
+			text = words[index]
 		}
-		if err != nil {
-			return nil, err
+		if name == "" {
+			return nil, unexpected(number)
 		}
+		if rule := schema.Properties[name]; !rule.allows(text) || (rule.Type == "boolean" && equals) {
+			return nil, rule.violated()
+		}
+		options[name] = text
 	}
 	for _, name := range schema.Required {
-		if _, given := options[name]; !given {
+		if options[name] == "" {
 			label := schema.Properties[name].CLI
-			code := "MISSING_OPERAND"
-			if isOption(label) {
-				code = "MISSING_OPTION"
-			}
-			return nil, misuse(code, label+" is missing", label, 0)
+			return nil, misuse("MISSING_ARGUMENT", label, label+" is missing")
 		}
 	}
 	return options, nil
 }
 
-func takeOperand(rule Rule, name string, options Options, word string, number int) error {
-	if rule.Type == "array" {
-		words, _ := options[name].([]string)
-		options[name] = append(words, word)
-		return nil
-	}
-	if _, given := options[name]; name == "" || given {
-		return misuse("UNEXPECTED_OPERAND", fmt.Sprintf("Argument %d is an operand too many", number), "", number)
-	}
-	options[name] = word
-	return nil
+var digits = regexp.MustCompile(`^[0-9]{1,9}$`)
+
+func (rule Rule) allows(text string) bool {
+	number, _ := strconv.Atoi(text)
+	return slices.Contains(rule.Enum, text) || rule.Type == "boolean" ||
+		(rule.Type == "string" && len(text) >= rule.MinLength) ||
+		(rule.Type == "integer" && digits.MatchString(text) && number >= rule.Minimum && number <= rule.Maximum)
 }
 
-// takeOption takes the option at index and gives the index of the last argument that belongs to it.
-func takeOption(rules map[string]Rule, options Options, argv []string, index int) (int, error) {
-	label, text, equals := strings.Cut(argv[index], "=")
-	name := strings.TrimPrefix(label, "--")
-	rule, found := rules[name]
-	if !found || rule.CLI != label {
-		number := index + 1
-		return index, misuse("UNKNOWN_OPTION", fmt.Sprintf("Argument %d is not an option here", number), "", number)
-	}
-	if rule.Type == "boolean" {
-		if equals {
-			return index, misuse("INVALID_VALUE", label+" takes no value", label, 0)
-		}
-		options[name] = true
-		return index, nil
-	}
-	if !equals {
-		index++
-		if index == len(argv) || isOption(argv[index]) {
-			return index, misuse("MISSING_VALUE", label+" needs a value", label, 0)
-		}
-		text = argv[index]
-	}
-	value, err := readValue(rule, text)
-	options[name] = value
-	return index, err
-}
-
-func readValue(rule Rule, text string) (any, error) {
-	if slices.Contains(rule.Enum, text) {
-		return text, nil
-	}
-	if rule.Type == "string" && len(text) >= rule.MinLength {
-		return text, nil
-	}
-	if rule.Type == "integer" && strings.Trim(text, "0123456789") == "" {
-		number, err := strconv.Atoi(text)
-		if err == nil && number >= rule.Minimum && number <= rule.Maximum {
-			return number, nil
-		}
-	}
-	code := rule.Code
+func (rule Rule) violated() error {
+	code, expects := rule.Code, rule.Expects
 	if code == "" {
 		code = "INVALID_VALUE"
 	}
-	return nil, misuse(code, rule.CLI+" must be "+rule.Expects, rule.CLI, 0)
+	if expects == "" {
+		expects = "left without a value"
+	}
+	return misuse(code, rule.CLI, rule.CLI+" must be "+expects)
 }
 
-func misuse(code, message, target string, argument int) error {
-	fail := newFail("usage", code, message)
-	fail.Target, fail.Argument = target, argument
+func misuse(code, target, message string) error {
+	fail := newFail("usage", code, "%s", message)
+	fail.event.Target = target
+	return fail
+}
+
+func unexpected(number int) error {
+	fail := newFail("usage", "UNEXPECTED_ARGUMENT", "Argument %d is not expected here", number)
+	fail.event.Argument = number
 	return fail
 }

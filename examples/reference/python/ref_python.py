@@ -1,94 +1,253 @@
 #!/usr/bin/env python3
 """A conforming AOI tool in plain Python: standard library only, no SDK.
 
-Here: what happens from start to exit. `commands` is what the tool does, `stream` its output side, `intake` its input side,
-`arguments` the command line, `store` the data, contract.json the documents that discovery prints.
+Here: the commands, and what happens from start to exit. `stream` is its output side, `arguments` the command line, `store`
+the data, contract.json the documents that discovery prints. Commands send events and return what the summary adds.
 """
 
 import json
 import os
+import re
 import sys
+import time
+from collections.abc import Callable
 from typing import Any
 
-from arguments import Options, command_position, read_options
-from commands import COMMANDS
-from stream import EXIT, Fail, Interrupted, Stream, take_signals
+from arguments import Options, read_options
+from store import Store, directory, load, locked, save
+from stream import EXIT, TOOL, VERSION, Event, Fail, Interrupted, Stream, interruptible, take_signals
 
-TOOL = "ref-python"
-VERSION = "1.4.0"
-DISCOVERY = ("schema", "input-schema", "capabilities")
+# An import is read whole before anything is done; beyond this, import in parts.
+MAX_INPUT = 16 * 1024 * 1024
+POLL = 0.2
+HEARTBEAT = 1.0
+# Control characters act on terminals; halves of surrogate pairs are no text.
+TITLE = re.compile("[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")
+BAD_TITLE = "title must be 1 to 200 characters, none of them a control character"
+LOWER = str.maketrans(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
+)  # which every language does alike
+Change = tuple[
+    str, Any, dict[str, Any]
+]  # "create" and a title, or "delete" and an id; and what the event adds
 
 
-def discover(stream: Stream, contract: dict[str, Any], command: str, options: Options) -> int:
-    document = contract["inputs"][options["command"]] if command == "input-schema" else contract[command]
-    if _output(options) == "jsonl":
-        stream.meta(command)
-        stream.send({"type": "discovery_document", "name": command, "content": document})
-        stream.finish(ok=True)
-    else:
-        stream.text(json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n")
-    return 0
+def list_items(stream: Stream, options: Options) -> dict[str, Any]:
+    items = load(directory())["items"]
+    return page(stream, options, [{"type": "entry", **item} for item in items])
+
+
+def search(stream: Stream, options: Options) -> dict[str, Any]:
+    query = options["query"].translate(LOWER)
+    found = [item for item in load(directory())["items"] if query in item["title"].translate(LOWER)]
+    return page(
+        stream, options, [{"type": "hit", "rank": rank, **item} for rank, item in enumerate(found, 1)]
+    )
+
+
+def page(stream: Stream, options: Options, events: list[Event]) -> dict[str, Any]:
+    """A cursor is the number of the last id: it survives the deletion of that item."""
+    after = 0
+    if "cursor" in options:
+        cursor = re.fullmatch("after-([0-9]{1,9})", options["cursor"])
+        if cursor is None:
+            raise Fail("validation", "INVALID_CURSOR", "The cursor is damaged")
+        after = int(cursor[1])
+    left = [event for event in events if int(event["id"][1:]) > after]
+    limit = options.get("limit", 20)
+    for event in left[:limit]:
+        stream.send(event)
+    return {"cursor": f"after-{left[limit - 1]['id'][1:]}"} if len(left) > limit else {}
+
+
+def create(stream: Stream, options: Options) -> dict[str, Any]:
+    if not TITLE.fullmatch(options["title"]):
+        raise Fail("validation", "ITEM_INVALID", BAD_TITLE)
+    return change(stream, options, ["create", options["title"]], [("create", options["title"], {})])
+
+
+def delete(stream: Stream, options: Options) -> dict[str, Any]:
+    if not options.get("dry-run") and not options.get("confirm"):
+        raise Fail(
+            "usage", "CONFIRMATION_REQUIRED", "delete needs --confirm; nothing was done", target="--confirm"
+        )
+    return change(stream, options, ["delete", options["id"]], [("delete", options["id"], {})])
+
+
+def import_items(stream: Stream, options: Options) -> dict[str, Any]:
+    changes: list[Change] = []
+    ignored, open_stream, failed = 0, False, False
+    for number, line in enumerate(read_input(options["input-jsonl"]).split(b"\n"), 1):
+        if not line.strip():
+            continue
+        item = parse_line(line, number)
+        kind = item.get("type", "entry")
+        if kind == "aoi:meta":
+            open_stream = True
+        elif kind == "aoi:summary":
+            open_stream, failed = False, failed or item.get("ok") is not True
+        elif kind == "aoi:error":
+            failed = True
+        elif kind != "entry":
+            ignored += not str(kind).startswith("aoi:")
+        elif not isinstance(item.get("title"), str) or not TITLE.fullmatch(item["title"]):
+            raise bad_line("INPUT_INVALID", f"Input line {number}: {BAD_TITLE}", number)
+        else:
+            changes.append(("create", item["title"], {"line_number": number}))
+    if open_stream:
+        raise Fail("io", "UPSTREAM_INCOMPLETE", "The upstream tool ended without a summary")
+    if failed:
+        raise Fail("partial", "UPSTREAM_FAILED", "The upstream tool reported a failure")
+    request = ["import", *(title for _, title, _ in changes)]
+    return change(stream, options, request, changes) | ({"ignored_count": ignored} if ignored else {})
+
+
+def read_input(path: str) -> bytes:
+    data = b""
+    try:
+        descriptor = 0 if path == "-" else os.open(path, os.O_RDONLY)
+        while len(data) <= MAX_INPUT:
+            with interruptible():
+                chunk = os.read(descriptor, 65536)
+            if not chunk:
+                return data
+            data += chunk
+    except OSError:
+        raise Fail("io", "INPUT_UNREADABLE", "The input cannot be read") from None
+    raise Fail("validation", "INPUT_TOO_LARGE", "The input has more than 16 MiB")
+
+
+def parse_line(line: bytes, number: int) -> dict[str, Any]:
+    try:
+        item = json.loads(line.decode())
+    except (ValueError, RecursionError):
+        raise bad_line("INPUT_JSONL_PARSE_ERROR", f"Input line {number} is not JSON", number) from None
+    if not isinstance(item, dict):
+        raise bad_line("INPUT_INVALID", f"Input line {number} is not an object", number)
+    return item
+
+
+def bad_line(code: str, message: str, number: int) -> Fail:
+    return Fail("validation", code, message, line_number=number)
+
+
+def change(stream: Stream, options: Options, request: list[str], changes: list[Change]) -> dict[str, Any]:
+    """Show the plan, or do it once and for all: a repeated call with the same key gets the events of the first."""
+    home = directory()
+    key = options.get("idempotency-key")
+    if options.get("dry-run"):
+        check_known(load(home), changes)
+        for action, target, more in changes:
+            what = {"target": target} if action == "delete" else {}
+            stream.send({"type": "aoi:plan", "action": action, **what, **more})
+        return {"dry_run": True}
+    with locked(home):
+        store = load(home)
+        replayed = key in store["keys"]
+        if not replayed:
+            check_known(store, changes)
+            done: dict[str, Any] = {"request": request, "events": [apply(store, *item) for item in changes]}
+            if key is not None:
+                store["keys"][key] = done
+            save(home, store)
+        elif (done := store["keys"][key])["request"] != request:
+            raise Fail("conflict", "IDEMPOTENCY_KEY_REUSED", "This idempotency key was used for another call")
+    for event in done["events"]:
+        stream.send(event)
+    return {"replayed": True} if replayed else {}
+
+
+def check_known(store: Store, changes: list[Change]) -> None:
+    known = {item["id"] for item in store["items"]}
+    if any(action == "delete" and target not in known for action, target, _ in changes):
+        raise Fail("not_found", "ITEM_NOT_FOUND", "There is no item with this id", target="ID")
+
+
+def apply(store: Store, action: str, target: str, more: dict[str, Any]) -> Event:
+    if action == "delete":
+        store["items"] = [item for item in store["items"] if item["id"] != target]
+        return {"type": "deleted", "id": target}
+    made = f"n{store['next']}"
+    store["next"] += 1
+    store["items"].append({"id": made, "title": target})
+    return {"type": "created", "id": made, **more}
+
+
+def watch(stream: Stream, _options: Options) -> dict[str, Any]:
+    known = {item["id"] for item in load(directory())["items"]}
+    beat = 0.0
+    while True:
+        if time.monotonic() >= beat:
+            stream.send({"type": "aoi:heartbeat"})
+            beat = time.monotonic() + HEARTBEAT
+        with interruptible():
+            time.sleep(POLL)
+        ids = {item["id"] for item in load(directory())["items"]}
+        for kind, changed in (("deleted", known - ids), ("created", ids - known)):
+            for name in sorted(changed, key=lambda name: int(name[1:])):
+                stream.send({"type": kind, "id": name})
+        known = ids
+
+
+def doctor(stream: Stream, _options: Options) -> dict[str, Any]:
+    ok, detail = True, ""
+    try:
+        detail = f"{len(load(directory())['items'])} items"
+    except Fail as fail:
+        ok, detail = False, str(fail)
+    severity = "info" if ok else "error"
+    stream.send({"type": "aoi:check", "name": "store", "ok": ok, "severity": severity, "detail": detail})
+    stream.errors = int(not ok)
+    return {}
+
+
+COMMANDS: dict[str, Callable[[Stream, Options], dict[str, Any]]] = {
+    "search": search,
+    "list": list_items,
+    "create": create,
+    "delete": delete,
+    "import": import_items,
+    "watch": watch,
+    "doctor": doctor,
+}
 
 
 def run(stream: Stream, argv: list[str]) -> int:
-    with open(
-        os.path.join(os.path.dirname(os.path.realpath(__file__)), "contract.json"), encoding="utf-8"
-    ) as file:
+    path = os.path.join(os.path.dirname(os.path.realpath(__file__)), "contract.json")
+    with open(path, encoding="utf-8") as file:
         contract = json.loads(file.read().replace("{tool}", TOOL).replace("{version}", VERSION))
-    inputs = contract["inputs"]
-    words = argv[: argv.index("--")] if "--" in argv else argv
-    if "--help" in words or "-h" in words:
-        stream.text(contract["help"])
+    if "--help" in argv or "-h" in argv or argv == ["--version"]:
+        stream.write(f"{TOOL} {VERSION}\n" if argv == ["--version"] else contract["help"])
         return 0
-    position = command_position(inputs[""]["properties"], argv)
-    command = argv[position] if position is not None and argv[position] in inputs else ""
-    introduced = False
+    command = argv[0] if argv and argv[0] in contract["inputs"] else None
     try:
-        if position is not None and not command:
-            number = position + 1
-            raise Fail("usage", "UNKNOWN_COMMAND", f"Argument {number} is not a command", argument=number)
-        options = read_options(inputs[command], argv, position)
-        if "version" in options:
-            stream.text(f"{TOOL} {VERSION}\n")
+        if command is None:
+            raise Fail("usage", "UNKNOWN_COMMAND", "The first argument is not a command")
+        if command not in COMMANDS:
+            options = read_options(contract["inputs"][command], argv[1:])
+            document = contract["inputs"][options["command"]] if "command" in options else contract[command]
+            stream.write(json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n")
             return 0
-        command = command or next((name for name in DISCOVERY if name in options), "")
-        if not command:
-            raise Fail("usage", "MISSING_COMMAND", "A command is missing")
-        if command in DISCOVERY:
-            return discover(stream, contract, command, options)
-        stream.meta(command, **_particulars(command, options))
-        introduced = True
-        return 0 if COMMANDS[command](stream, options) else EXIT["validation"]
+        stream.meta(command)
+        options = read_options(contract["inputs"][command], argv[1:])
+        more = COMMANDS[command](stream, options)
+        stream.finish(ok=not stream.errors, **more)
+        return EXIT["validation"] if stream.errors else 0
     except Fail as fail:
-        if not introduced:
-            stream.meta(command or None)
-        hint = {"hint": f"{TOOL} --help"} if fail.category == "usage" else {}
-        stream.send({**fail.event, **hint})
+        if command not in COMMANDS:
+            stream.meta(command)
+        stream.send(fail.event)
         stream.finish(ok=False)
         return EXIT[fail.category]
 
 
-def _particulars(command: str, options: Options) -> dict[str, Any]:
-    """What else the meta event of a command says. Never arguments as they were typed."""
-    found: dict[str, Any] = {}
-    if command == "import":
-        found = {"input_mode": "jsonl", "continue_on_error": bool(options.get("continue-on-error"))}
-    if command == "watch":
-        found = {"unbounded": True, "heartbeat_interval": options.get("heartbeat", 2)}
-    return {**found, "dry_run": True} if options.get("dry-run") else found
-
-
-def _output(options: Options) -> str:
-    return str(options.get("output", options.get("format", "json")))
-
-
 def main() -> None:
-    stream = Stream(TOOL, VERSION)
+    stream = Stream()
     take_signals()
     try:
         status = run(stream, sys.argv[1:])
     except Interrupted as signal:
-        stream.interrupted(signal.number)
+        stream.interrupted(signal.args[0])
     except Exception:  # noqa: BLE001 - the last resort: no stack trace, whatever happened
         stream.send(Fail("internal", "INTERNAL", "Something unexpected happened").event)
         stream.finish(ok=False)
