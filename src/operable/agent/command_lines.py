@@ -24,15 +24,16 @@ class CommandLines:
         self._limit = limit
         self._lines = LineSplitter(limit)
         self._skipping = False  # inside the rest of a line that was too long
-        self._woken, self._wake = os.pipe()
-        os.set_blocking(self._wake, False)
+        self._woken, self.wake = os.pipe()  # what is written to `wake` ends a wait for the next line
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self.wake, False)
         self._ended = False
 
     def end(self) -> None:
         """Stop reading."""
         self._ended = True
         try:
-            os.write(self._wake, b"\0")
+            os.write(self.wake, b"\0")
         except BlockingIOError:
             return  # it is full of reasons to wake up
 
@@ -42,7 +43,9 @@ class CommandLines:
         poll.register(self._woken, select.POLLIN)
         while not self._ended:
             ready = [descriptor for descriptor, _ in poll.poll()]
-            if self._descriptor not in ready:
+            if self._woken in ready:
+                os.read(self._woken, _CHUNK)
+            if self._ended or self._descriptor not in ready:
                 continue
             chunk = os.read(self._descriptor, _CHUNK)
             if not chunk:

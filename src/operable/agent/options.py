@@ -77,7 +77,7 @@ def read_options(argv: "Sequence[str]", environment: "Mapping[str, str]") -> "di
         elif flag in _VALUES:
             if not equals:
                 if not arguments:
-                    problems.append(f"{flag} needs a value")
+                    problems.append(f"a value is needed after {flag}")
                     continue
                 value = arguments.pop(0)
             _take(options, flag, value, problems)
@@ -103,12 +103,12 @@ def _take(options: "dict[str, Any]", flag: str, value: str, problems: list[str])
     name, kind, _ = _VALUES[flag]
     if kind == "count":
         if not (value.isascii() and value.isdigit() and len(value) < 12):
-            problems.append(f"{flag} needs a whole number")
+            problems.append(f"a whole number is needed after {flag}")
             return
         options[name] = int(value)
     elif kind == "text":
         if not value:
-            problems.append(f"{flag} needs a value")
+            problems.append(f"a value is needed after {flag}")
         elif name in _REPEATED:
             options.setdefault(name, []).append(value)
         else:

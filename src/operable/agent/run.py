@@ -54,7 +54,9 @@ class Run:
 
     @property
     def over(self) -> bool:
-        return self._over.is_set()
+        """Whether the end was emitted. Waits for an end that is just being written: who has read it must not be told no."""
+        with self._lock:
+            return self._over.is_set()
 
     def stop(self) -> None:
         """Cancel, and see to it that the end is emitted in time."""

@@ -48,6 +48,10 @@ class StreamServer:
         """Until the end; the exit status of the process."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._end())
+        # The kernel may give a signal to any thread; Python's handler runs in this one, which must wake up for it.
+        signal.set_wakeup_fd(self._lines.wake, warn_on_full_buffer=False)
+        session = self._conversation.session
+        threading.Thread(target=session.prepare, daemon=True, name="prepare").start()
         try:
             for line in self._lines:
                 self.obey(line)
@@ -102,6 +106,7 @@ class StreamServer:
         if self._thread is not None:
             self._thread.join(_LEAVING)
         self._mcp.close()
+        self._conversation.session.close()
         try:
             self._close()
         except OSError as error:
