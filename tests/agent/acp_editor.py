@@ -41,7 +41,7 @@ class Editor:
         answer: Any = self.answer(tool_call) if callable(self.answer) else self.answer
         if asyncio.iscoroutine(answer):
             answer = await answer
-        kind, _, reason = str(answer).partition(":")
+        kind, _mark, reason = str(answer).partition(":")
         meta = {"reason": reason} if reason else None
         chosen = next((option for option in options if option.kind == kind), None)
         if chosen is None:

@@ -4,10 +4,8 @@ A call is shown before it runs, so that whoever is asked sees what they allow: a
 write as the file before and after. What it gave is added when it has ended.
 """
 
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import acp
 from acp.schema import (
@@ -21,28 +19,12 @@ from acp.schema import (
     ToolKind,
 )
 
+from operable.agent import presentation
 from operable.agent.attachments import media_type_of
 from operable.agent.history import ToolOutput
 from operable.wire import json_stream as protocol
 
 Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
-_KINDS: dict[str, ToolKind] = {
-    "Read": "read",
-    "ViewImage": "read",
-    "Write": "edit",
-    "Edit": "edit",
-    "Bash": "execute",
-    "ExecCommand": "execute",
-    "Glob": "search",
-    "Grep": "search",
-    "Spawn": "think",
-    "UpdatePlan": "think",
-}
-_OF_CATEGORY: dict[str, ToolKind] = {"info": "read", "edit": "edit", "exec": "execute"}
-_PATHS = ("file_path", "path")
-_SHOWN = (
-    1024 * 1024
-)  # bytes of a file that is about to be overwritten; a larger one is shown as if it were new
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,38 +67,17 @@ def shown(
     call_id: str, name: str, arguments: Any, workspace: str, *, category: str = "", description: str = ""
 ) -> Shown:
     """How this call looks before it runs."""
-    given: Mapping[str, Any] = arguments if isinstance(arguments, dict) else {}
-    path = next((given[key] for key in _PATHS if isinstance(given.get(key), str)), None)
-    place = None if path is None else os.path.join(workspace, os.path.expanduser(path))
-    line = given.get("offset")
-    locations = [] if place is None else [
-        ToolCallLocation(path=place, line=line if isinstance(line, int) and line > 0 else None)
-    ]  # fmt: skip
-    kind = _KINDS.get(name) or _OF_CATEGORY.get(category, "other")
-    content = [] if place is None else _change(name, given, place)
-    return Shown(call_id, name, description or name, kind, arguments, locations, content)
-
-
-def _change(name: str, given: Mapping[str, Any], place: str) -> list[Content]:
-    if (
-        name == "Edit"
-        and isinstance(given.get("old_string"), str)
-        and isinstance(given.get("new_string"), str)
-    ):
-        return [acp.tool_diff_content(place, given["new_string"], given["old_string"])]
-    if name == "Write" and isinstance(given.get("content"), str):
-        return [acp.tool_diff_content(place, given["content"], _before(place))]
-    return []
-
-
-def _before(place: str) -> str | None:
-    try:
-        if not os.path.isfile(place) or os.path.getsize(place) > _SHOWN:
-            return None
-        with open(place, encoding="utf-8") as file:
-            return file.read()
-    except (OSError, ValueError):
-        return None
+    place = presentation.place_of(arguments, workspace)
+    change = presentation.change_of(name, arguments, workspace)
+    return Shown(
+        call_id,
+        name,
+        description or name,
+        cast("ToolKind", presentation.kind_of(name, category)),
+        arguments,
+        [] if place is None else [ToolCallLocation(path=place.path, line=place.line)],
+        [] if change is None else [acp.tool_diff_content(change.path, change.after, change.before)],
+    )
 
 
 def running(call_id: str) -> ToolCallProgress:

@@ -16,16 +16,14 @@ import acp
 from acp import RequestError
 from acp.schema import Cost, CurrentModeUpdate, PermissionOption, SessionInfoUpdate, Usage, UsageUpdate
 
-from operable.agent import acp_calls, acp_content, acp_replay
+from operable.agent import acp_calls, acp_content, acp_replay, presentation
 from operable.agent.acp_plan import NAME as PLAN
 from operable.agent.acp_plan import plan_ability
-from operable.agent.cancellation import Cancellation
 from operable.agent.conversation import Conversation
-from operable.agent.history import Block, Text, ToolUse
+from operable.agent.history import Block, Text
 from operable.agent.mcp_tools import McpServers
 from operable.agent.round import STOPPED
 from operable.agent.run import Run
-from operable.agent.workspace import outside_workspace
 from operable.wire import json_stream as protocol
 
 _LEAVING = 2.0  # seconds; for a run that was stopped to let go of its session
@@ -199,23 +197,12 @@ class AcpSession:
         if call_id in self._told:
             return
         self._told.add(call_id)
-        use = next(
-            (
-                block
-                for turn in reversed(self.conversation.turns[-2:])
-                for block in turn.blocks
-                if isinstance(block, ToolUse) and block.call_id == call_id
-            ),
-            ToolUse(call_id, name, {}),  # of a sub-agent, whose conversation is not here
-        )
+        use = presentation.use_of(self.conversation, call_id, name)
         self._tell(acp_replay.shown(self.conversation, use).start())
 
     def _options(self, tool: protocol.ToolUse) -> list[PermissionOption]:
         """`always` only where it would be remembered."""
-        ability = self.conversation.ability(tool.name)
-        if ability is None or ability.always_ask:
-            return [_ONCE, _REJECT]
-        if outside_workspace(self.conversation.scene(Cancellation()), ability.reaches(tool.args)):
+        if not presentation.can_last(self.conversation, tool.name, tool.args):
             return [_ONCE, _REJECT]
         what = _ALWAYS.get(tool.category, tool.category)
         always = PermissionOption(
