@@ -16,12 +16,13 @@ from urllib.parse import parse_qs
 from operable.agent import models
 from operable.agent.cancellation import Cancellation
 from operable.agent.history import Block, Text, Turn
-from operable.agent.model import Model, Piece, Request, Session, Settings, ToolOffer
+from operable.agent.model import Model, Request, Session, Settings, ToolOffer
 from operable.kernel import catalogue
 from tests.agent.models.sigv4 import SECRET
 
 KEY = "sk-test-0123456789abcdefghij"
 TOKEN = "ya29.token-of-the-service-account"
+ACCOUNT = "agent@a-project.iam.gserviceaccount.com"
 ENTRIES = catalogue.names(models.__path__[0])
 DOORS = [name for name in ENTRIES if name != "offline"]
 SSE = [name for name in DOORS if name != "bedrock"]
@@ -56,7 +57,7 @@ def environment(name: str, credentials: Path | None = None) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def opened(name: str, url: str) -> Iterator[Session]:
+def opened(name: str, url: str) -> Iterator[Any]:
     """A session; for Vertex with a token, because most tests are not about fetching one."""
     key = KEY if name == "vertex" else None
     session = model(name).configure(Settings(url, key, environment(name)))
@@ -72,7 +73,7 @@ def request(name: str, script: Any, *more: Block, **fields: Any) -> Request:
     return Request(**{"model": model(name).default_model, "turns": turns, "tools": (READ,), **fields})
 
 
-def ask(session: Session, asked: Request, cancellation: Cancellation | None = None) -> list[Piece]:
+def ask(session: Session, asked: Request, cancellation: Cancellation | None = None) -> list[Any]:
     return list(session.stream(asked, cancellation or Cancellation()))
 
 
@@ -102,7 +103,7 @@ class GoogleTokens:
                     "project_id": "a-project",
                     "private_key_id": "k1",
                     "private_key": pem.decode(),
-                    "client_email": "agent@a-project.iam.gserviceaccount.com",
+                    "client_email": ACCOUNT,
                     "client_id": "1",
                     "token_uri": self.uri,
                 }
@@ -128,7 +129,7 @@ class GoogleTokens:
             def do_POST(self) -> None:
                 form = parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
                 claims = tokens._claims(form["assertion"][0])
-                right = claims["aud"] == tokens.uri and claims["scope"].endswith("/auth/cloud-platform")
+                right = claims["iss"] == ACCOUNT and claims["scope"].endswith("/auth/cloud-platform")
                 tokens.granted += right
                 body = json.dumps(
                     {"access_token": TOKEN, "expires_in": 3600, "token_type": "Bearer"}

@@ -4,6 +4,7 @@ The file is a service account's key, or whatever else Google's libraries read; w
 used if there is one. A token from `gcloud auth print-access-token` may be given with --api-key instead.
 """
 
+import json
 import os
 from collections.abc import Mapping
 from functools import partial
@@ -44,22 +45,17 @@ def _configure(settings: Settings) -> ProviderSession:
     ]
     if missing:
         raise ConfigurationError(f"{' and '.join(missing)} not set")
-    file = None if settings.api_key else _file(environment)
+    account = {} if settings.api_key else _account(environment)
     needs("anthropic", "google.auth")
 
     def client(transport: Any) -> Any:
         import anthropic
-        import google.auth.transport.requests  # here, and not when the first token is fetched
 
-        load: Any = google.auth.load_credentials_from_file  # Google types nothing
-        credentials = None
-        if file is not None:
-            credentials = _Credentials(load(file, scopes=_SCOPES)[0])
         return anthropic.AsyncAnthropicVertex(
             region=str(region),
             project_id=str(project),
             access_token=settings.api_key or ("rehearsal" if transport else None),
-            credentials=credentials,  # type: ignore[arg-type]  # the three names that the SDK uses
+            credentials=_credentials(account),
             base_url=settings.base_url,
             max_retries=0,
             http_client=http_client(anthropic, transport),
@@ -68,19 +64,42 @@ def _configure(settings: Settings) -> ProviderSession:
     return messages_session(client, [settings.api_key] if settings.api_key else [])
 
 
-def _file(environment: Mapping[str, str]) -> str:
-    named = environment.get(_FILE)
-    if named:
-        if not os.path.isfile(named):
-            raise ConfigurationError(f"{_FILE} names no file: {named}")
-        return named
+def _account(environment: Mapping[str, str]) -> dict[str, Any]:
+    """What the file says about who asks."""
     folder = environment.get("CLOUDSDK_CONFIG") or os.path.join(
         environment.get("HOME", ""), ".config", "gcloud"
     )
     login = os.path.join(folder, "application_default_credentials.json")
-    if not os.path.isfile(login):
+    path = environment.get(_FILE) or (login if os.path.isfile(login) else None)
+    if path is None:
         raise ConfigurationError(f"{_FILE} not set")
-    return login
+    try:
+        with open(path, encoding="utf-8") as file:
+            account = json.load(file)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{_FILE}={path} cannot be read: {type(error).__name__}") from None
+    if not isinstance(account, dict):
+        raise ConfigurationError(f"{_FILE}={path} is no key of an account")
+    return account
+
+
+def _credentials(account: dict[str, Any]) -> Any:
+    """As Google's libraries know them; None lets them find out by themselves (federation, impersonation)."""
+    import google.auth.transport.requests  # noqa: F401 - now, not when the first token is fetched
+
+    made: Any
+    match account.get("type"):
+        case "service_account":
+            from google.oauth2 import service_account
+
+            made = service_account.Credentials
+            return _Credentials(made.from_service_account_info(account, scopes=_SCOPES))
+        case "authorized_user":
+            from google.oauth2 import credentials
+
+            made = credentials.Credentials
+            return _Credentials(made.from_authorized_user_info(account, scopes=_SCOPES))
+    return None
 
 
 MODEL = Model(
