@@ -24,6 +24,7 @@ class Context:
         self.trace_id = run.trace_id
         self.schema_version = run.schema_version  # the one that was negotiated
         self.debug = "debug" in options
+        self.plain = "no-color" in options or bool(os.environ.get("NO_COLOR"))  # people want no colour
         self.dry_run = "dry-run" in options
         self.idempotency_key: str | None = options.get("idempotency-key")
         self.timeout = run.timeout()  # seconds for the whole run; None: as long as it takes
