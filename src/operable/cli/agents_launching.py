@@ -167,7 +167,7 @@ def _checks(loaded: Loaded, job: Launch, workspace: str) -> Iterator[Checked]:
 def _check(found: Checked, severity: str | None = None) -> Check:
     hint = None if found.fix is None else found.fix.command
     level = "info" if found.status != "failed" else severity or "error"
-    made = Check(ok=found.status != "failed", detail=found.message, severity=level, hint=hint)
+    made = Check(ok=found.status == "ok", detail=found.message, severity=level, hint=hint)
     made.fields["name"] = found.name
     return made
 
