@@ -25,8 +25,9 @@ class AgentProcess:
         env: Mapping[str, str] | None = None,
         offline: bool = True,
         stdout: int | None = None,
+        before: str = "",  # Python that runs in the process before everything else
     ) -> None:
-        argv = [sys.executable, "-c", _MAIN, "--json-stream", "--workspace", str(workspace)]
+        argv = [sys.executable, "-c", before + _MAIN, "--json-stream", "--workspace", str(workspace)]
         environment = {
             name: value
             for name, value in os.environ.items()

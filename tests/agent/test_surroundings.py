@@ -1,0 +1,212 @@
+"""The agent where something is missing, full, closed, too long, killed, or used by somebody else."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agent.agent_process import LIMIT, AgentProcess, of_type, problems, said
+from tests.requirement import requirement
+
+WRITE = 'call Write {"file_path": "%s", "content": "x"}'
+
+
+@requirement("jsonstream:3:sessions")
+def test_a_session_survives_kill_9_up_to_its_last_word(tmp_path: Path) -> None:
+    with AgentProcess(tmp_path, "--session-id", "killed", "--auto-approve") as agent:
+        agent.script(WRITE % "a", "say Written.", "wait 600")
+        agent.until("text_delta")
+        agent.process.kill()
+        agent.wait()
+    with AgentProcess(tmp_path, "--resume", "killed") as again:
+        again.message("go on", "m2")
+        assert said(again.answer("m2")) == "You said: go on"
+        assert again.end() == 0
+    with AgentProcess(tmp_path, "--resume", "killed", env={"OPERABLE_OFFLINE_SCRIPT": ""}) as third:
+        third.script("say {result}", msg_id="m3")
+        usage = third.answer("m3")[-1]["usage"]
+    assert usage["input_tokens"] > 10  # the first message and its script are still there
+
+
+@requirement("jsonstream:3:sessions")
+def test_a_session_has_one_writer(tmp_path: Path) -> None:
+    with AgentProcess(tmp_path, "--session-id", "mine") as agent:
+        agent.until("ready")
+        agent.ping()
+        with AgentProcess(tmp_path, "--resume", "mine") as second:
+            (code, message) = problems([second.next()])[0]
+            assert code == "config_error"
+            assert f"in use by process {agent.process.pid}" in message
+            assert second.wait() != 0
+        assert agent.end() == 0
+    with AgentProcess(tmp_path, "--resume", "mine") as third:
+        assert third.until("ready")["session_id"] == "mine"
+
+
+@requirement("jsonstream:3:sessions")
+def test_sessions_are_private(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with AgentProcess(tmp_path, "--session-id", "p", env={"OPERABLE_HOME": str(home)}) as agent:
+        agent.message("secret")
+        agent.answer()
+        agent.end()
+    found = [path for path in (home / "state" / "agent").rglob("*")]
+    assert {path.name for path in found} >= {"p", "state.json", "journal.jsonl", "lock"}
+    for path in found:
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_without_sessions_nothing_is_kept_and_ready_names_none(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with AgentProcess(
+        tmp_path, "--no-session", env={"OPERABLE_HOME": str(home), "HOME": "/nonexistent"}
+    ) as agent:
+        assert "session_id" not in agent.until("ready")
+        agent.message("hello")
+        agent.answer()
+        assert agent.end() == 0
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("missing", ["no HOME", "read-only HOME"])
+def test_without_a_place_for_sessions_the_agent_says_so(missing: str, tmp_path: Path) -> None:
+    env = {"OPERABLE_HOME": "", "XDG_STATE_HOME": "", "HOME": ""}
+    if missing == "read-only HOME":
+        env["HOME"] = "/proc"
+    with AgentProcess(tmp_path, env=env) as agent:
+        assert problems([agent.next()])[0][0] == "config_error"
+        assert agent.wait() == 78
+
+
+def test_a_full_disk_is_told_once_and_the_conversation_goes_on(tmp_path: Path) -> None:
+    limit = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY)); "
+    )
+    agent = AgentProcess(tmp_path, "--session-id", "full", "--auto-approve", before=limit)
+    with agent:
+        agent.message("x" * 5000, "m1")
+        events = agent.answer("m1")
+        assert problems(events) == [("internal_error", "The session could not be saved: File too large")]
+        assert said(events).startswith("You said: xxx")
+        agent.message("still there?", "m2")
+        assert said(agent.answer("m2")) == "You said: still there?"
+        # Room again: the next save writes all of it.
+        resource.prlimit(agent.process.pid, resource.RLIMIT_FSIZE, (10**9, resource.RLIM_INFINITY))
+        agent.message("and now?", "m3")
+        assert problems(agent.answer("m3")) == []
+        agent.process.kill()
+    with AgentProcess(tmp_path, "--resume", "full") as again:
+        again.message("count", "m4")
+        assert again.answer("m4")[-1]["usage"]["input_tokens"] >= 10
+
+
+def test_when_nobody_reads_any_more_the_session_is_saved_and_the_agent_ends(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    with AgentProcess(tmp_path, "--session-id", "unread", stdout=writer) as agent:
+        os.close(writer)
+        assert b"ready" in os.read(reader, 65536)
+        os.close(reader)
+        agent.script("repeat 100", "say hello")
+        assert agent.wait() == 141
+    with AgentProcess(tmp_path, "--resume", "unread") as again:
+        assert again.until("ready")["session_id"] == "unread"
+
+
+def test_a_host_that_does_not_read_cannot_keep_the_agent_from_ending(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    try:
+        with AgentProcess(tmp_path, stdout=writer) as agent:
+            os.close(writer)
+            assert b"ready" in os.read(reader, 65536)
+            agent.script("repeat 100000", "say hello hello hello hello hello hello hello")
+            while not _is_full(reader):
+                pass
+            agent.process.terminate()
+            assert agent.wait() == 141
+    finally:
+        os.close(reader)
+
+
+def _is_full(reader: int) -> bool:
+    import array
+    import fcntl
+    import termios
+
+    waiting = array.array("i", [0])
+    fcntl.ioctl(reader, termios.FIONREAD, waiting)
+    return waiting[0] > 60_000
+
+
+def test_a_line_that_is_too_long_is_skipped_alone(tmp_path: Path) -> None:
+    with AgentProcess(tmp_path) as agent:
+        agent.raw(
+            b'{"type":"message","msg_id":"long","content":"'
+            + b"x" * (33 * 1024 * 1024)
+            + b'"}\n{"type":"ping"}\n'
+        )
+        error = agent.until("error")
+        assert error["error"]["code"] == "protocol_error"
+        assert "at most" in error["error"]["message"]
+        assert agent.next() == {"type": "pong"}
+        assert agent.end() == 0
+
+
+def test_bytes_that_are_no_text_are_a_protocol_error(tmp_path: Path) -> None:
+    with AgentProcess(tmp_path) as agent:
+        agent.raw(b'{"type":"message","msg_id":"m","content":"\xff\xfe"}\n\r\n\n{"type":"ping"}')
+        assert agent.until("error")["error"]["code"] == "protocol_error"
+        assert agent.end() == 0
+    assert agent.events[-1] == {"type": "pong"}  # a last line without its end is a line
+
+
+def test_tools_that_ignore_signals_end_with_the_agent(tmp_path: Path) -> None:
+    with AgentProcess(tmp_path, "--auto-approve") as agent:
+        agent.script(
+            'call Bash {"command": "trap \'\' INT TERM HUP; (setsid sleep 600 & echo $! > pid); sleep 600"}'
+        )
+        agent.until("tool_running")
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
+            pass
+        pid = int((tmp_path / "pid").read_text())
+        handle = os.pidfd_open(pid)
+        agent.process.kill()
+        agent.wait()
+        import select
+
+        assert select.select([handle], [], [], LIMIT)[0] == [handle]
+        os.close(handle)
+
+
+@requirement("jsonstream:1:one-object-per-line")
+def test_what_libraries_print_does_not_get_between_the_lines(tmp_path: Path) -> None:
+    noisy = (
+        "import sys; sys.argv = ['operable-agent', '--json-stream', '--offline', '--no-session']\n"
+        "import operable.agent.assembly as a; make = a.assemble\n"
+        "def noisy(*args):\n    print('noise'); import os; os.write(1, b'more noise\\n'); return make(*args)\n"
+        "a.assemble = noisy\n"
+        "from operable.agent.front import main; main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", noisy], input=b"", capture_output=True, cwd=tmp_path, timeout=LIMIT, check=True
+    )
+    assert [json.loads(line)["type"] for line in done.stdout.splitlines()] == ["ready"]
+    assert b"more noise" in done.stderr
+
+
+def test_keys_never_reach_tools_events_or_errors(tmp_path: Path) -> None:
+    env = {
+        "ANTHROPIC_API_KEY": "sk-ant-0123456789abcdef",
+        "DATABASE_URL": "postgres://u:pa55word@db/x",
+        "PLAIN": "yes",
+    }
+    with AgentProcess(tmp_path, "--auto-approve", env=env) as agent:
+        agent.script('call Bash {"command": "env"}', "say {result}")
+        output = of_type(agent.answer(), "tool_result")[0]["output"]
+    assert "PLAIN=yes" in output
+    assert "sk-ant" not in output
+    assert "pa55word" not in output
