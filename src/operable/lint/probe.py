@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import resource
 import shutil
 from dataclasses import dataclass, field
 
@@ -113,9 +114,16 @@ def _limited(command: Command, *, confined: bool) -> Command:
     if prlimit is None:
         return command
     tasks = TASKS if confined and _counts_by_namespace(platform.release()) else _TASKS_OF_A_USER
-    limits = [f"--data={MEMORY}", f"--fsize={_FILE_SIZE}", f"--nproc={tasks}", "--core=0"]
+    wanted = {"data": MEMORY, "fsize": _FILE_SIZE, "nproc": tasks, "core": 0}
+    limits = [f"--{name}={_allowed(name, value)}" for name, value in wanted.items()]
     words = (prlimit, *limits, "--", command.executable, *command.argv[1:])
     return Command(words, prlimit, command.env, command.cwd)
+
+
+def _allowed(name: str, value: int) -> int:
+    """What we are limited to ourselves, when that is less: a limit can only be lowered."""
+    _, hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))
+    return value if hard == resource.RLIM_INFINITY else min(value, hard)
 
 
 def _counts_by_namespace(release: str) -> bool:
