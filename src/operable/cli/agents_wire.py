@@ -1,183 +1,153 @@
+# ruff: noqa: N815 - the names are those of the wire
 """The events of a conversation as rows of our own stream: the seven, and the extensions beside them.
 
 The shapes are those of `operable.wire.events`, field for field (a test holds the two together): camelCase, and absent
-rather than null, which is why these are typed dictionaries and no `Event` classes. `id` and `at` are there where events are
-read from a session's log: the number of the event, and when it was written (milliseconds since 1970).
+rather than null. So what goes out are plain dictionaries (`row`, `logged`), and the classes here only describe them: a field
+that may be missing has the default ABSENT, which promises no null. `id` and `at` are there where events are read from a
+session's log: the number of the event, and when it was written (milliseconds since 1970).
+
+Two of them have no class. AIP-45 calls an event `error`, and its reference driver one `plan`; AOI forbids a schema to define
+these names (section 8.2), and not a stream to carry them. So they go out as the other nine do, and our schema is silent.
+
+Commands name these classes in their annotations, so nothing heavy is imported at the top.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
-
-import msgspec
-
-from operable.wire.events import AnyEvent
+from operable.tool import Event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from operable.host.log_files import Record
+    from operable.wire.events import AnyEvent
+
+ABSENT: Any = ...
 
 
-class TextDelta(TypedDict):
+class TextDelta(Event, type="text-delta"):
     """A piece of the agent's answer."""
 
-    type: Literal["text-delta"]
     sessionId: str
     text: str
-    messageId: NotRequired[str]
-    id: NotRequired[int]
-    at: NotRequired[int]
+    messageId: str = ABSENT
+    id: int = ABSENT
+    at: int = ABSENT
 
 
-class Thought(TypedDict):
+class Thought(Event, type="thought"):
     """A piece of the agent's reasoning."""
 
-    type: Literal["thought"]
     sessionId: str
     text: str
-    id: NotRequired[int]
-    at: NotRequired[int]
+    id: int = ABSENT
+    at: int = ABSENT
 
 
-class ToolCall(TypedDict):
+class ToolCall(Event, type="tool-call"):
     """The agent uses a tool: once per call, before its result."""
 
-    type: Literal["tool-call"]
     sessionId: str
     toolCallId: str
     toolName: str
-    arguments: NotRequired[Any]
-    kind: NotRequired[str]
-    title: NotRequired[str]
-    locations: NotRequired[list[str]]
-    id: NotRequired[int]
-    at: NotRequired[int]
+    arguments: Any = ABSENT
+    kind: str = ABSENT
+    title: str = ABSENT
+    locations: list[str] = ABSENT
+    id: int = ABSENT
+    at: int = ABSENT
 
 
-class ToolResult(TypedDict):
+class ToolResult(Event, type="tool-result"):
     """What a tool gave back: exactly one per tool-call."""
 
-    type: Literal["tool-result"]
     sessionId: str
     toolCallId: str
-    result: NotRequired[Any]
-    isError: NotRequired[bool]
-    denied: NotRequired[bool]
-    id: NotRequired[int]
-    at: NotRequired[int]
+    result: Any = ABSENT
+    isError: bool = ABSENT
+    denied: bool = ABSENT
+    id: int = ABSENT
+    at: int = ABSENT
 
 
-class AgentPrompt(TypedDict):
+class AgentPrompt(Event, type="agent-prompt"):
     """The agent asks and waits; `toolCallId` is the question that `operable agent answer` takes."""
 
-    type: Literal["agent-prompt"]
     sessionId: str
     toolCallId: str
-    options: NotRequired[list[dict[str, Any]]]
-    text: NotRequired[str]
-    toolName: NotRequired[str]
-    arguments: NotRequired[Any]
-    kind: NotRequired[str]
-    callId: NotRequired[str]
-    schema: NotRequired[Any]
-    url: NotRequired[str]
-    id: NotRequired[int]
-    at: NotRequired[int]
+    options: list[dict[str, Any]] = ABSENT
+    text: str = ABSENT
+    toolName: str = ABSENT
+    arguments: Any = ABSENT
+    kind: str = ABSENT
+    callId: str = ABSENT
+    schema: Any = ABSENT
+    url: str = ABSENT
+    id: int = ABSENT
+    at: int = ABSENT
 
 
-class TurnEnd(TypedDict):
+class TurnEnd(Event, type="turn-end"):
     """The turn is over: once per message."""
 
-    type: Literal["turn-end"]
     sessionId: str
     reason: str
-    stop: NotRequired[str]
-    usage: NotRequired[dict[str, Any]]
-    id: NotRequired[int]
-    at: NotRequired[int]
+    stop: str = ABSENT
+    usage: dict[str, Any] = ABSENT
+    id: int = ABSENT
+    at: int = ABSENT
 
 
-class AgentError(TypedDict):
-    """Something went wrong; the turn may go on unless a turn-end follows."""
-
-    type: Literal["error"]
-    error: dict[str, Any]
-    sessionId: NotRequired[str]
-    id: NotRequired[int]
-    at: NotRequired[int]
-
-
-class Plan(TypedDict):
-    """Extension: the agent's list of what it will do; each one replaces the one before."""
-
-    type: Literal["plan"]
-    sessionId: str
-    entries: NotRequired[list[dict[str, Any]]]
-    id: NotRequired[int]
-    at: NotRequired[int]
-
-
-class UsageUpdate(TypedDict):
+class UsageUpdate(Event, type="usage_update"):
     """Extension: how full the context is, and what the session has cost so far."""
 
-    type: Literal["usage_update"]
     sessionId: str
-    used: NotRequired[int]
-    size: NotRequired[int]
-    tokensIn: NotRequired[int]
-    tokensOut: NotRequired[int]
-    cost: NotRequired[float]
-    id: NotRequired[int]
-    at: NotRequired[int]
+    used: int = ABSENT
+    size: int = ABSENT
+    tokensIn: int = ABSENT
+    tokensOut: int = ABSENT
+    cost: float = ABSENT
+    id: int = ABSENT
+    at: int = ABSENT
 
 
-class ModeChange(TypedDict):
+class ModeChange(Event, type="mode_change"):
     """Extension: another mode, model or value of an option."""
 
-    type: Literal["mode_change"]
     sessionId: str
-    mode: NotRequired[str]
-    model: NotRequired[str]
-    options: NotRequired[Any]
-    id: NotRequired[int]
-    at: NotRequired[int]
+    mode: str = ABSENT
+    model: str = ABSENT
+    options: Any = ABSENT
+    id: int = ABSENT
+    at: int = ABSENT
 
 
-class Notice(TypedDict):
+class Notice(Event, type="notice"):
     """Extension: something worth knowing that is none of the above (noise on stdout, a drift, a gap in the log)."""
 
-    type: Literal["notice"]
     code: str
     message: str
-    sessionId: NotRequired[str]
-    data: NotRequired[Any]
-    id: NotRequired[int]
-    at: NotRequired[int]
+    sessionId: str = ABSENT
+    data: Any = ABSENT
+    id: int = ABSENT
+    at: int = ABSENT
 
 
-Said = (
-    TextDelta
-    | Thought
-    | ToolCall
-    | ToolResult
-    | AgentPrompt
-    | TurnEnd
-    | AgentError
-    | Plan
-    | UsageUpdate
-    | ModeChange
-    | Notice
-)
+Said = TextDelta | Thought | ToolCall | ToolResult | AgentPrompt | TurnEnd | UsageUpdate | ModeChange | Notice
 
 
 def row(event: AnyEvent) -> Said:
     """An event as it stands in the stream."""
-    plain: Said = msgspec.to_builtins(event)
-    return plain
+    from msgspec import to_builtins
+
+    plain: Any = to_builtins(event)
+    return plain  # type: ignore[no-any-return]  # a dictionary of that shape
 
 
 def logged(record: Record) -> Said:
     """A record of a session's log: the event, its number and its time."""
-    plain = row(record.event)
-    plain["id"], plain["at"] = record.id, record.at
-    return plain
+    from msgspec import to_builtins
+
+    plain: Any = {**to_builtins(record.event), "id": record.id, "at": record.at}
+    return plain  # type: ignore[no-any-return]  # a dictionary of that shape

@@ -8,13 +8,11 @@ left.
 
 from __future__ import annotations
 
-from operable.tool import Change, Context, command
+from operable.tool import Change, Check, Context, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from operable.tool import Check
 
 
 @command(
