@@ -1,1 +1,64 @@
-"""Agent Applications: packages with an APP.md, found, trusted, loaded in three steps, and called under rules that hold."""
+"""Agent Applications: packages with an APP.md, found, trusted, loaded in three steps, and called under rules that hold.
+
+    from operable.app import call, find
+
+    answer = call(find("todo-app"), ["list"])
+    answer.ok, answer.value
+
+Names are looked up on first use: listing packages does not load what runs processes.
+"""
+
+from operable import lazily
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from operable.app.answers import Answer as Answer
+    from operable.app.calling import acall as acall
+    from operable.app.calling import call as call
+    from operable.app.packages import Activated as Activated
+    from operable.app.packages import Package as Package
+    from operable.app.packages import activate as activate
+    from operable.app.packages import resource as resource
+    from operable.app.scaffold import scaffold as scaffold
+    from operable.app.scheduling import schedules as schedules
+    from operable.app.shelf import catalog as catalog
+    from operable.app.shelf import find as find
+    from operable.app.trust import Approvals as Approvals
+    from operable.app.trust import Standing as Standing
+    from operable.app.validating import validate as validate
+
+_HOMES = {
+    "Activated": "operable.app.packages",
+    "Answer": "operable.app.answers",
+    "Approvals": "operable.app.trust",
+    "Package": "operable.app.packages",
+    "Standing": "operable.app.trust",
+    "acall": "operable.app.calling",
+    "activate": "operable.app.packages",
+    "call": "operable.app.calling",
+    "catalog": "operable.app.shelf",
+    "find": "operable.app.shelf",
+    "resource": "operable.app.packages",
+    "scaffold": "operable.app.scaffold",
+    "schedules": "operable.app.scheduling",
+    "validate": "operable.app.validating",
+}
+
+__all__ = [
+    "Activated",
+    "Answer",
+    "Approvals",
+    "Package",
+    "Standing",
+    "acall",
+    "activate",
+    "call",
+    "catalog",
+    "find",
+    "resource",
+    "scaffold",
+    "schedules",
+    "validate",
+]
+
+__getattr__ = lazily(__name__, _HOMES)

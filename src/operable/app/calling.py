@@ -1,149 +1,107 @@
-"""Calling one command of an application: as argv, from the package's root, bounded, and judged by its exit status.
+"""Calling one command of an application: admitted first, then run as argv from the package's root, bounded, and judged.
 
-`entry.command` is split by the quoting rules of POSIX shells (quotes and backslashes, nothing else); no shell sees it
-unless the package asks for one (`metadata.operable.shell: true`) and the user approved that. A command in
-`confirmationRequired`, or below one, does not start without confirmation. Success is exit status 0 with JSON on
-stdout, and nothing else: a JSON error with status 0 is a failure, and so is JSON that says ok with another status.
-stderr is kept for whoever debugs; nothing is retried.
+    answer = call(find("todo-app"), ["add", "Write docs"])
+
+Every front door (the command line, Python, MCP, HTTP) comes through here, so the order holds for all of them: the command
+is documented, scheduling is, the package is trusted as it is now, the user has confirmed what needs it; only then is a
+process started. It is started once: nothing is retried. When it ends, when its time is over, when it says too much or
+when the caller goes away, everything that it started ends with it.
 """
 
-import json
-import os
-import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
+from operable.app.admission import require_confirmation
+from operable.app.answers import Answer, judged
+from operable.app.entry import command_line
 from operable.app.packages import Package
+from operable.app.scheduling import require_schedulable
 from operable.app.trust import Approvals
-from operable.kernel.errors import Fail
-from operable.kernel.redact import redact_text
-from operable.proc.output import output
-from operable.proc.spawn import Command, prepare
+from operable.kernel.errors import EX_TIMEOUT, Fail
+from operable.proc.output import aoutput, output
+from operable.proc.spawn import Command
 
+# APP.md has no rule; a command of an application that owns its data answers in seconds.
 TIMEOUT = 60.0
 OUTPUT_LIMIT = 16 * 1024 * 1024
-_MESSAGE = 500  # characters of an application's own words that are passed on
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a command gave. `code` and `message` are set when it failed; `diagnostics` is its stderr."""
-
-    ok: bool
-    value: Any
-    status: int | None
-    code: str = ""
-    message: str = ""
-    diagnostics: str = ""
 
 
 def call(
     package: Package,
     words: Sequence[str],
-    approvals: Approvals,
+    approvals: Approvals | None = None,
     *,
     confirmed: bool = False,
     env: Mapping[str, str] | None = None,
+    inherit: Sequence[str] = (),
     timeout: float = TIMEOUT,
+    limit: int = OUTPUT_LIMIT,
 ) -> Answer:
-    """Run `words` (a command path and its arguments). Fail for what must not or cannot run."""
-    app = package.require()
-    path = command_path(package, words)
-    approvals.require(package)
-    if app.needs_confirmation(path) and not confirmed:
-        raise Fail(
-            "validation",
-            "CONFIRMATION_REQUIRED",
-            f"{path} of {package.slug} needs the user's confirmation",
-            target=path,
-            hint="--confirm",
-        )
-    ran = output(_command(package, words, approvals, env), timeout=timeout, limit=OUTPUT_LIMIT)
-    return _judged(ran.stdout, ran.status, ran.stderr)
+    """Run `words`, a command path and its arguments. Fail for what must not or cannot run or is over its limits."""
+    command = admitted(package, words, approvals, confirmed=confirmed, env=env, inherit=inherit)
+    try:
+        ran = output(command, timeout=timeout, limit=limit)
+    except Fail as problem:
+        raise _named(problem, package, timeout, limit) from problem
+    return judged(package, ran.stdout, ran.status, ran.stderr)
 
 
-def command_path(package: Package, words: Sequence[str]) -> str:
-    """The documented command that these words begin with; Fail when there is none."""
-    app = package.require()
-    plain = list(words)
-    candidates = sorted((command.split() for command in app.commands), key=len, reverse=True)
-    for command in candidates:
-        if plain[: len(command)] == command:
-            return " ".join(command)
-    from operable.kernel.catalogue import unknown
+async def acall(
+    package: Package,
+    words: Sequence[str],
+    approvals: Approvals | None = None,
+    *,
+    confirmed: bool = False,
+    env: Mapping[str, str] | None = None,
+    inherit: Sequence[str] = (),
+    timeout: float = TIMEOUT,
+    limit: int = OUTPUT_LIMIT,
+) -> Answer:
+    """`call` for asyncio. Cancelling the task ends the application before the cancellation goes on."""
+    command = admitted(package, words, approvals, confirmed=confirmed, env=env, inherit=inherit)
+    try:
+        ran = await aoutput(command, timeout=timeout, limit=limit)
+    except Fail as problem:
+        raise _named(problem, package, timeout, limit) from problem
+    return judged(package, ran.stdout, ran.status, ran.stderr)
 
-    raise unknown("app command", " ".join(plain[:2]), [" ".join(command) for command in candidates])
 
-
-def _command(
-    package: Package, words: Sequence[str], approvals: Approvals, env: Mapping[str, str] | None
+def admitted(
+    package: Package,
+    words: Sequence[str],
+    approvals: Approvals | None = None,
+    *,
+    confirmed: bool = False,
+    env: Mapping[str, str] | None = None,
+    inherit: Sequence[str] = (),
 ) -> Command:
-    app = package.require()
-    if (app.metadata.get("operable") or {}).get("shell") is True:
-        if not approvals.approves_shell(package):
-            raise Fail(
-                "authz",
-                "APP_SHELL_NOT_APPROVED",
-                f"{package.slug} wants to be run by a shell, which was not approved",
-                hint=f"operable app approve {package.root} --shell",
-            )
-        line = " ".join([app.entry.command, *map(shlex.quote, words)])
-        return prepare(["/bin/sh", "-c", line], env=env, cwd=package.root)
-    try:
-        argv = [*shlex.split(app.entry.command), *words]
-    except ValueError as problem:
-        raise Fail("validation", "APP_ENTRY_INVALID", f"entry.command: {problem}") from problem
-    if os.sep in argv[0] and not os.path.isabs(argv[0]):
-        argv[0] = os.path.join(package.root, argv[0])
-    return prepare(argv, env=env, cwd=package.root)
+    """The command that a call would run, when it may; Fail otherwise. Nothing is started."""
+    require_confirmation(package, words, confirmed=confirmed)
+    require_schedulable(package, words)
+    (approvals if approvals is not None else Approvals()).require(package)
+    return command_line(package, words, env=env, inherit=(*inherit, own_variables(package)))
 
 
-def _judged(stdout: bytes, status: int | None, stderr: str) -> Answer:
-    diagnostics = redact_text(stderr)
-    try:
-        value = json.loads(stdout)
-    except (ValueError, RecursionError):
-        value = None
-    declared = _declared_error(value)
-    if status != 0:
-        code, message = declared or ("APP_FAILED", f"The command failed with status {status}.")
-        return Answer(
-            ok=False, value=value, status=status, code=code, message=message, diagnostics=diagnostics
-        )
-    if declared is not None:
-        return Answer(
-            ok=False,
-            value=value,
-            status=status,
-            code=declared[0],
-            message=declared[1],
-            diagnostics=diagnostics,
-        )
-    if value is None and stdout.strip() != b"null":
-        return Answer(
-            ok=False,
-            value=None,
-            status=status,
-            code="APP_OUTPUT_NOT_JSON",
-            message="The command did not print JSON.",
-            diagnostics=diagnostics,
-        )
-    return Answer(ok=True, value=value, status=status, diagnostics=diagnostics)
+def own_variables(package: Package) -> str:
+    """The variables that are called after an application: `todo-app` gets TODO_APP_*."""
+    return "".join(letter if letter.isalnum() else "_" for letter in package.slug).upper() + "_*"
 
 
-def _declared_error(value: Any) -> tuple[str, str] | None:
-    """The structured error in an answer, if there is one: its code and its words."""
-    if not isinstance(value, dict) or (value.get("ok") is not False and "error" not in value):
-        return None
-    error = value.get("error")
-    if isinstance(error, dict):
-        code, message = (
-            str(error.get("code") or "APP_FAILED"),
-            str(error.get("message") or "The command failed."),
+def _named(problem: Fail, package: Package, timeout: float, limit: int) -> Fail:
+    """The same failure in words that name the application and not the place where it lies."""
+    if problem.code == "DEADLINE_EXCEEDED":
+        return Fail(
+            "timeout",
+            "APP_TIMEOUT",
+            f"{package.slug} did not end within {timeout:g} s",
+            target=package.slug,
+            retryable=False,  # what it has done until then is not known
+            exit_code=EX_TIMEOUT,
         )
-    elif value.get("ok") is False:
-        code, message = "APP_FAILED", str(error or "The command failed.")
-    else:
-        return None  # `error: null` beside a success
-    return code[:_MESSAGE], redact_text(message)[:_MESSAGE]
+    if problem.code == "OUTPUT_TOO_LARGE":
+        return Fail(
+            "validation",
+            "APP_OUTPUT_TOO_LARGE",
+            f"{package.slug} printed more than {limit} bytes",
+            target=package.slug,
+        )
+    return problem

@@ -1,55 +1,69 @@
-"""Who may run: a package that lies in a project runs only after the user has approved exactly this content.
+"""Who may run: a package outside of the user's own folder runs only after the user has approved exactly this content.
 
 An approval names the package's root and the digest of what it consists of: APP.md, everything below `app/`, `skills/`
-and `schemas/`, with names and modes. The application's own state is left out, or its first command would void the
-approval: `app/state` and whatever `metadata.operable.state` names. A change of anything else voids it. Packages in
-the user's own folder, and those named by an explicit path together with `--trust`, count as approved by being put or
-named there.
+and `schemas/`, and any other file that `entry.command` names, with names and modes. The application's own state
+(`entry.states`) is left out, or its first command would void the approval. A change of anything else voids it, and with
+it the approval of a shell. What cannot be pinned is refused: links that lead out of the package or into its state, and
+what is neither file nor folder.
+
+Between looking and running the files could still change; that is for whoever can write to them, and who can do that has
+the user's rights already.
 """
 
+import fcntl
 import hashlib
 import json
 import os
+import stat
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from operable.app.packages import Package
+from operable.app import entry
+from operable.app.packages import FILE, Package, inside
 from operable.kernel.errors import Fail
+from operable.tool.places import state_directory
 
-_PARTS = ("APP.md", "app", "skills", "schemas")
-_STATE = ("app/state",)
+_PARTS = ("app", "skills", "schemas")
 _FILES = 20_000
 _BYTES = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Whether a package may run, and why."""
+    """Whether a package may run, and why. `shell`: whether it may also be run by one."""
 
     trusted: bool
     reason: str
     digest: str = ""
+    shell: bool = False
 
 
 class Approvals:
-    """The user's approvals, in one file."""
+    """The user's approvals, in one file: `approvals.json` of the state directory, unless another is given."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str | None = None) -> None:
         self._path = path
 
     def standing(self, package: Package) -> Standing:
-        if package.source == "user":
-            return Standing(trusted=True, reason="in the user's own folder")
+        own = package.source == "user"
         approved = self._read().get(package.root)
         if approved is None:
-            return Standing(trusted=False, reason="never approved")
-        digest = content_digest(package)
+            reason = "in the user's own folder" if own else "never approved"
+            return Standing(trusted=own, reason=reason)
+        try:
+            digest = content_digest(package)
+        except Fail as problem:
+            return Standing(trusted=False, reason=problem.message)
         if approved.get("digest") != digest:
-            return Standing(trusted=False, reason="changed since it was approved", digest=digest)
-        return Standing(trusted=True, reason="approved", digest=digest)
+            reason = "in the user's own folder" if own else "changed since it was approved"
+            return Standing(trusted=own, reason=reason, digest=digest)
+        return Standing(trusted=True, reason="approved", digest=digest, shell=approved.get("shell") is True)
 
     def require(self, package: Package) -> None:
+        """Fail unless the package may run as it wants to."""
         standing = self.standing(package)
         if not standing.trusted:
             raise Fail(
@@ -57,82 +71,162 @@ class Approvals:
                 "APP_NOT_APPROVED",
                 f"{package.slug} may not run: {standing.reason}",
                 target=package.root,
-                hint=f"Look at it, then: operable app approve {package.root}",
+                hint=f"look at it, then: operable app approve {package.root}",
+            )
+        if entry.wants_shell(package) and not standing.shell:
+            raise Fail(
+                "authz",
+                "APP_SHELL_NOT_APPROVED",
+                f"{package.slug} wants to be run by a shell, which was not approved",
+                target=package.root,
+                hint=f"look at entry.command, then: operable app approve {package.root} --shell",
             )
 
-    def approves_shell(self, package: Package) -> bool:
-        return bool(self._read().get(package.root, {}).get("shell"))
-
-    def approve(self, package: Package, *, shell: bool = False) -> str:
-        """Remember this content; its digest."""
+    def approve(self, package: Package, *, shell: bool = False, expected: str | None = None) -> str:
+        """Remember this content; its digest. `expected` is what was looked at: Fail when it is another by now."""
+        entry.words(package)
         digest = content_digest(package)
-        approvals = self._read()
-        approvals[package.root] = {"digest": digest, "at": time.time(), "shell": shell}
-        self._write(approvals)
+        if expected is not None and expected != digest:
+            raise Fail(
+                "conflict",
+                "APP_CHANGED",
+                f"{package.slug} has changed since it was looked at",
+                target=package.root,
+                hint="look at it again",
+            )
+        with self._changing() as approvals:
+            approvals[package.root] = {"digest": digest, "at": time.time(), "shell": shell}
         return digest
 
     def revoke(self, package: Package) -> bool:
-        approvals = self._read()
-        if approvals.pop(package.root, None) is None:
-            return False
-        self._write(approvals)
-        return True
+        """Forget the approval; whether there was one."""
+        with self._changing() as approvals:
+            return approvals.pop(package.root, None) is not None
 
-    def _read(self) -> dict[str, dict[str, object]]:
+    def _file(self) -> str:
+        if self._path is None:
+            self._path = os.path.join(state_directory("apps"), "approvals.json")
+        return self._path
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        path = self._file()
         try:
-            with open(self._path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8") as file:
                 found = json.load(file)
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as problem:
-            raise Fail(
-                "config", "APPROVALS_UNREADABLE", f"{self._path} cannot be read: {problem}", target=self._path
-            ) from problem
-        return found if isinstance(found, dict) else {}
+            raise _unusable(path, problem) from problem
+        if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
+            raise _unusable(path, ValueError("it is not of the form that is written here"))
+        return found
 
-    def _write(self, approvals: dict[str, dict[str, object]]) -> None:
-        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-        temporary = f"{self._path}.{os.getpid()}.tmp"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(approvals, file, indent=1, sort_keys=True)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self._path)
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, dict[str, Any]]]:
+        """The approvals, written back at the end; one at a time on this machine."""
+        path = self._file()
+        try:
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as problem:
+            raise _unusable(path, problem) from problem
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            approvals = self._read()
+            yield approvals
+            _write(path, approvals)
+        finally:
+            os.close(lock)
 
 
 def content_digest(package: Package) -> str:
-    """What the package consists of, without its state."""
+    """What the package consists of, without its state; Fail for what cannot be pinned."""
     digest, total = hashlib.sha256(), 0
-    for count, path in enumerate(_files(package)):
+    left_out = {os.path.join(package.root, state) for state in entry.states(package)}
+    for count, path in enumerate(_files(package, left_out)):
         if count >= _FILES:
             raise Fail("validation", "APP_TOO_LARGE", f"{package.slug} has more than {_FILES} files")
         name = os.path.relpath(path, package.root)
         status = os.lstat(path)
-        digest.update(f"{name}\0{status.st_mode:o}\0{status.st_size}\0".encode("utf-8", "surrogateescape"))
-        if os.path.islink(path):
-            digest.update(os.readlink(path).encode("utf-8", "surrogateescape"))
+        digest.update(f"{name}\0{status.st_mode:o}\0".encode("utf-8", "surrogateescape"))
+        if stat.S_ISLNK(status.st_mode):
+            _check_link(package, path, left_out)
+            digest.update(f"{os.readlink(path)}\0".encode("utf-8", "surrogateescape"))
             continue
+        if not stat.S_ISREG(status.st_mode):
+            raise _cannot_pin(package, name, "it is neither a file nor a folder")
         total += status.st_size
         if total > _BYTES:
             raise Fail("validation", "APP_TOO_LARGE", f"{package.slug} has more than {_BYTES} bytes")
-        with open(path, "rb") as file:
-            while chunk := file.read(1 << 20):
-                digest.update(chunk)
+        digest.update(_file_digest(package, path))
     return f"sha256:{digest.hexdigest()}"
 
 
-def _files(package: Package) -> Iterator[str]:
-    declared = (package.app.metadata.get("operable") or {}).get("state") if package.app else None
-    states = [*_STATE, *(declared if isinstance(declared, list) else [])]
-    left_out = {os.path.normpath(os.path.join(package.root, str(state))) for state in states}
+def _files(package: Package, left_out: set[str]) -> Iterator[str]:
+    """Every file and link, in one order."""
+    yield os.path.join(package.root, FILE)
     for part in _PARTS:
         top = os.path.join(package.root, part)
-        if os.path.isfile(top):
+        if os.path.islink(top) or os.path.isfile(top):
             yield top
-        for folder, folders, files in os.walk(top):
+            continue
+        for folder, folders, files in os.walk(top, onerror=_unreadable):
             folders[:] = sorted(name for name in folders if os.path.join(folder, name) not in left_out)
-            yield from (os.path.join(folder, name) for name in sorted(files))
-            yield from (
-                os.path.join(folder, name) for name in folders if os.path.islink(os.path.join(folder, name))
-            )
+            links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+            yield from (os.path.join(folder, name) for name in sorted((*files, *links)))
+    for name in entry.files(package, entry.words(package)) if package.app else ():
+        if name != FILE and name.split("/")[0] not in _PARTS:
+            yield os.path.join(package.root, name)
+
+
+def _check_link(package: Package, path: str, left_out: set[str]) -> None:
+    target = os.path.realpath(path)
+    name = os.path.relpath(path, package.root)
+    if not any(inside(target, os.path.join(package.root, part)) for part in _PARTS):
+        raise _cannot_pin(package, name, "it is a link that leads out of the package")
+    if any(target == state or inside(target, state) for state in left_out):
+        raise _cannot_pin(package, name, "it is a link to data of the application")
+
+
+def _file_digest(package: Package, path: str) -> bytes:
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+    except OSError as problem:
+        raise _cannot_pin(package, os.path.relpath(path, package.root), str(problem.strerror)) from problem
+    return digest.digest()
+
+
+def _unreadable(problem: OSError) -> None:
+    if not isinstance(problem, FileNotFoundError):  # a part that is not there is no content
+        raise Fail(
+            "io", "APP_UNREADABLE", f"{problem.filename} cannot be read: {problem.strerror}"
+        ) from problem
+
+
+def _cannot_pin(package: Package, name: str, why: str) -> Fail:
+    return Fail(
+        "validation",
+        "APP_CANNOT_BE_PINNED",
+        f"{name} of {package.slug} cannot be part of an approval: {why}",
+        target=name,
+    )
+
+
+def _unusable(path: str, problem: Exception) -> Fail:
+    return Fail("config", "APPROVALS_UNUSABLE", f"{path} cannot be used: {problem}", target=path)
+
+
+def _write(path: str, approvals: dict[str, dict[str, Any]]) -> None:
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(approvals, file, indent=1, sort_keys=True)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as problem:
+        raise _unusable(path, problem) from problem

@@ -1,0 +1,55 @@
+"""Whether a call may happen at all, decided from the frontmatter before any process exists.
+
+A call begins with a documented command: its words come first, options after them. What begins otherwise is refused, so
+nobody can hide a command behind an option. `confirmationRequired` matches by prefix: `item` covers `item remove`. Where
+a command has commands below it (`item` and `item remove`), a call of the upper one that has the lower one's words
+anywhere behind counts as a call of the lower one: an application's own parser may take `item --force remove` for it.
+"""
+
+from collections.abc import Sequence
+
+from operable.app.packages import Package
+from operable.kernel.catalogue import unknown
+from operable.kernel.errors import Fail
+
+CONFIRMATION_REQUIRED = "CONFIRMATION_REQUIRED"
+
+
+def command_path(package: Package, words: Sequence[str]) -> str:
+    """The longest documented command that these words begin with; Fail when there is none."""
+    commands = [command.split() for command in package.require().commands]
+    for command in sorted(commands, key=len, reverse=True):
+        if list(words[: len(command)]) == command:
+            return " ".join(command)
+    shown = " ".join(words[:2]) or "(nothing)"
+    raise unknown("app command", shown, [" ".join(command) for command in commands])
+
+
+def needs_confirmation(package: Package, words: Sequence[str]) -> bool:
+    """Whether the user has to agree before these words are run."""
+    app = package.require()
+    path = command_path(package, words).split()
+    if app.needs_confirmation(" ".join(path)):
+        return True
+    behind = words[len(path) :]
+    below = [each.split() for each in app.confirmation_required]
+    return any(each[: len(path)] == path and _in_order(each[len(path) :], behind) for each in below)
+
+
+def require_confirmation(package: Package, words: Sequence[str], *, confirmed: bool) -> None:
+    """Fail CONFIRMATION_REQUIRED unless the user has agreed, or nobody has to ask."""
+    if confirmed or not needs_confirmation(package, words):
+        return
+    path = command_path(package, words)
+    raise Fail(
+        "usage",
+        CONFIRMATION_REQUIRED,
+        f"{path} of {package.slug} needs the user's confirmation; nothing was run",
+        target=path,
+        hint="ask the user, then call again with --confirm",
+    )
+
+
+def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    rest = iter(words)
+    return all(word in rest for word in wanted)

@@ -1,0 +1,203 @@
+"""What a command of an application gave: a value, a stream of its own, or a failure, judged by exit status and stdout alone.
+
+Success is status 0 with one JSON document that is no error, or an AOI stream whose verdict is ok. JSON that says ok with
+another status is a failure, and so is an error with status 0. The application's own words are shown as far as people
+should see them: one line, bounded, redacted, without traces of the stack and without the folder it lives in. stderr is
+kept for whoever debugs and never read for meaning.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from operable.app.packages import Package
+from operable.kernel.errors import (
+    CATEGORIES,
+    EX_CONFIG,
+    EX_DATAERR,
+    EX_IOERR,
+    EX_NOPERM,
+    EX_SOFTWARE,
+    EX_TEMPFAIL,
+    EX_TIMEOUT,
+    EX_UNAVAILABLE,
+    EX_USAGE,
+    Fail,
+)
+from operable.kernel.redact import redact_text
+
+if TYPE_CHECKING:
+    from operable.wire.verdict import Verdict
+
+_WORDS = 500  # characters of an application's own words that are passed on
+_CODE = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
+_TRACE = re.compile(r"Traceback \(most recent|^\s*at .+[:(]\d+|^\s*File \".+\", line \d+|goroutine \d+ \[")
+# What an exit status means where the application does not say (AOI section 6).
+_CATEGORY_OF = {
+    EX_USAGE: "usage",
+    EX_DATAERR: "validation",
+    EX_UNAVAILABLE: "temporary",
+    EX_IOERR: "io",
+    EX_TEMPFAIL: "temporary",
+    EX_NOPERM: "authz",
+    EX_CONFIG: "config",
+    EX_TIMEOUT: "timeout",
+}
+# The lists that applications call so hold their results; see docs/decisions/0016.
+_LISTS = ("items", "entries", "results", "data")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`code`, `category` and `message` are of a failure; `stream` and `verdict` are of an app that speaks AOI."""
+
+    ok: bool
+    value: Any
+    status: int | None
+    code: str = ""
+    category: str = ""
+    message: str = ""
+    diagnostics: str = ""
+    stream: bytes | None = None
+    verdict: "Verdict | None" = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def entries(self) -> tuple[list[Any], dict[str, Any]]:
+        """The results, one by one, and what the application says beside them."""
+        value = self.value
+        if isinstance(value, list):
+            return value, {}
+        if not isinstance(value, dict):
+            return [value], {}
+        lists = [name for name in value if isinstance(value[name], list)]
+        named = [name for name in _LISTS if name in lists] or (lists if len(lists) == 1 else [])
+        if not named:
+            return [value], {}
+        return value[named[0]], {name: each for name, each in value.items() if name != named[0]}
+
+    def failure(self, source: str, *, debug: bool = False) -> Fail:
+        """The structured error of an answer that is not ok."""
+        details: dict[str, Any] = dict(self.details)
+        if debug and self.diagnostics:
+            details["diagnostics"] = self.diagnostics
+        status = self.status if self.status is not None else EX_SOFTWARE
+        return Fail(
+            self.category,
+            self.code,
+            f"{source}: {self.message}",
+            target=source,
+            exit_code=EX_DATAERR if status == 0 else status if 0 < status < 126 else EX_SOFTWARE,
+            **details,
+        )
+
+
+def judged(package: Package, stdout: bytes, status: int | None, stderr: str) -> Answer:
+    """The answer of a command that has ended by itself."""
+    diagnostics = redact_text(stderr)
+    if speaks_aoi(stdout):
+        return _stream(stdout, status, diagnostics)
+    value, is_json = _parsed(stdout)
+    declared = _declared_error(value)
+    if status == 0 and is_json and declared is None:
+        return Answer(ok=True, value=value, status=status, diagnostics=diagnostics)
+    if declared is None:
+        code, message = (
+            ("APP_OUTPUT_NOT_JSON", "the command did not print JSON")
+            if status == 0
+            else ("APP_FAILED", _fallback(stdout, status, package, is_json=is_json))
+        )
+        category = "validation" if status == 0 else _category(None, status)
+    else:
+        code = _code(declared.get("code"))
+        message = _shown(declared.get("message"), package) or "the command failed"
+        category = "usage" if code == "CONFIRMATION_REQUIRED" else _category(declared.get("category"), status)
+    return Answer(
+        ok=False,
+        value=value,
+        status=status,
+        code=code,
+        category=category,
+        message=message,
+        diagnostics=diagnostics,
+    )
+
+
+def speaks_aoi(stdout: bytes) -> bool:
+    """Whether this output is a stream of events: its first line is `aoi:meta`."""
+    first = stdout.partition(b"\n")[0]
+    if b"aoi:meta" not in first:
+        return False
+    value, is_json = _parsed(first)
+    return is_json and isinstance(value, dict) and value.get("type") == "aoi:meta"
+
+
+def _stream(stdout: bytes, status: int | None, diagnostics: str) -> Answer:
+    from operable.run import check
+
+    verdict = check([stdout], exit_status=status)
+    last = verdict.last_error
+    return Answer(
+        ok=verdict.ok,
+        value=None,
+        status=status,
+        code="" if verdict.ok else _code(last.code if last is not None else verdict.code),
+        category="" if verdict.ok else _category(last.category if last is not None else None, status),
+        message="" if verdict.ok else verdict.reason,
+        diagnostics=diagnostics,
+        stream=stdout,
+        verdict=verdict,
+    )
+
+
+def _parsed(stdout: bytes) -> tuple[Any, bool]:
+    """One JSON document of RFC 8259, in UTF-8; NaN is none."""
+    try:
+        return json.loads(stdout.decode("utf-8"), parse_constant=_no_number), True
+    except (ValueError, RecursionError):
+        return None, False
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _declared_error(value: Any) -> dict[str, Any] | None:
+    """The structured error in an answer, if there is one. `error: null` beside a success is none."""
+    if not isinstance(value, dict):
+        return None
+    error = value.get("error")
+    if value.get("ok") is not False and not (isinstance(error, dict) or (error and isinstance(error, str))):
+        return None
+    if isinstance(error, dict):
+        return error
+    return {"code": value.get("code"), "message": error if isinstance(error, str) else value.get("message")}
+
+
+def _code(given: Any) -> str:
+    """A code that is one; anything else could be a text for people, or an attack on their terminal."""
+    return given if isinstance(given, str) and _CODE.fullmatch(given) else "APP_FAILED"
+
+
+def _category(declared: Any, status: int | None) -> str:
+    if isinstance(declared, str) and declared in CATEGORIES:
+        return declared
+    return _CATEGORY_OF.get(status or 0, "internal")
+
+
+def _fallback(stdout: bytes, status: int | None, package: Package, *, is_json: bool) -> str:
+    """Whatever there is to be said: the first line of a text on stdout, else the status."""
+    how = "was ended by a signal" if status is None or status < 0 else f"failed with status {status}"
+    text = "" if is_json else _shown(stdout[: 4 * _WORDS].decode("utf-8", "replace"), package)
+    return f"the command {how}: {text}" if text else f"the command {how}"
+
+
+def _shown(text: Any, package: Package) -> str:
+    """An application's words for people."""
+    if not isinstance(text, str):
+        return ""
+    lines = [line.strip() for line in text.strip().splitlines()]
+    if not lines or _TRACE.search(lines[0]):
+        return ""
+    line = redact_text(lines[0]).replace(package.root, package.slug)
+    return "".join(letter if letter.isprintable() else "�" for letter in line)[:_WORDS]

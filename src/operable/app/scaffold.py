@@ -1,0 +1,73 @@
+"""A new package that conforms, for its author to change: what `operable init app NAME` writes.
+
+The files of `template/` with the name put in (`.in`, so that nobody takes them for parts of this package). They are written
+to a folder beside the target, which takes its place when all of them are there: nobody sees half a package.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+
+from operable.kernel.errors import EX_CANTCREAT, Fail
+
+_TEMPLATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "template")
+_SUFFIX = ".in"
+_SLUG = re.compile(r"(?=.{1,58}\Z)[a-z][a-z0-9]*(-[a-z0-9]+)*")  # with -usage it still is the name of a skill
+
+
+def scaffold(slug: str, folder: str) -> list[str]:
+    """Write the package `folder/slug`; the paths of its files. Fail when it is there, or the name is none."""
+    if not _SLUG.fullmatch(slug):
+        raise Fail(
+            "usage",
+            "APP_SLUG",
+            f"{slug[:80]!r} is no name of an application",
+            target=slug[:80],
+            hint="at most 58 of a-z and 0-9, with single hyphens between words: todo-app",
+        )
+    target = os.path.join(folder, slug)
+    if os.path.lexists(target):
+        raise Fail(
+            "conflict", "FILE_EXISTS", f"{target} exists already", target=target, exit_code=EX_CANTCREAT
+        )
+    try:
+        os.makedirs(folder, exist_ok=True)
+        made = tempfile.mkdtemp(prefix=f".{slug}-", dir=folder)
+        try:
+            names = [_copy(name, slug, made) for name in template_files()]
+            os.chmod(made, 0o755)  # noqa: S103 - mkdtemp makes private ones; this is a folder of a project
+            os.rename(made, target)
+        except OSError:
+            shutil.rmtree(made, ignore_errors=True)
+            raise
+    except OSError as problem:
+        raise Fail(
+            "io",
+            "CANNOT_WRITE",
+            f"cannot write {target}: {problem.strerror}",
+            target=target,
+            exit_code=EX_CANTCREAT,
+        ) from problem
+    return [os.path.join(target, name) for name in names]
+
+
+def template_files() -> list[str]:
+    """What a package consists of, as paths from its root."""
+    found = []
+    for folder, folders, files in os.walk(_TEMPLATE):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        found += [os.path.relpath(os.path.join(folder, name), _TEMPLATE) for name in sorted(files)]
+    return [name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX)]
+
+
+def _copy(name: str, slug: str, target: str) -> str:
+    with open(os.path.join(_TEMPLATE, name + _SUFFIX), encoding="utf-8") as file:
+        text = file.read()
+    words = slug.replace("-", " ")
+    text = text.replace("{{slug}}", slug).replace("{{name}}", words[0].upper() + words[1:])
+    path = name.replace("SLUG", slug)
+    os.makedirs(os.path.join(target, os.path.dirname(path)), exist_ok=True)
+    with open(os.path.join(target, path), "w", encoding="utf-8") as file:
+        file.write(text)
+    return path

@@ -1,0 +1,160 @@
+"""Approvals hold for exactly the content that was approved."""
+
+import os
+import threading
+
+import pytest
+
+from operable.app.packages import read
+from operable.app.shelf import find
+from operable.app.trust import Approvals, content_digest
+from operable.kernel.errors import Fail
+from tests.app.making import approved, made
+from tests.requirement import requirement
+
+
+def refused(approvals, package):
+    with pytest.raises(Fail) as caught:
+        approvals.require(package)
+    return caught.value.code
+
+
+@requirement("appmd:trust:approval-before-run")
+def test_what_lies_in_a_project_may_not_run_before_it_is_approved(tmp_path, approvals):
+    package = find(str(made(tmp_path / "one")))
+    assert approvals.standing(package).reason == "never approved"
+    assert refused(approvals, package) == "APP_NOT_APPROVED"
+    approvals.approve(package)
+    approvals.require(package)
+    assert approvals.revoke(package)
+    assert not approvals.revoke(package)
+    assert refused(approvals, package) == "APP_NOT_APPROVED"
+
+
+@requirement("appmd:trust:pinned-content")
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda root: (root / "app" / "cli.py").write_text("changed"),
+        lambda root: (root / "app" / "new.py").write_text(""),
+        lambda root: (root / "app" / "cli.py").chmod(0o755),
+        lambda root: (root / "app" / "cli.py").rename(root / "app" / "cli2.py"),
+        lambda root: (root / "skills" / "use" / "SKILL.md").write_text("---\nname: use\n---\nDo evil."),
+        lambda root: (root / "APP.md").write_text((root / "APP.md").read_text() + "more"),
+        lambda root: (root / "app" / "sub").symlink_to("cli.py"),
+    ],
+    ids=["content", "file", "mode", "name", "skill", "manifest", "link"],
+)
+def test_a_change_voids_the_approval(tmp_path, approvals, change):
+    root = made(tmp_path / "one")
+    package = approved(root, approvals)
+    change(root)
+    assert approvals.standing(package).reason == "changed since it was approved"
+    assert refused(approvals, package) == "APP_NOT_APPROVED"
+
+
+@requirement("appmd:trust:state-left-out")
+def test_the_applications_own_data_is_not_part_of_what_is_approved(tmp_path, approvals):
+    root = made(tmp_path / "one", more="metadata: {operable: {state: [app/data]}}")
+    package = approved(root, approvals)
+    for folder in ("state", "data"):
+        (root / "app" / folder).mkdir()
+        (root / "app" / folder / "db").write_text("rows")
+    approvals.require(package)
+
+
+@pytest.mark.parametrize("state", ["app", ".", "app/../app", "../x", "skills"])
+def test_not_everything_can_be_called_data(tmp_path, approvals, state):
+    root = made(tmp_path / "one", more=f"metadata: {{operable: {{state: [{state}]}}}}")
+    package = approved(root, approvals)
+    (root / "app" / "cli.py").write_text("changed")
+    assert refused(approvals, package) == "APP_NOT_APPROVED"
+
+
+def test_a_program_cannot_lie_in_the_data(tmp_path, approvals):
+    root = made(tmp_path / "one", entry="python3 app/state/run.py")
+    (root / "app" / "state").mkdir()
+    (root / "app" / "state" / "run.py").write_text("")
+    with pytest.raises(Fail) as caught:
+        approvals.approve(find(str(root)))
+    assert caught.value.code == "APP_ENTRY_IN_STATE"
+
+
+def test_a_program_beside_app_is_pinned_too(tmp_path, approvals):
+    root = made(tmp_path / "one", entry="sh ./run.sh")
+    (root / "run.sh").write_text("exit 0")
+    package = approved(root, approvals)
+    (root / "run.sh").write_text("exit 1")
+    assert refused(approvals, package) == "APP_NOT_APPROVED"
+
+
+@requirement("appmd:trust:unpinnable")
+@pytest.mark.parametrize("what", ["outside", "state", "pipe", "folder"])
+def test_what_cannot_be_pinned_is_refused(tmp_path, approvals, what):
+    root = made(tmp_path / "one")
+    (root / "app" / "state").mkdir()
+    (root / "app" / "state" / "x").write_text("")
+    (tmp_path / "out").write_text("")
+    path = root / "app" / "it"
+    if what == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to({"outside": tmp_path / "out", "state": "state/x", "folder": tmp_path}[what])
+    with pytest.raises(Fail) as caught:
+        approvals.approve(find(str(root)))
+    assert caught.value.code == "APP_CANNOT_BE_PINNED"
+
+
+def test_the_whole_of_app_cannot_be_a_link_to_elsewhere(tmp_path, approvals):
+    root = made(tmp_path / "one")
+    (root / "app").rename(tmp_path / "real")
+    (root / "app").symlink_to(tmp_path / "real")
+    with pytest.raises(Fail) as caught:
+        approvals.approve(find(str(root)))
+    assert caught.value.code in ("APP_CANNOT_BE_PINNED", "APP_ENTRY_INVALID")
+
+
+@requirement("appmd:trust:shell")
+def test_a_shell_is_approved_by_itself_and_falls_with_the_content(tmp_path, home, approvals):
+    root = made(home / "apps" / "mine", more="metadata: {operable: {shell: true}}")
+    package = find("mine")
+    assert package.source == "user"
+    assert refused(approvals, package) == "APP_SHELL_NOT_APPROVED"
+    approvals.approve(package, shell=True)
+    approvals.require(package)
+    (root / "app" / "cli.py").write_text("changed")
+    assert refused(approvals, package) == "APP_SHELL_NOT_APPROVED"
+
+
+def test_what_was_looked_at_is_what_is_approved(tmp_path, approvals):
+    root = made(tmp_path / "one")
+    package = find(str(root))
+    seen = content_digest(package)
+    (root / "app" / "cli.py").write_text("changed")
+    with pytest.raises(Fail) as caught:
+        approvals.approve(package, expected=seen)
+    assert caught.value.code == "APP_CHANGED"
+
+
+def test_approvals_at_the_same_time_do_not_lose_each_other(tmp_path, home):
+    packages = [find(str(made(tmp_path / f"app-{number}"))) for number in range(8)]
+    threads = [threading.Thread(target=Approvals().approve, args=(package,)) for package in packages]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert all(Approvals().standing(package).trusted for package in packages)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"a": 1}'])
+def test_a_damaged_file_of_approvals_approves_nothing(tmp_path, text):
+    path = tmp_path / "approvals.json"
+    path.write_text(text)
+    with pytest.raises(Fail) as caught:
+        Approvals(str(path)).require(read(str(made(tmp_path / "one")), "project"))
+    assert caught.value.code == "APPROVALS_UNUSABLE"
+
+
+def test_approvals_are_private(tmp_path, home, approvals):
+    approved(made(tmp_path / "one"), approvals)
+    assert (home / "state" / "apps" / "approvals.json").stat().st_mode & 0o777 == 0o600
