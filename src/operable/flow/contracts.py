@@ -56,6 +56,10 @@ class Identity:
     check: Callable[[Mapping[str, Any]], list[str]]
     # -> session: provider, subject, instance, trust, delegation_chain, credentials, provider_assertions, refresh, handoff
     resolve: Callable[[IdentityRequest], dict[str, Any]]
+    # (chain, request) -> what is wrong with it, besides the rules that hold for every chain
+    check_delegation: Callable[[list[dict[str, Any]], IdentityRequest], list[str]] | None = None
+    # (session, request): give back what was made for this session only; called once, after the task
+    release: Callable[[dict[str, Any], IdentityRequest], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

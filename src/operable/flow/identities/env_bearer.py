@@ -1,0 +1,64 @@
+"""A bearer token in a variable of the caller's environment.
+
+`auth.provider_config.token_env` names the variable; or `auth.inputs` holds a `value_from` under token, access_token or
+bearer_token. A missing token is an error only when `auth.required` is true.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from operable.flow.contracts import FlowError, Identity, IdentityRequest
+from operable.flow.identity_settings import has_source, secret, settings, text
+from operable.flow.keys import TRUST_LEVELS
+from operable.flow.sessions import new_session
+
+_INPUTS = ("token", "access_token", "bearer_token")
+
+
+def _check(profile: Mapping[str, Any]) -> list[str]:
+    given = settings(profile).get("token_env")
+    if given is not None and text(profile, "token_env") is None:
+        return ["auth.provider_config.token_env must be a non-empty string"]
+    if given is None and not any(has_source(profile, name) for name in _INPUTS):
+        return ["auth.provider_config.token_env or auth.inputs.token is required"]
+    return []
+
+
+def _resolve(request: IdentityRequest) -> dict[str, Any]:
+    variable = text(request.identity, "token_env")
+    try:
+        token = request.surroundings.environment.get(variable) if variable else None
+        token = token or secret(request, *_INPUTS, code="token_not_found")
+    except FlowError:
+        token = None
+    if not token:
+        if (request.identity.get("auth") or {}).get("required") is True:
+            place = f" in environment variable {variable}" if variable else " in the configured inputs"
+            raise FlowError("token_not_found", f"Bearer token not found{place}")
+        return new_session(request)
+    scopes = (request.identity.get("auth") or {}).get("scopes") or []
+    return new_session(
+        request,
+        credentials={
+            "access_token": {"kind": "bearer", "value": token, "scopes": scopes, "expires_at": None}
+        },
+        assertions={"source": "environment", "token_env": variable},
+    )
+
+
+IDENTITY = Identity(
+    name="env-bearer",
+    order=3,
+    capabilities={
+        "auth_modes": ["service"],
+        "credential_types": ["access_token"],
+        "presentation_kinds": ["env", "file", "stdin"],
+        "handoff_modes": ["none"],
+        "refreshable": False,
+        "delegation": False,
+        "trust_levels": list(TRUST_LEVELS),
+        "approval_mechanisms": [],
+    },
+    check=_check,
+    resolve=_resolve,
+)
