@@ -24,7 +24,8 @@ _LASTING = (
     "policy",
     "contextlength",
 )
-_RATE, _OVERLOADED = 429, 529
+# Errors inside a stream that have a status of their own when they come before it, and are waited for as long.
+_PASSING = {"ratelimit": 429, "throttling": 429, "overloaded": 529, "unavailable": 503}
 
 
 @dataclass(slots=True)
@@ -54,7 +55,7 @@ def explained(sdk: Any, error: Exception) -> Broken:
         return error
     if isinstance(error, sdk.APIStatusError):
         if error.status_code < 300:  # how the SDK reports an error event inside a stream that had begun well
-            return in_stream(_field(error.body, "type"), _reason(error))
+            return in_stream(_field(error.body, "type"), _field(error.body, "message"))
         return _status(error)
     if isinstance(error, (sdk.APITimeoutError, httpx2.TimeoutException)):
         return Broken("The provider did not answer in time.", passing=True)
@@ -78,15 +79,11 @@ def explained(sdk: Any, error: Exception) -> Broken:
 def in_stream(kind: str, reason: str) -> Broken:
     """An error that the vendor reported in the middle of an answer."""
     plain = kind.lower().replace("_", "").replace("-", "")
-    status = (
-        _RATE
-        if "ratelimit" in plain or "throttl" in plain
-        else _OVERLOADED
-        if "overloaded" in plain
-        else None
-    )
+    status = next((status for word, status in _PASSING.items() if word in plain), None)
     passing = not any(word in plain for word in _LASTING)
-    return Broken(f"The provider failed: {_short(reason) or kind}.", passing=passing, status=status)
+    return Broken(
+        f"The provider failed: {_short(reason) or kind or 'no reason given'}.", passing=passing, status=status
+    )
 
 
 def _status(error: Any) -> Broken:
@@ -94,7 +91,7 @@ def _status(error: Any) -> Broken:
     seconds = retry_after(headers)
     match status:
         case 401 | 403:
-            message = f"The provider refused the key: {reason}."
+            message = f"The provider refused access: {reason}."  # not "key:", which would hide the reason
         case 404:
             message = f"The provider does not know this model or address: {reason}."
         case 429:

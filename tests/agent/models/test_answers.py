@@ -185,7 +185,7 @@ def test_bedrock_refuses_another_key_and_the_user_is_told():
     other = {**environment("bedrock"), "AWS_SECRET_ACCESS_KEY": "another-secret-than-the-servers"}
     with SigningServer() as server:
         session = model("bedrock").configure(Settings(server.url, None, other))
-        with pytest.raises(ModelError, match="refused the key") as failed:
+        with pytest.raises(ModelError, match="refused access") as failed:
             ask(session, request("bedrock", [{"say": "Never."}]))
         session.close()
 
