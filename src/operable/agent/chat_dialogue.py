@@ -37,6 +37,7 @@ class Dialogue:
         self._chat = chat
         self._screen = screen
         self._reader: Line | None = None
+        self._reading = False  # a line is being typed
 
     def hold(self) -> None:
         """Until the person leaves."""
@@ -89,7 +90,11 @@ class Dialogue:
 
     def _line(self, question: str) -> str:
         self._reader = self._reader or _line_reader()
-        return self._reader(question)
+        self._reading = True
+        try:
+            return self._reader(question)
+        finally:
+            self._reading = False
 
     def _typed(self) -> str | None:
         """The next message; None at the end."""
@@ -142,10 +147,11 @@ class Dialogue:
         self._screen.aside(f"model: {self._chat.conversation.tuning.model}", "dim")
 
     def _interrupted(self) -> None:
-        """Ctrl-C, where the terminal is not reading a line."""
-        if not self._chat.running:
+        """Ctrl-C as a signal; where lines are edited, it is a key and does not come here."""
+        if self._reading:
             raise KeyboardInterrupt
-        self._chat.stop()
+        if self._chat.running:
+            self._chat.stop()
 
 
 def unattended(chat: Chat, prompt: e.AgentPrompt) -> None:
@@ -196,6 +202,6 @@ def _editor() -> Line:
     def line(question: str) -> str:
         # Ctrl-C is a key here and no signal: ours stays in place.
         completer = words if question == "> " else None
-        return session.prompt(question, completer=completer, handle_sigint=False)
+        return session.prompt(question, completer=completer, handle_sigint=False, reserve_space_for_menu=0)
 
     return line
