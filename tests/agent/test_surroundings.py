@@ -54,7 +54,7 @@ def test_sessions_are_private(tmp_path: Path) -> None:
         agent.message("secret")
         agent.answer()
         agent.end()
-    found = [path for path in (home / "state" / "agent").rglob("*")]
+    found = list((home / "state" / "agent").rglob("*"))
     assert {path.name for path in found} >= {"p", "state.json", "journal.jsonl", "lock"}
     for path in found:
         assert path.stat().st_mode & 0o077 == 0, path

@@ -25,7 +25,7 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
     timeout = arguments.get("timeout") or _DEFAULT_MS
     if not isinstance(timeout, int) or timeout < 1:
         return Outcome("timeout is a number of milliseconds", ok=False)
-    shell = _shell(str(arguments.get("shell") or "auto"))
+    shell = _shell(str(arguments.get("shell") or "auto"), scene.environment.get("PATH"))
     if shell is None:
         return Outcome(f"There is no shell {arguments.get('shell')}", ok=False)
     flag = "-Command" if os.path.basename(shell).startswith("pwsh") else "-c"
@@ -46,10 +46,10 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
     return Outcome("\n".join(parts), ok=ran.status == 0 and not ran.timed_out and not ran.stopped)
 
 
-def _shell(name: str) -> str | None:
+def _shell(name: str, path: str | None) -> str | None:
     if name == "auto":
-        return next((found for shell in _SHELLS if (found := shutil.which(shell))), None)
-    return shutil.which(name)
+        return next((found for shell in _SHELLS if (found := shutil.which(shell, path=path))), None)
+    return shutil.which(name, path=path)
 
 
 ABILITY = Ability(

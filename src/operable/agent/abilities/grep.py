@@ -25,7 +25,9 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
     insensitive = arguments.get("case_insensitive") is True
     try:
         ran = run_program(
-            _argv(pattern, path, str(glob) if glob else None, insensitive=insensitive),
+            _argv(
+                pattern, path, str(glob) if glob else None, scene.environment.get("PATH"), insensitive=insensitive
+            ),
             scene,
             timeout=_TIMEOUT,
         )
@@ -43,9 +45,11 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
     return Outcome("\n".join(lines))
 
 
-def _argv(pattern: str, path: str, glob: str | None, *, insensitive: bool) -> list[str]:
+def _argv(
+    pattern: str, path: str, glob: str | None, search_path: str | None, *, insensitive: bool
+) -> list[str]:
     flags = ["-i"] if insensitive else []
-    if shutil.which("rg"):
+    if shutil.which("rg", path=search_path):
         where = ["--glob", glob] if glob else []
         # A limit per file bounds what one file of matches can cost; the total is cut above.
         return [
