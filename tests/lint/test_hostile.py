@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,7 +78,7 @@ def test_nothing_is_fetched_for_the_schema_of_a_tool():
     assert "has to be whole" in str(document_flaw({"$ref": "file:///etc/hostname"}))
 
 
-def tool(tmp_path: Path, manifest: dict, code: str = "") -> Path:
+def tool(tmp_path: Path, manifest: dict[str, Any], code: str = "") -> Path:
     """A program that says this of itself, and otherwise does what `code` says."""
     program = tmp_path / "tool" / "hostile"
     program.parent.mkdir(exist_ok=True)

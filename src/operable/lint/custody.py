@@ -13,7 +13,7 @@ import signal
 from operable.lint import inmates
 from operable.lint.contacts import Contacts
 from operable.lint.probe import MEMORY, TASKS
-from operable.lint.quota import Quota, quota
+from operable.proc import cgroup
 from operable.proc.confine import Sandbox
 from operable.proc.group import signal_group
 
@@ -28,7 +28,7 @@ class Custody:
         self._sandbox = sandbox
         self._network = network
         self._contacts: Contacts | None = None
-        self._quota: Quota | None = None
+        self._groups: dict[str, str] = {}
         self._ours: int | None = None
         self.theirs: int | None = None  # the end of the gate that the tool waits at
         self.init: int | None = None
@@ -52,9 +52,10 @@ class Custody:
                 return False
             if not self._network:
                 self._contacts = Contacts.of(self.init)
-            self._quota = quota(TASKS, MEMORY)
-            if self._quota is not None:
-                self._quota.admit(self.init)
+            # Where none can be made, RLIMIT_NPROC binds whoever is not root, and `excess` everybody.
+            self._groups = cgroup.prepare({"pids": TASKS, "memory": MEMORY})
+            for folder in set(self._groups.values()):
+                _join(folder, self.init)
         return True
 
     def open(self) -> None:
@@ -119,5 +120,12 @@ class Custody:
         self.open()
         if self._contacts is not None:
             self._contacts.close()
-        if self._quota is not None:
-            self._quota.remove()
+        cgroup.remove(self._groups)
+
+
+def _join(folder: str, pid: int) -> None:
+    try:
+        with open(f"{folder}/cgroup.procs", "w", encoding="ascii") as file:
+            file.write(str(pid))
+    except OSError:
+        return  # it has ended already
