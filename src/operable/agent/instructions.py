@@ -29,6 +29,11 @@ def system_prompt(workspace: str, own: str | None = None) -> str:
     return "\n\n".join(parts)
 
 
+def instruction_files(workspace: str) -> list[str]:
+    """The AGENTS.md files that apply and exist, the one with the last word last."""
+    return [path for path in _files(workspace) if os.path.isfile(path)]
+
+
 def _files(workspace: str) -> Iterator[str]:
     config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
     yield os.path.join(config, "operable", _FILE)
