@@ -1,0 +1,108 @@
+"""Agent-operable tools as tools of the agent: `outline`, the example of this project."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from operable.agent.ability import Ability
+from operable.agent.operable_tools import operable_tools
+from operable.kernel.errors import Fail
+from tests.agent.agent_process import AgentProcess, of_type, said
+from tests.agent.scene import scene
+
+OUTLINE = shutil.which("outline") or str(Path(sys.executable).parent / "outline")
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return {"OUTLINE_HOME": str(tmp_path / "notes"), "PATH": f"{Path(OUTLINE).parent}:/usr/bin:/bin"}
+
+
+@pytest.fixture
+def tools(tmp_path: Path, env: dict[str, str]) -> dict[str, Ability]:
+    return {ability.name: ability for ability in operable_tools([OUTLINE], str(tmp_path), env)}
+
+
+def test_a_command_is_what_the_tool_says_it_is(tools: dict[str, Ability]) -> None:
+    assert {"outline_search", "outline_create", "outline_delete", "outline_import"} <= set(tools)
+    assert not {"outline_schema", "outline_completion", "outline_watch"} & set(tools)
+    kinds = {name: (tool.category, tool.always_ask) for name, tool in tools.items()}
+    assert kinds["outline_search"] == ("info", False)
+    assert kinds["outline_create"] == ("exec", False)
+    assert kinds["outline_delete"] == ("exec", True)
+    search = tools["outline_search"].schema
+    assert search["required"] == ["query"]
+    assert {"query", "folder", "limit", "cursor"} <= set(search["properties"])
+    assert not {"debug", "schema-version", "timeout", "no-color"} & set(search["properties"])
+    assert "x-cli" not in json.dumps(search)
+    assert "items" in tools["outline_import"].schema["properties"]
+
+
+def test_a_command_is_run_and_its_events_come_back(
+    tools: dict[str, Ability], tmp_path: Path, env: dict[str, str]
+) -> None:
+    here = scene(tmp_path, environment=env)
+    created = tools["outline_create"].run({"title": "--not an option", "body": "agents; rm -rf /"}, here)
+    assert created.ok, created.output
+    found = tools["outline_search"].run({"query": "agents", "limit": 5}, here)
+    assert found.ok, found.output
+    assert "--not an option" in found.output
+    assert json.loads(found.output.splitlines()[-1])["type"] == "aoi:summary"
+    missing = tools["outline_get"].run({"id": "doc_none"}, here)
+    assert not missing.ok
+    assert not tools["outline_search"].run({"query": "x", "rm": "-rf"}, here).ok
+    imported = tools["outline_import"].run({"items": [{"id": "doc_1", "title": "T", "body": "b"}]}, here)
+    assert imported.ok, imported.output
+
+
+def test_what_wants_a_confirmation_is_planned_first(
+    tools: dict[str, Ability], tmp_path: Path, env: dict[str, str]
+) -> None:
+    here = scene(tmp_path, environment=env)
+    created = tools["outline_create"].run({"title": "t", "body": "b"}, here)
+    note = json.loads(created.output.splitlines()[0])["id"]
+    planned = tools["outline_delete"].run({"ids": [note]}, here)
+    assert planned.ok
+    assert planned.output.startswith("Nothing was done yet.")
+    assert tools["outline_get"].run({"id": note}, here).ok
+    digest = planned.output.partition("confirm=")[2].split()[0]
+    assert digest.startswith("sha256:")
+    assert not tools["outline_delete"].run({"ids": [note], "confirm": "sha256:" + "0" * 64}, here).ok
+    assert tools["outline_delete"].run({"ids": [note], "confirm": digest}, here).ok
+    assert not tools["outline_get"].run({"id": note}, here).ok
+
+
+def test_what_does_not_describe_itself_is_no_tool(tmp_path: Path) -> None:
+    with pytest.raises(Fail, match="does not describe itself"):
+        operable_tools(["/bin/true"], str(tmp_path), {})
+    with pytest.raises(Fail, match="No closing quotation"):
+        operable_tools(["'"], str(tmp_path), {})
+
+
+@pytest.mark.parametrize("mode", ["default", "auto_edit"])
+def test_what_destroys_is_asked_about_each_time(mode: str, env: dict[str, str], tmp_path: Path) -> None:
+    with AgentProcess(tmp_path, "--tool", OUTLINE, "--allow", "outline_delete", env=env) as agent:
+        agent.send({"type": "set_mode", "mode": mode})
+        steps = ['call outline_delete {"ids": ["doc_1"]}', "say ."]
+        agent.script(*steps, 'call outline_delete {"ids": ["doc_2"]}', "say .")
+        first = agent.until("tool_request")
+        assert first["tool"]["category"] == "exec"
+        agent.approve(first["call_id"], "always")
+        second = agent.until("tool_request")
+        agent.send({"type": "tool_deny", "call_id": second["call_id"]})
+        agent.answer()
+        assert agent.end() == 0
+    assert len(of_type(agent.events, "tool_running")) == 1
+
+
+def test_what_only_reads_is_information(env: dict[str, str], tmp_path: Path) -> None:
+    with AgentProcess(tmp_path, "--tool", OUTLINE, env=env) as agent:
+        agent.send({"type": "set_mode", "mode": "auto_edit"})
+        agent.script("call outline_list {}", "say {result}")
+        events = agent.answer()
+        assert agent.end() == 0
+    assert of_type(events, "tool_request") == []
+    assert "aoi:summary" in said(events)
