@@ -16,8 +16,8 @@ _SUFFIX = ".in"
 _SLUG = re.compile(r"(?=.{1,58}\Z)[a-z][a-z0-9]*(-[a-z0-9]+)*")  # with -usage it still is the name of a skill
 
 
-def scaffold(slug: str, folder: str) -> list[str]:
-    """Write the package `folder/slug`; the paths of its files. Fail when it is there, or the name is none."""
+def checked(slug: str, folder: str) -> str:
+    """The folder that a new package would get; Fail when it is there, or the name is none."""
     if not _SLUG.fullmatch(slug):
         raise Fail(
             "usage",
@@ -31,6 +31,12 @@ def scaffold(slug: str, folder: str) -> list[str]:
         raise Fail(
             "conflict", "FILE_EXISTS", f"{target} exists already", target=target, exit_code=EX_CANTCREAT
         )
+    return target
+
+
+def scaffold(slug: str, folder: str) -> list[str]:
+    """Write the package `folder/slug`; the paths of its files."""
+    target = checked(slug, folder)
     try:
         os.makedirs(folder, exist_ok=True)
         made = tempfile.mkdtemp(prefix=f".{slug}-", dir=folder)

@@ -62,6 +62,10 @@ class Approvals:
             return Standing(trusted=own, reason=reason, digest=digest)
         return Standing(trusted=True, reason="approved", digest=digest, shell=approved.get("shell") is True)
 
+    def recorded(self, package: Package) -> bool:
+        """Whether there is an approval, without looking into the package: whether it still holds is seen at a call."""
+        return package.root in self._read()
+
     def require(self, package: Package) -> None:
         """Fail unless the package may run as it wants to."""
         standing = self.standing(package)

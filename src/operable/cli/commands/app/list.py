@@ -1,0 +1,40 @@
+"""`operable app list`: the application packages that can be found from here.
+
+Looks through the project (`.apps/`, `apps/` and the root of each folder up to the one with `.git`) and the user's own
+folder. Only frontmatter is read: no body, no skill, nothing below `app/`. Packages that mean to be ones and are wrong are
+listed with their problem; other files called APP.md are left out.
+"""
+
+from __future__ import annotations
+
+from operable.cli.apps_events import App
+from operable.tool import Page, command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Literal
+
+
+@command(
+    cursor=("slug", "path"),
+    columns=("slug", "version", "source", "trust", "commands", "description"),
+    examples=["app list", "app list --source user --output jsonl"],
+)
+def list_(
+    *, workspace: str = ".", source: Literal["project", "user", "explicit"] | None = None, page: Page
+) -> Iterator[App]:
+    """List the application packages that can be found from here.
+
+    workspace: the project whose own applications are listed, too
+    source: only those of this place
+    """
+    from operable.cli.apps import listed
+
+    for each in listed(workspace):
+        behind = page.after is None or [each.slug, each.path] > list(page.after)
+        if behind and source in (None, each.source):
+            yield each
+
+
+COMMAND = list_

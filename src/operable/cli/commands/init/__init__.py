@@ -1,0 +1,1 @@
+"""The commands `operable init …`, one file each: what can be begun from a template."""
