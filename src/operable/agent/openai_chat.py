@@ -29,11 +29,17 @@ _REHEARSED: tuple[dict[str, Any], ...] = (
 
 
 def chat_session(client: Callable[[Any], Any], secrets: Sequence[str], *, own: bool) -> ProviderSession:
-    """`client` makes an asynchronous client of the `openai` SDK ; `own` says whether it asks OpenAI itself."""
+    """`client` makes an asynchronous client of the `openai` SDK; `own` says whether it asks OpenAI itself."""
 
     async def answer(client: Any, request: Request) -> AsyncGenerator[Piece, None]:
+        body = parameters(request, own=own)
+        # As `extra_body`, which the SDK sends as it is: it would visit every node of every tool's schema otherwise.
         stream = await client.chat.completions.create(
-            **parameters(request, own=own), stream=True, stream_options={"include_usage": True}
+            model=body["model"],
+            messages=[],
+            stream=True,
+            stream_options={"include_usage": True},
+            extra_body=body,
         )
         async with stream:
             reading = _Reading()

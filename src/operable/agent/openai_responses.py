@@ -64,7 +64,8 @@ def responses_session(client: Callable[[Any], Any], secrets: Sequence[str]) -> P
 
 
 async def _answer(client: Any, request: Request) -> AsyncGenerator[Piece, None]:
-    stream = await client.responses.create(**parameters(request), stream=True)
+    # As `extra_body`, which the SDK sends as it is: it would visit every node of every tool's schema otherwise.
+    stream = await client.responses.create(stream=True, extra_body=parameters(request))
     async with stream:
         reading = _Reading()
         async for event in stream:
