@@ -1,0 +1,194 @@
+"""OPA: a server, embedded Rego, and bundles."""
+
+import io
+import json
+import tarfile
+
+import pytest
+
+from operable.flow.authorizing import Circumstances, evaluate
+from operable.flow.contracts import FlowError, Surroundings, entry
+from tests.flow.loopback import loopback
+from tests.requirement import requirement
+
+TOLD = Circumstances("w", "t", principal="agent://a", effective_level="supervised")
+MODULE = """package agentcli.authz
+import rego.v1
+default allow := false
+allow if input.identity.principal == "agent://a"
+"""
+
+
+def decide(config, *, cwd="/", timeout=20.0, told=TOLD, **members):
+    authorization = {"provider": "opa", "provider_config": config, **members}
+    return evaluate(authorization, told, Surroundings(cwd=cwd, timeout=timeout))
+
+
+def served(result, status=200):
+    body = json.dumps({} if result is ... else {"result": result}).encode()
+    return loopback(lambda asked: (status, {}, body))
+
+
+@pytest.mark.parametrize(
+    "result, decision, reason",
+    [
+        (True, "permit", None),
+        (False, "deny", None),
+        ({"allow": True, "reason": "fine"}, "permit", "fine"),
+        ({"allow": False, "reason": "no"}, "deny", "no"),
+        ({"allow": "true"}, "deny", None),
+        ("require-escalation", "require-escalation", None),
+        ("maybe", "deny", None),
+        (1, "deny", "unexpected OPA result type"),
+        ([], "deny", "unexpected OPA result type"),
+        (None, "deny", "unexpected OPA result type"),
+        (..., "deny", "unexpected OPA result type"),
+    ],
+)
+@requirement("agentcli:providers:authorization")
+def test_answers_of_a_server_become_decisions(result, decision, reason):
+    with served(result) as server:
+        found = decide({"endpoint": f"{server.url}/v1/data/x?a=b#c"})
+
+    escalation = {"required": True, "reason": reason} if decision == "require-escalation" else None
+    assert found == {
+        "decision": decision,
+        "provider": "opa",
+        "reason": reason,
+        "policy_ref": f"{server.url}/v1/data/x",
+        "escalation": escalation,
+    }
+    (asked,) = server.asked
+    assert asked.method == "POST"
+    assert json.loads(asked.body) == {
+        "input": {
+            "source": {"workflow_id": "w", "task_id": "t"},
+            "identity": {"principal": "agent://a", "trust_level": "supervised"},
+            "contract": {"required_trust_level": None, "allowed_paths": None},
+            "command": None,
+        }
+    }
+
+
+@pytest.mark.parametrize("status, body", [(500, b"{}"), (302, b""), (200, b"no json")])
+@requirement("agentcli:providers:authorization")
+def test_a_server_that_cannot_be_asked_is_an_error_unless_warned(status, body):
+    with loopback(lambda asked: (status, {"location": "/"}, body)) as server:
+        config = {"endpoint": server.url}
+        with pytest.raises(FlowError) as caught:
+            decide(config)
+        warned = decide(config, on_error="warn")
+
+    assert caught.value.code == "authorization_error"
+    assert warned["decision"] == "permit"
+    assert warned["reason"] == "the policy could not be evaluated; on_error is warn"
+
+
+@pytest.mark.parametrize("principal, decision", [("agent://a", "permit"), ("agent://b", "deny")])
+def test_rego_needs_no_server(principal, decision):
+    found = decide({"rego": MODULE}, told=Circumstances("w", "t", principal=principal))
+
+    assert found["decision"] == decision
+    assert found["policy_ref"].startswith("rego#sha256:")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"rego": "package x\nallow {"}, {"rego": MODULE, "query": "((("}],
+)
+def test_rego_that_is_none_is_an_error_and_prints_nothing(config, capfd):
+    with pytest.raises(FlowError) as caught:
+        decide(config)
+
+    assert caught.value.code == "authorization_error"
+    assert capfd.readouterr().out == ""
+
+
+def test_an_undefined_rule_denies():
+    assert decide({"rego": MODULE, "query": "data.nobody.knows"})["decision"] == "deny"
+
+
+def test_a_policy_that_does_not_end_is_ended():
+    endless = """package agentcli.authz
+import rego.v1
+allow if { some a in numbers.range(1, 3000); some b in numbers.range(1, 3000); some c in numbers.range(1, 3000); a + b + c == 0 }
+"""
+    with pytest.raises(FlowError, match="DEADLINE_EXCEEDED"):
+        decide({"rego": endless}, timeout=2.0)
+
+
+def test_a_module_is_read_from_a_file(tmp_path):
+    (tmp_path / "p.rego").write_text(MODULE)
+
+    assert decide({"rego_file": "p.rego"}, cwd=str(tmp_path))["decision"] == "permit"
+
+
+BUNDLE = {
+    "authz/policy.rego": 'package agentcli.authz\nimport rego.v1\nallow if input.identity.principal in data.team.members\n',
+    "authz/policy_test.rego": "this is not rego",
+    "team/data.json": '{"members": ["agent://a"]}',
+}  # fmt: skip
+
+
+def written(tmp_path, files, kind):
+    if kind == "folder":
+        for name, text in files.items():
+            path = tmp_path / "bundle" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return "bundle"
+    with tarfile.open(tmp_path / "bundle.tar.gz", "w:gz") as archive:
+        for name, text in files.items():
+            member = tarfile.TarInfo(f"/{name}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return "bundle.tar.gz"
+
+
+@pytest.mark.parametrize("kind", ["folder", "archive"])
+def test_a_bundle_needs_no_server(tmp_path, kind):
+    path = written(tmp_path, BUNDLE, kind)
+
+    assert decide({"bundle": path}, cwd=str(tmp_path))["decision"] == "permit"
+    other = Circumstances("w", "t", principal="agent://b")
+    assert decide({"bundle": path}, cwd=str(tmp_path), told=other)["decision"] == "deny"
+
+
+@pytest.mark.parametrize(
+    "files, message",
+    [
+        ({"a.txt": "x"}, "no Rego module"),
+        ({**BUNDLE, ".signatures.json": "{}"}, "signed bundles"),
+        ({**BUNDLE, "data.json": "[1]"}, "is no object"),
+        ({**BUNDLE, "data.json": "{"}, "cannot be read"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["folder", "archive"])
+def test_a_bundle_that_cannot_be_trusted_is_refused(tmp_path, files, message, kind):
+    with pytest.raises(FlowError, match=message):
+        decide({"bundle": written(tmp_path, files, kind)}, cwd=str(tmp_path))
+
+
+def test_what_is_no_archive_is_refused(tmp_path):
+    (tmp_path / "b").write_bytes(b"\x1f\x8b nonsense")
+
+    with pytest.raises(FlowError, match="cannot be read"):
+        decide({"bundle": "b"}, cwd=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "config, field",
+    [
+        (None, "provider_config.endpoint"),
+        ({}, "provider_config.endpoint"),
+        ({"endpoint": "  "}, "provider_config.endpoint"),
+        ({"endpoint": "http://opa.example/x"}, "provider_config.endpoint"),
+        ({"endpoint": "https://u:p@opa.example/x"}, "provider_config.endpoint"),
+        ({"rego": 5}, "provider_config.rego"),
+        ({"rego": "x", "bundle": "y"}, "provider_config"),
+    ],
+)
+def test_a_profile_names_one_safe_source(config, field):
+    ((found, _message),) = entry("authorizers", "opa").check({"provider_config": config})
+
+    assert found == field
