@@ -39,16 +39,18 @@ class Shown:
     locations: list[ToolCallLocation]
     content: list[Content]
 
-    def start(self, status: Any = "pending") -> ToolCallStart:
-        return acp.start_tool_call(
+    def start(self) -> ToolCallStart:
+        started = acp.start_tool_call(
             self.call_id,
             self.title,
             kind=self.kind,
-            status=status,
+            status="pending",
             content=self.content or None,
             locations=self.locations or None,
             raw_input=self.arguments,
         )
+        started.field_meta = self._meta()
+        return started
 
     def question(self) -> ToolCallUpdate:
         """The call, as a permission request names it; whole, because some clients look nowhere else."""
@@ -60,7 +62,12 @@ class Shown:
             content=self.content or None,
             locations=self.locations or None,
             raw_input=self.arguments,
+            field_meta=self._meta(),
         )
+
+    def _meta(self) -> dict[str, Any]:
+        """The protocol has no member for the name of a tool, by which hosts have their rules."""
+        return {"operable": {"toolName": self.name}}
 
 
 def shown(
