@@ -1,0 +1,273 @@
+"""The handoff artifact, version 4: what exactly a scheduler is asked to run, as one document with one digest.
+
+Proofs, approvals and evidence on the other side are bound to that digest. The document holds no command, no
+environment and no credential, only their hashes and names. Of the three shapes that were published, this is the
+newest: members that have nothing to say are there as null.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from operable.flow import merge
+from operable.flow.binding import child_environment, execution_binding, real_folder, task_hash
+from operable.flow.canonical import canonical_digest, hash_object, hash_optional_text, hash_text
+from operable.flow.contracts import FlowError
+from operable.flow.job_binding import BINDING_VERSION, job_binding_digest
+from operable.flow.merge import Json, first
+from operable.flow.plan import normal_shell
+
+SCHEMA = "openclaw.scheduler.handoff-artifact"
+CANONICALIZATION = {"name": "json-sort-v1", "version": 1, "digest": "sha256", "undefined": "null"}
+_EXECUTION_BINDING = 2
+_PROVEN = ("jwt", "detached-signature", "certificate")
+_DEEPEST = 16
+
+
+def handoff_fields(
+    original: Json,
+    manifest: Json,
+    workflow: Json,
+    task: Json,
+    plan: Json,
+    job: Json,
+    *,
+    ambient: Mapping[str, str],
+    base: str,
+) -> Json:
+    """The four fields that version 4 adds to a job; `job` has its defaults (`job_binding.rebound`)."""
+    environment = child_environment(ambient, (task.get("shell") or {}).get("env"))
+    binding = execution_binding(
+        original, manifest, workflow, task, environment=environment, base=base, version=_EXECUTION_BINDING
+    )
+    artifact = _artifact(manifest, workflow, task, plan, job, binding, environment, base)
+    return {
+        "handoff_version": 4,
+        "handoff_artifact_digest": canonical_digest(artifact),
+        "handoff_artifact_payload": artifact,
+        "effective_task_hash": task_hash(binding),
+    }
+
+
+def _artifact(
+    manifest: Json,
+    workflow: Json,
+    task: Json,
+    plan: Json,
+    job: Json,
+    binding: Json,
+    environment: Mapping[str, str],
+    base: str,
+) -> Json:
+    identity = merge.effective_identity(manifest, workflow, task)
+    proof = merge.effective_proof(manifest, workflow, task)
+    authorization = merge.effective_authorization(manifest, workflow, task)
+    evidence = merge.effective_evidence(manifest, workflow, task)
+    execution = plan["execution"]
+    return {
+        "schema": SCHEMA,
+        "artifact_schema_version": 1,
+        "handoff_version": 4,
+        "scheduler_schema_min": 29,
+        "canonicalization": CANONICALIZATION,
+        "execution_binding_version": _EXECUTION_BINDING,
+        "scheduler_job_binding": {"version": BINDING_VERSION, "digest": job_binding_digest(job)},
+        "manifest": {
+            "version": binding["manifest_version"],
+            "digest": binding["manifest_digest"],
+            **plan["source"],
+        },
+        "compiled": {
+            "target": "openclaw-scheduler",
+            "job_id": plan["id"],
+            "effective_task_hash": task_hash(binding),
+            "source": plan["source"],
+        },
+        "lifecycle": {
+            "enabled": bool(job["enabled"]),
+            "delete_after_run": bool(job["delete_after_run"]),
+            "target": {name: execution[name] for name in ("session_target", "agent_id", "payload_kind")},
+        },
+        "command": _command(task, job, environment, base),
+        "runtime": {
+            "timeout_ms": job["run_timeout_ms"],
+            "instance_id": {"kind": "deferred", "source": "run.id"},
+        },
+        "approval": {
+            "required": bool(job["approval_required"]),
+            **{name: job[f"approval_{name}"] for name in ("timeout_s", "auto", "risk_level", "approver_scope")},
+        },
+        "identity": _identity(identity, binding["identity"], execution["session_target"]),
+        "contract": _contract(plan, job),
+        "authorization_proof": _proof(proof),
+        "authorization": {
+            "ref": (authorization or {}).get("ref"),
+            "provider": (authorization or {}).get("provider"),
+            "policy_digest": hash_object((authorization or {}).get("provider_config")),
+            "on_error": (authorization or {}).get("on_error"),
+            "request_hash": hash_object((authorization or {}).get("request")),
+            "decision_hash": hash_object((authorization or {}).get("decision")),
+        },
+        "evidence": _evidence(evidence),
+        "verification": {
+            "shell_sha256": hash_optional_text(job["verify_shell"]),
+            "timeout_s": job["verify_timeout_s"],
+            "on_failure": job["verify_on_failure"],
+        },
+        "output": {
+            name: job[f"output_{name}"]
+            for name in (
+                "format", "store_limit_bytes", "excerpt_limit_bytes", "summary_limit_bytes", "offload_threshold_bytes",
+            )
+        },
+        "child_credential_policy": plan["child_credential_policy"],
+        "intent": {"mode": plan["intent"]["mode"], "read_only": bool(plan["intent"]["read_only"])},
+        "delegation": _delegation(identity, plan),
+    }  # fmt: skip
+
+
+def _command(task: Json, job: Json, environment: Mapping[str, str], base: str) -> Json:
+    shell = task.get("shell")
+    payload = normal_shell(shell) if shell is not None else None
+    arguments = [hash_text(argument) for argument in payload["args"]] if payload else []
+    message = hash_optional_text(job["payload_message"])
+    keys = sorted(environment, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
+    return {
+        "kind": "shell" if payload else "prompt",
+        "program": payload["program"] if payload else None,
+        "args_count": len(arguments),
+        "args_sha256": arguments,
+        "argv_sha256": canonical_digest([payload["program"], *arguments]) if payload else None,
+        "cwd": real_folder(payload["cwd"], base) if payload else None,
+        "stdin_sha256": hash_optional_text(payload["stdin"]) if payload else None,
+        "prompt_sha256": None if payload else hash_optional_text(task.get("prompt")),
+        "input_sha256": None,
+        "payload_message_sha256": message,
+        "env": {
+            "declared_env_sha256": hash_object((shell or {}).get("env")),
+            "effective_env_keys": keys if payload else [],
+            "effective_env_value_sha256": {name: hash_text(environment[name]) for name in keys}
+            if payload
+            else {},
+        },
+    }
+
+
+def _identity(identity: Json | None, binding: Json, session_target: str) -> Json:
+    subject, trust = binding["subject"], binding["trust"]
+    return {
+        "ref": binding["ref"],
+        "provider": binding["provider"],
+        "scope": binding["scope"],
+        "subject_kind": subject["kind"],
+        "subject_principal": subject["principal"],
+        "subject_hash": canonical_digest(subject),
+        "auth_hash": canonical_digest(binding["auth"]),
+        "trust_level": trust["level"],
+        "delegation_mode": subject["delegation_mode"],
+        "presentation": _presentation((identity or {}).get("presentation") or {}, session_target),
+    }
+
+
+def _presentation(presentation: Json, session_target: str) -> Json:
+    bindings = [_binding(each, presentation, session_target) for each in presentation.get("bindings") or []]
+    media = {each["medium"] for each in bindings} - {"none"}
+    if len(media) > 1:
+        raise FlowError(
+            "HANDOFF_PRESENTATION_MIXED_MEDIA", "presentation bindings of one task must use one medium"
+        )
+    return {
+        "mode": first(presentation.get("handoff"), "none"),
+        "handoff": media.pop() if media else "none",
+        "bindings": bindings,
+        "default_redaction": presentation.get("default_redaction"),
+        "cleanup": first(presentation.get("cleanup"), "always"),
+    }
+
+
+def _binding(binding: Json, presentation: Json, session_target: str) -> Json:
+    target = binding.get("target") or {}
+    kind = first(target.get("kind"), "none")
+    medium = {
+        "env": "gateway-env-header" if session_target == "isolated" else "env",
+        "file": "temp-file",
+        "stdin": "stdin",
+    }.get(kind, "none")
+    return {
+        "name": first(binding.get("name"), binding["source"]),
+        "medium": medium,
+        "env_key": target.get("name") if kind == "env" else target.get("expose_as"),
+        "file_name": target.get("name") if kind == "file" else None,
+        "source_hash": hash_text(binding["source"]),
+        "required": first(binding.get("required"), True),
+        "redact": first(binding.get("redact"), presentation.get("default_redaction"), True),
+        "format": first(binding.get("format"), "raw"),
+    }
+
+
+def _contract(plan: Json, job: Json) -> Json:
+    contract = plan["contract"]
+    paths = contract["allowed_paths"]
+    return {
+        **{name: contract[name] for name in ("required_trust_level", "trust_enforcement", "sandbox")},
+        "allowed_paths_sha256": None if paths is None else canonical_digest(paths),
+        **{name: contract[name] for name in ("network", "max_cost_usd", "audit")},
+        "postcondition": {
+            "output_format": plan["output"]["format"],
+            "verify_shell_sha256": hash_optional_text(job["verify_shell"]),
+            "verify_timeout_s": job["verify_timeout_s"],
+            "verify_on_failure": job["verify_on_failure"],
+        },
+    }
+
+
+def _proof(proof: Json | None) -> Json:
+    block = proof or {}
+    proven = block.get("method") in _PROVEN
+    context = {
+        name: block.get(name)
+        for name in "jwks_uri public_key allowed_signers principal namespace ca_certificate ca_certificate_from".split()
+    }
+    return {
+        "ref": block.get("ref"),
+        "method": block.get("method"),
+        "issuer": block.get("issuer"),
+        "audience": block.get("audience"),
+        "claims_hash": hash_object(block.get("claims")),
+        "proof_source_hash": hash_object(block.get("proof")),
+        "verification_context_hash": canonical_digest(context) if proof else None,
+        "artifact_binding_required": proven,
+        "replay_protection_required": proven,
+        "revocation_check_required": proven,
+    }
+
+
+def _evidence(evidence: Json | None) -> Json:
+    block = evidence or {}
+    payload: Mapping[str, Any] = block.get("payload") or {}
+    required = bool((block.get("verify") or {}).get("required"))
+    return {
+        "ref": block.get("ref"),
+        "provider": block.get("provider"),
+        "methods": block.get("methods") or [],
+        "payload_bind": payload.get("bind") or [],
+        "payload_hash": hash_object(block.get("payload")),
+        "provider_config_hash": hash_object(block.get("provider_config")),
+        "verify_required": required,
+        "retention": None,
+        "signed_or_provider_verified_required": required,
+    }
+
+
+def _delegation(identity: Json | None, plan: Json) -> Json:
+    policy: Json = ((identity or {}).get("auth") or {}).get("delegation_policy") or {}
+    mode = ((identity or {}).get("subject") or {}).get("delegation_mode")
+    delegators = sorted(set(policy.get("allowed_delegators") or []))
+    return {
+        "mode": mode,
+        "source_binding": "source_run_id",
+        "max_depth": first(policy.get("max_depth"), plan["budgets"]["max_iterations"], _DEEPEST),
+        "target_scope": (identity or {}).get("scope"),
+        "allowed_delegators": delegators,
+        "allowed_delegators_hash": canonical_digest(delegators),
+        "require_grant_per_hop": first(policy.get("require_grant_per_hop"), mode not in (None, "none")),
+    }
