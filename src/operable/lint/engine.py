@@ -138,6 +138,15 @@ class Job:
         self.report.tool_version = version if isinstance(version, str) else None
         known = [command.name for command in made.commands]
         unknown = [name for name in self.options.commands if name not in known]
+        if unknown and made.capabilities is None:
+            answer = made.discovery["capabilities"]
+            raise Fail(
+                "usage",
+                "NO_CAPABILITIES",
+                f"{unknown[0]} cannot be looked at alone: the tool does not say which commands it has",
+                hint=f"{answer.command_line} ({answer.ended}, status {answer.status}); name the command in a profile",
+                target=unknown[0],
+            )
         if unknown:
             raise catalogue.unknown("command", unknown[0], known)
         self.report.commands = [name for name in known if name in (self.options.commands or known)]
