@@ -9,6 +9,7 @@ too long.
 
 from collections.abc import Callable, Sequence
 
+from operable.agent.excerpt import excerpt
 from operable.agent.history import Text, Thinking, Tokens, ToolOutput, ToolUse, Turn
 from operable.agent.model import ModelError
 
@@ -16,6 +17,7 @@ _FULL = 0.835  # of the window: 167 000 of 200 000 tokens
 _KEPT_RESULTS = 5
 _KEPT_TURNS = 6
 _TRIES = 3
+_WISH = 8_000  # characters of the user's last message that survive a summary word for word
 _CHARACTERS_PER_TOKEN = 4
 _TRIMMED = "[old tool result removed to save space]"
 _PLEA = (
@@ -143,5 +145,5 @@ def _last_wish(turns: Sequence[Turn], cut: int) -> str | None:
         turn = turns[position]
         texts = [block.text for block in turn.blocks if isinstance(block, Text)]
         if turn.role == "user" and texts and not texts[0].startswith("[notice]"):
-            return None if position >= cut else "\n".join(texts)
+            return None if position >= cut else excerpt("\n".join(texts), _WISH)
     return None

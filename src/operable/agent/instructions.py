@@ -2,8 +2,8 @@
 
 AGENTS.md is read from the user's configuration folder, then from the outermost project folder inwards to the
 workspace, so that the nearest file has the last word. `@path` on a line of its own includes another file, relative to
-the one that says so, inside the same project, five levels deep at most. Files that cannot be read are left out; each
-is cut at 64 KiB.
+the one that says so, inside its folder, five levels deep at most; what is no such file stays the line it is. Files
+that cannot be read are left out; each is cut at 64 KiB.
 """
 
 import os
@@ -23,8 +23,7 @@ def system_prompt(workspace: str, own: str | None = None) -> str:
     parts = [own or _OWN, f"The workspace is {workspace}."]
     for path in _files(workspace):
         root = os.path.dirname(path)
-        text = _read(path, root, _DEPTH, set()).strip()
-        if text:
+        if text := (_read(path, root, _DEPTH, set()) or "").strip():
             parts.append(f"# {path}\n{text}")
     return "\n\n".join(parts)
 
@@ -47,24 +46,23 @@ def _files(workspace: str) -> Iterator[str]:
     yield from (os.path.join(folder, _FILE) for folder in reversed(folders))
 
 
-def _read(path: str, root: str, depth: int, seen: set[str]) -> str:
-    real = os.path.realpath(path)
-    inside = real == os.path.join(os.path.realpath(root), os.path.basename(real)) or real.startswith(
-        os.path.realpath(root).rstrip("/") + "/"
-    )
-    if depth == 0 or real in seen or not inside:
-        return ""
+def _read(path: str, root: str, depth: int, seen: set[str]) -> str | None:
+    """The text of a file with what it includes; None when it cannot or may not be read."""
+    real, inside = os.path.realpath(path), os.path.realpath(root).rstrip("/") + "/"
+    # A file, not a pipe in its place: nobody must be able to hold up the start.
+    if depth == 0 or real in seen or not real.startswith(inside) or not os.path.isfile(real):
+        return None
     try:
         with open(real, encoding="utf-8", errors="replace") as file:
             text = file.read(_LIMIT)
     except OSError:
-        return ""
+        return None
     seen.add(real)
     lines = []
     for line in text.splitlines():
-        included = line.strip()
-        if included.startswith("@") and len(included) > 1 and " " not in included:
-            lines.append(_read(os.path.join(os.path.dirname(real), included[1:]), root, depth - 1, seen))
-        else:
-            lines.append(line)
+        word = line.strip()
+        included = None
+        if word.startswith("@") and " " not in word:
+            included = _read(os.path.join(os.path.dirname(real), word[1:]), root, depth - 1, seen)
+        lines.append(line if included is None else included)
     return "\n".join(lines)
