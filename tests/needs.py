@@ -29,6 +29,7 @@ PACKAGES = {
     "pass": "pass",
     "rg": "ripgrep",
     "setpriv": "util-linux",
+    "ssh-keygen": "openssh-client",
     "zsh": "zsh",
 }
 # A mirror that does not answer must not cost more than this; the tests concerned are then skipped, with the reason.

@@ -1,0 +1,90 @@
+"""Public keys and raw signatures, on the `cryptography` package: reading, naming and checking, nothing else.
+
+Keys are PEM texts (a public key, or a certificate that holds one). A private key where a public one is expected is
+refused, so that nobody puts one into a manifest. RSA keys below 2048 bits prove nothing today and are refused too.
+"""
+
+import base64
+import binascii
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+_SMALLEST_RSA = 2048
+
+
+def public_key(text: str) -> Any:
+    """The key of a PEM text; ValueError says why there is none."""
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric import rsa
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    if "PRIVATE KEY" in text:
+        raise ValueError("must be a public key, not a private one")
+    try:
+        data = text.encode("ascii")
+        if "BEGIN CERTIFICATE" in text:
+            key: Any = x509.load_pem_x509_certificate(data).public_key()
+        else:
+            key = load_pem_public_key(data)
+    except (ValueError, UnsupportedAlgorithm):
+        raise ValueError("is not a public key in PEM format") from None
+    if isinstance(key, rsa.RSAPublicKey) and key.key_size < _SMALLEST_RSA:
+        raise ValueError(f"is an RSA key of {key.key_size} bits; at least {_SMALLEST_RSA} are needed")
+    return key
+
+
+def is_signing_key(key: Any) -> bool:
+    """RSA, EC, Ed25519 or Ed448: the kinds whose raw signatures are checked here."""
+    from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
+
+    kinds = (rsa.RSAPublicKey, ec.EllipticCurvePublicKey, ed25519.Ed25519PublicKey, ed448.Ed448PublicKey)
+    return isinstance(key, kinds)
+
+
+def key_id(key: Any) -> str:
+    """`spki-sha256:` and the digest of the key's public form."""
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    spki = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return "spki-sha256:" + hashlib.sha256(spki).hexdigest()
+
+
+def certificate_id(certificate: "Certificate") -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return "x509-sha256:" + hashlib.sha256(certificate.public_bytes(Encoding.DER)).hexdigest()
+
+
+def signature_bytes(text: str) -> bytes:
+    """A base64 signature, line breaks allowed; ValueError when it is none."""
+    try:
+        found = base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("the signature is not base64") from None
+    if not found:
+        raise ValueError("the signature is empty")
+    return found
+
+
+def is_signed(key: Any, signature: bytes, data: bytes) -> bool:
+    """RSA PKCS#1 and ECDSA (DER) with SHA-256, Ed25519 and Ed448 as they are."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+    from cryptography.hazmat.primitives.hashes import SHA256
+
+    try:
+        if isinstance(key, rsa.RSAPublicKey):
+            key.verify(signature, data, padding.PKCS1v15(), SHA256())
+        elif isinstance(key, ec.EllipticCurvePublicKey):
+            key.verify(signature, data, ec.ECDSA(SHA256()))
+        elif is_signing_key(key):
+            key.verify(signature, data)
+        else:
+            return False
+    except InvalidSignature:
+        return False
+    return True
