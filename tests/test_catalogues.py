@@ -35,6 +35,7 @@ CATALOGUES = {
     "proc/sandboxes": "SANDBOX",
     "testing/dialects": "DIALECT",
     "testing/voices": "VOICE",
+    "wrap/parsers": "PARSER",
 }
 ENTRIES = [
     pytest.param(path, descriptor, id=f"{folder}/{path.stem}")

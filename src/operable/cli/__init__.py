@@ -6,6 +6,8 @@ so: neither this module nor a command's file may import `operable.run` or anythi
 
 from __future__ import annotations
 
+import sys
+
 from operable import __version__
 from operable.tool import Tool
 
@@ -69,4 +71,8 @@ def check_processes() -> Check:
 
 def main() -> None:
     """Entry point of the console script."""
+    if len(sys.argv) > 2 and sys.argv[1] == "wrap":
+        from operable.cli.wrapping import call_wrapped
+
+        call_wrapped(sys.argv[2:])  # returns when these words are for `operable wrap` itself
     tool.main()

@@ -232,7 +232,8 @@ class Outflow:
             self._run.next_cursor = self._run.call.options.get("cursor")
             return
         fields = [
-            last[name] if isinstance(last, dict) else getattr(last, name) for name in self._run.command.cursor
+            last.get(name) if isinstance(last, dict) else getattr(last, name)
+            for name in self._run.command.cursor
         ]
         position = fields[0] if len(fields) == 1 else fields
         self._run.next_cursor = write_cursor(position, self._run.command, self._run.call.values)

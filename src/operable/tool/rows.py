@@ -133,6 +133,8 @@ def _exact_types(events: Iterable[type[Event]]) -> frozenset[str]:
 
 def _is_exact(kind: Kind) -> bool:
     """Whether msgspec writes every value of this kind as the strict encoder does; it makes null of a NaN, for example."""
+    if kind.base == "record" and kind.model is not None:
+        return all(map(_is_exact, field_kinds(kind.model).values()))
     return kind.base in _EXACT or (kind.base == "array" and kind.item is not None and _is_exact(kind.item))
 
 

@@ -1,0 +1,45 @@
+"""`operable wrap doctor`: whether each wrapped program is there, in the range of versions that its wrapper was made for.
+
+For one tool, or for all of them. A program that is not installed is a warning when all are asked for: nobody has them all.
+"""
+
+from __future__ import annotations
+
+from operable.tool import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from operable.tool import Check
+
+
+@command(has_results=False, limit=None, examples=["wrap doctor git", "wrap doctor --output jsonl"])
+def doctor(tool: str | None = None) -> Iterator[Check]:
+    """Check the programs behind the wrapped tools.
+
+    tool: only this one
+    """
+    from operable.tool import Check, Fail
+    from operable.wrap import load, names
+
+    for name in names() if tool is None else [tool]:
+        try:
+            wrapped = load(name)
+            for what, check in wrapped.checks.items():
+                found = check()
+                found.fields["name"] = f"{name}.{what}"
+                if tool is None and found.fields["severity"] == "error":
+                    found.fields["severity"] = "warning"
+                yield found
+                if not found.fields["ok"]:
+                    break  # a program that is not there has no version
+        except Fail as fail:
+            if tool is not None:
+                raise
+            broken = Check(ok=False, detail=fail.message, hint=fail.hint)
+            broken.fields["name"] = name
+            yield broken
+
+
+COMMAND = doctor

@@ -1,0 +1,42 @@
+"""`operable wrap list`: the command-line tools that can be called in machine mode from here.
+
+Those that come with the package, the user's own (`~/.config/operable/wrappers`), and those in the folders that
+OPERABLE_WRAPPERS names. A wrapper that cannot be used is listed with its problem. No program is run.
+"""
+
+from __future__ import annotations
+
+from operable.cli.wrap_events import Wrapper
+from operable.tool import Page, command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@command(
+    cursor="name", columns=("name", "summary", "origin"), examples=["wrap list", "wrap list --output jsonl"]
+)
+def list_(*, page: Page) -> Iterator[Wrapper]:
+    """List the tools that can be called with `operable wrap TOOL …`."""
+    from operable.wrap.places import folder_of, names, origin
+    from operable.wrap.tools import loaded_or_problem
+
+    for name in names():
+        if page.after is not None and name <= page.after:
+            continue
+        tool, problem = loaded_or_problem(name)
+        path = folder_of(name)
+        yield Wrapper(
+            name=name,
+            version="" if tool is None else tool.version,
+            summary="" if tool is None else tool.summary,
+            commands=[] if tool is None else tool.names(),
+            origin=origin(path),  # type: ignore[arg-type]  # one of the three
+            path=path,
+            verified=tool is not None and not tool.plan["unverified"],
+            problem=None if problem is None else problem.message,
+        )
+
+
+COMMAND = list_

@@ -1,0 +1,45 @@
+"""`operable wrap show`: the commands of a wrapped tool: what they change, what they run, what its exit statuses mean."""
+
+from __future__ import annotations
+
+from operable.cli.wrap_events import WrappedCommandInfo
+from operable.tool import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@command(
+    columns=("name", "summary", "read_only", "source"),
+    examples=["wrap show git", "wrap show git --output jsonl"],
+)
+def show(tool: str) -> Iterator[WrappedCommandInfo]:
+    """Show what a wrapped tool can do.
+
+    tool: the name of the tool
+    """
+    from operable.tool.help_text import summary
+    from operable.wrap import load
+
+    wrapped = load(tool)
+    for name, plan in wrapped.plan["commands"].items():
+        found = wrapped.find(name)
+        if found is None:
+            continue
+        yield WrappedCommandInfo(
+            name=name,
+            summary=summary(found),
+            read_only=not found.mutates,
+            destructive=found.destructive,
+            supports_cursor=bool(found.cursor),
+            supports_dry_run=found.mutates,
+            timeout=found.timeout,
+            source="program" if plan["argv"] else "system",
+            argv=[wrapped.plan["bin"], *wrapped.plan["bin_args"], *plan["argv"]] if plan["argv"] else [],
+            event_types=[schema["properties"]["type"]["const"] for schema in plan["events"]],
+            exits={str(code): meaning for code, meaning in plan["exits"].items()},
+        )
+
+
+COMMAND = show

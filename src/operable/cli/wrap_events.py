@@ -1,0 +1,45 @@
+"""The events of `operable wrap list` and `operable wrap show`."""
+
+from __future__ import annotations
+
+from operable.tool import Event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+
+class Wrapper(Event):
+    """A tool that can be called through `operable wrap`."""
+
+    name: str
+    version: str
+    summary: str
+    commands: list[str]
+    origin: Literal["named", "user", "bundled"]
+    path: str
+    verified: bool  # not a draft that nobody has finished
+    problem: str | None = None  # why it cannot be used
+
+
+class WrappedCommandInfo(Event, type="wrapped_command"):
+    """One command of a wrapped tool, and what it promises."""
+
+    name: str
+    summary: str
+    read_only: bool
+    destructive: bool
+    supports_cursor: bool
+    supports_dry_run: bool
+    timeout: float | None
+    source: Literal["program", "system"]  # whether the program is run, or the system asked in its place
+    argv: list[str]
+    event_types: list[str]
+    exits: dict[str, Any]
+
+
+class Shim(Event):
+    """A program that is the wrapped tool."""
+
+    name: str
+    program: str

@@ -1,0 +1,217 @@
+"""A command of a wrapped tool: the SDK's `Command`, made of a plan instead of a written function.
+
+Reading: the parser's rows go out, then the end of the program is judged. Changing: phase one makes the plan, with the
+program's own dry run where it has one; phase two runs the program, with the inputs that stand in the confirmed plan.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from operable.kernel.errors import Fail
+from operable.tool.declare import Command
+from operable.wrap.schemas import event_class, inputs, params
+from operable.wrap.upstream import GRACE, Upstream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Mapping
+    from typing import Any
+
+    from operable.tool.context import Context
+    from operable.tool.declare import Page
+    from operable.tool.framework import Change
+    from operable.tool.records import Event
+    from operable.tool.signature import Param
+
+
+class WrappedCommand(Command):
+    """One subcommand of a wrapped tool."""
+
+    def __init__(
+        self, plan: Mapping[str, Any], command: Mapping[str, Any], made: dict[str, tuple[Any, type[Event]]]
+    ) -> None:
+        self._plan, self._command, self._classes = plan, command, made
+        super().__init__(self._function(), command["name"], _options(command))
+        if self.mutates:
+            self.apply(self._apply_function())
+        else:
+            self.injected["page"] = "Page"
+        self.injected["context"] = "Context"
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        if self._params is None:
+            self._params = tuple(params(self._command))
+        return self._params
+
+    def event_classes(self) -> list[type[Event]]:
+        return [event_class(schema, self._classes) for schema in self._command["events"]]
+
+    def _function(self) -> Callable[..., Any]:
+        plan, command = self._plan, self._command
+
+        def perform(*, context: Context, page: Page | None = None, **values: Any) -> Any:
+            given = inputs(command, values)
+            if command["mutates"]:
+                return planned(plan, command, given, context)
+            return results(Upstream(plan, command, given, context, page))
+
+        perform.__doc__ = _documentation(command)
+        perform.__wrapped__ = _declared  # type: ignore[attr-defined]  # what the SDK describes is in the manifest
+        return perform
+
+    def _apply_function(self) -> Callable[..., Any]:
+        plan, command = self._plan, self._command
+
+        def apply(changes: list[Change], context: Context) -> Iterator[Any]:
+            yield from _single(results(Upstream(plan, command, given_to(changes), context)))
+
+        return apply
+
+
+def _declared() -> None:
+    """Stands for the signature of a wrapped command, which its manifest has."""
+
+
+def _options(command: Mapping[str, Any]) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "mutates": command["mutates"],
+        "destructive": command["destructive"],
+        "bulk": bool(command.get("bulk", False)),
+        "unbounded": bool(command.get("unbounded", False)),
+        "cursor": command.get("cursor", ()),
+        "columns": command.get("columns", ()),
+        "examples": command["examples"],
+        "secrets": [name.replace("-", "_") for name in command.get("secrets", ())],
+        "short": command.get("short", {}),
+        "timeout": None if command.get("unbounded") else command["timeout"],
+        "grace": GRACE if command["argv"] else None,
+    }
+    for name in ("limit", "heartbeat"):
+        if name in command:
+            options[name] = command[name]
+    return options
+
+
+def _documentation(command: Mapping[str, Any]) -> str:
+    """A docstring as the SDK reads it: the description, then a line for each input."""
+    lines = [command["description"].strip(), ""]
+    for name, schema in command["inputs"].get("properties", {}).items():
+        text = " ".join(schema.get("description", "").split())
+        lines.append(f"{name.replace('-', '_')}: {text}")
+        if schema.get("format") == "path" or schema.get("items", {}).get("format") == "path":
+            lines.append(f"{name.replace('-', '_')}_b64: the same as base64, for bytes that are no UTF-8")
+    return "\n".join(lines)
+
+
+def results(upstream: Upstream) -> Iterator[Any]:
+    """The rows of one call, then the judgement of how it ended."""
+    command = upstream.command
+    if "stdin" in command:
+        upstream.stdin = function(upstream.plan, command["stdin"])(upstream.inputs)
+    rows = _parsed(upstream)
+    if upstream.after is not None and command.get("resume", "seek") == "seek":
+        rows = sought(rows, command["cursor"], upstream.after)
+    yield from rows
+    yield from upstream.settle()
+
+
+def _parsed(upstream: Upstream) -> Iterator[Any]:
+    command = upstream.command
+    if "function" in command:
+        found: Iterator[Any] = function(upstream.plan, command["function"])(upstream)
+        return found
+    from operable.kernel.catalogue import load
+
+    parse = command["parse"]
+    parser: Callable[[Upstream, Mapping[str, Any]], Iterator[Any]] = load(
+        "operable.wrap.parsers", parse["kind"], "PARSER", kind="parser"
+    )
+    return parser(upstream, parse)
+
+
+def sought(rows: Iterator[Any], cursor: Any, after: Any) -> Iterator[Any]:
+    """What follows the row at which the last page ended. Where that row is gone, the place is unknown: a conflict."""
+    names = [cursor] if isinstance(cursor, str) else list(cursor)
+    wanted = after if len(names) > 1 else [after]
+    flow = _single(rows)
+    try:
+        for row in flow:
+            if row.__class__ is dict and [row.get(name) for name in names] == wanted:
+                yield from flow
+                return
+    finally:
+        flow.close()
+    raise Fail(
+        "conflict",
+        "CURSOR_STALE",
+        "What the cursor points at is no longer there",
+        hint="start again without --cursor",
+    )
+
+
+def _single(rows: Iterator[Any]) -> Generator[Any, None, None]:
+    """Rows one by one; closing this closes what they come from."""
+    try:
+        for row in rows:
+            if row.__class__ is list:
+                yield from row
+            else:
+                yield row
+    finally:
+        close = getattr(rows, "close", None)
+        if close is not None:
+            close()
+
+
+def planned(
+    plan: Mapping[str, Any], command: Mapping[str, Any], given: dict[str, Any], context: Context
+) -> Iterator[Any]:
+    """The changes that a call would make, each with the inputs that the second phase gets."""
+    from operable.wrap.planning import planned_change
+
+    rule = command["plan"]
+    upstream = Upstream(plan, command, given, context)
+    if "function" in rule:
+        for change in function(plan, rule["function"])(upstream):
+            yield planned_change(change, given)
+        return
+    from operable.manifest.argv import expand
+    from operable.tool.framework import Change
+
+    upstream.words()  # inputs that cannot be put on a command line are refused before anything is planned
+    flat = {name: value for name, value in given.items() if not isinstance(value, list)}
+    (target,) = expand([rule.get("target", plan["name"])], flat)
+    yield planned_change(Change(rule.get("action", command["name"]), target), given)
+
+
+def given_to(changes: list[Change]) -> dict[str, Any]:
+    """The inputs of the call that was planned."""
+    found: dict[str, Any] = changes[0].given  # type: ignore[attr-defined]  # see `planning`
+    return found
+
+
+_loaded: dict[str, dict[str, Any]] = {}
+
+
+def function(plan: Mapping[str, Any], name: str) -> Callable[..., Any]:
+    """A function of the parser.py beside the manifests, loaded when it is first needed."""
+    path = os.path.join(plan["folder"], "parser.py")
+    if path not in _loaded:
+        from importlib.machinery import SourceFileLoader
+        from types import ModuleType
+
+        module = ModuleType(f"operable_wrapper_{plan['name'].replace('-', '_')}")
+        module.__file__ = path
+        sys.modules[module.__name__] = module  # annotations of classes are looked up there
+        try:
+            SourceFileLoader(module.__name__, path).exec_module(module)
+        except OSError as problem:
+            from operable.wrap.places import invalid
+
+            raise invalid(path, f"there is no parser: {problem.strerror}") from problem
+        _loaded[path] = module.__dict__
+    found: Callable[..., Any] = _loaded[path][name]
+    return found

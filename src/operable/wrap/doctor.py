@@ -1,0 +1,59 @@
+"""Whether the wrapped program is there, and is one that the wrapper knows."""
+
+from __future__ import annotations
+
+import shlex
+
+from operable.kernel.errors import Fail
+from operable.tool.framework import Check
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+def binary(plan: Mapping[str, Any]) -> Check:
+    """Whether the program is on the search path; a wrapper of system calls needs none."""
+    import sys
+
+    if plan["os"] and not any(sys.platform.startswith(name) for name in plan["os"]):
+        return Check(ok=False, detail=f"made for {', '.join(plan['os'])}, not for {sys.platform}")
+    if plan["syscalls"]:
+        return Check(ok=True, detail="asks the system itself")
+    from operable.proc.environment import environment
+    from operable.proc.executable import resolve
+
+    try:
+        found = resolve(plan["bin"], env=environment(plan["env_set"], inherit=plan["env_pass"]))
+    except Fail as fail:
+        return Check(ok=False, detail=fail.message, hint=" or ".join(plan["install"]))
+    return Check(ok=True, detail=found)
+
+
+def version(plan: Mapping[str, Any]) -> Check:
+    """Whether the program's version lies in the range for which the wrapper was made."""
+    found, wanted = installed_version(plan), plan["version_check"]["range"]
+    if found is None:
+        return Check(
+            ok=False, detail=f"{plan['bin']} does not say which version it is", hint=f"wanted: {wanted}"
+        )
+    from operable.manifest.versions import satisfies
+
+    fits = satisfies(found, wanted)
+    return Check(
+        ok=fits, detail=f"{found}, wanted {wanted}", hint=None if fits else " or ".join(plan["install"])
+    )
+
+
+def installed_version(plan: Mapping[str, Any]) -> str | None:
+    """What the program says; Fail when it cannot be run."""
+    from operable.manifest.versions import find_version
+    from operable.proc.output import output
+    from operable.proc.spawn import prepare
+
+    check = plan["version_check"]
+    words = shlex.split(check["cmd"])
+    command = prepare(words, env=plan["env_set"], inherit=plan["env_pass"])
+    done = output(command, timeout=check["timeout"])
+    return find_version(check["parse"], done.stdout.decode("utf-8", "replace"), done.stderr)

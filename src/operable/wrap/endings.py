@@ -1,0 +1,133 @@
+"""How a wrapped program ended, and what that means: the table of its manifest, and nothing else, decides.
+
+| what happened | outcome |
+|---|---|
+| exit 0, or a status that the manifest calls a success | ok; the summary's `upstream` has the status and its word |
+| any other status, or a signal | Fail: the category and code of the manifest, else UPSTREAM_FAILED or UPSTREAM_KILLED |
+| the program printed an error of its own, whatever the status | Fail UPSTREAM_ERROR |
+| its own end marker is missing, or says no | Fail UPSTREAM_INCOMPLETE or UPSTREAM_UNSUCCESSFUL |
+| the deadline | Fail TIMEOUT |
+
+With results before it, a Fail makes the summary partial: what came is there, and the stream is never ok.
+"""
+
+from __future__ import annotations
+
+from operable.kernel.errors import Fail
+from operable.wrap.fields import base64
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from operable.wrap.upstream import Upstream
+
+# What is shown of a program's own words: enough for a page of diagnostics, too little to flood a model.
+_SHOWN = 2000
+_EXCERPT = 240
+# The numbers that shells and schedulers know; others are shown as they are.
+_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV",
+            13: "SIGPIPE", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ"}  # fmt: skip
+
+
+def judged(upstream: Upstream) -> Iterator[Any]:
+    """Warnings about a success; Fail for anything else."""
+    end = upstream.end
+    if end is None:
+        if upstream.failure is not None:
+            raise upstream.failure
+        return  # nothing was run
+    if end.cause == "deadline":
+        raise upstream.timed_out()
+    status, stderr = end.status, end.stderr.text()
+    meaning = upstream.command["exits"].get(status, {})
+    told: dict[str, Any] = {"program": upstream.plan["bin"], "exit": status}
+    if "word" in meaning:
+        told["meaning"] = meaning["word"]
+    if upstream.foreign:
+        told["non_json"] = upstream.foreign
+    upstream.context.conclude(upstream=told)
+    if upstream.failure is not None and upstream.failure.code == "UPSTREAM_ERROR":
+        raise upstream.failure
+    if status != 0 and not meaning.get("ok"):
+        raise failed(upstream, status, stderr)
+    if upstream.failure is not None:
+        raise upstream.failure
+    yield from _terminal(upstream)
+    if stderr.strip() and upstream.command["stderr"] == "warn":
+        from operable.tool.framework import Warn
+
+        yield Warn("UPSTREAM_STDERR", shown(stderr), source=upstream.plan["bin"])
+    if end.leftovers:
+        from operable.tool.framework import Warn
+
+        yield Warn("UPSTREAM_LEFTOVERS", f"{upstream.plan['bin']} left processes behind; they were ended")
+
+
+def _terminal(upstream: Upstream) -> Iterator[Any]:
+    """Where the program has an end marker of its own, a stream without it is not whole."""
+    if not upstream.command.get("terminal") or upstream.complete:
+        return
+    yield from ()
+    program = upstream.plan["bin"]
+    if upstream.complete is None:
+        raise Fail(
+            "partial", "UPSTREAM_INCOMPLETE", f"{program} ended without its own end marker", target=program
+        )
+    raise Fail(
+        "partial", "UPSTREAM_UNSUCCESSFUL", f"{program} says itself that it did not succeed", target=program
+    )
+
+
+def failed(upstream: Upstream, status: int | None, stderr: str) -> Fail:
+    """The error for an end that is no success."""
+    program = upstream.plan["bin"]
+    meaning = upstream.command["exits"].get(status, {})
+    details: dict[str, Any] = {"upstream_exit": status}
+    text = shown(stderr)
+    if text:
+        details["upstream_stderr"] = text
+    if status is not None and status < 0:
+        name = _SIGNALS.get(-status, f"signal {-status}")
+        return Fail("partial", "UPSTREAM_KILLED", f"{program} was ended by {name}", target=program, **details)
+    word = meaning.get("word", "error")
+    first = text.partition("\n")[0][:_EXCERPT]
+    message = f"{program} ended with status {status} ({word})" + (f": {first}" if first else "")
+    return Fail(
+        meaning.get("category", "usage" if word == "usage_error" else "internal"),
+        meaning.get("code", "UPSTREAM_FAILED"),
+        message,
+        hint=meaning.get("hint"),
+        retryable=meaning.get("retryable"),
+        target=program,
+        **details,
+    )
+
+
+def foreign(upstream: Upstream, line: bytes) -> Any:
+    """The warning for a record that is not what was promised, with its bytes where they are no text."""
+    from operable.tool.framework import Warn
+
+    program = upstream.plan["bin"]
+    try:
+        seen: dict[str, Any] = {"excerpt": shown(line[:_EXCERPT].decode("utf-8"))}
+    except UnicodeDecodeError:
+        seen = {
+            "excerpt": shown(line[:_EXCERPT].decode("utf-8", "replace")),
+            "excerpt_b64": base64(line[:_EXCERPT]),
+        }
+    message = f"{program} printed something that is not JSON"
+    return Warn("UPSTREAM_NON_JSON", message, length=len(line), number=upstream.foreign, **seen)
+
+
+def shown(text: str) -> str:
+    """The words of a program as anybody may see them: redacted, in bounds, without terminal controls."""
+    from operable.kernel.redact import redact_text
+
+    # Redacted before it is cut, so that a cut never leaves half a secret that no longer looks like one.
+    clean = redact_text(text.strip())
+    if len(clean) > _SHOWN:
+        half = _SHOWN // 2
+        clean = f"{clean[:half]}\n[... {len(clean) - _SHOWN} characters left out ...]\n{clean[-half:]}"
+    return "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in clean)

@@ -1,0 +1,84 @@
+"""The command line of a wrapped tool: `operable wrap NAME …`, and the same through a shim of its own.
+
+A tool that has one main command (CLI.md: `metadata.operable.default`) needs no word for it: `operable wrap ls /tmp` is
+`operable wrap ls list /tmp`. Where the first word is the name of a command, it is that command; `./schema` is a file.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from operable.kernel.errors import Fail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from operable.tool.declare import Tool
+
+_ABOUT = ("--help", "-h", "--version", "--schema", "--capabilities")
+_SHIM = """\
+#!{python}
+# {name} in machine mode: `{name}-aoi COMMAND --output jsonl`. Made by `operable wrap shim {name}`.
+import sys
+
+sys.path[:0] = [path for path in {path!r} if path not in sys.path]
+from operable.wrap.front import main
+
+main({name!r})
+"""
+
+
+def main(name: str, words: list[str] | None = None) -> NoReturn:
+    """Run one command line of a wrapped tool and end the process."""
+    given = sys.argv[1:] if words is None else words
+    from operable.wrap.tools import load
+
+    try:
+        tool = load(name)
+    except Fail as fail:
+        _refuse(given, fail)
+    tool.main(_with_default(tool, tool.plan["default"], given))
+
+
+def _with_default(tool: Tool, default: str | None, words: list[str]) -> list[str]:
+    """The words with the name of the main command where no command is named."""
+    if default is None:
+        return words
+    from operable.tool.arguments import locate
+
+    found, _ = locate(tool, words)
+    if tool.knows(found) or found == "help":
+        return words
+    return words if not found and any(word in _ABOUT for word in words) else [default, *words]
+
+
+def _refuse(words: list[str], fail: Fail) -> NoReturn:
+    """A wrapper that cannot be loaded is told in the language of the caller."""
+    from operable import __version__
+    from operable.tool.declare import Command, Tool
+
+    tool = Tool("operable-wrap", version=__version__, schema_name="org.operable.wrap.events")
+
+    def broken() -> None:
+        """The wrapper cannot be used."""
+        raise fail
+
+    tool._commands["broken"] = Command(broken, "broken", {})  # noqa: SLF001 - a tool of one command, for one answer
+    output = [word for word in ("--output=jsonl",) if _machine(words)]
+    tool.main(["broken", *output])
+
+
+def _machine(words: list[str]) -> bool:
+    text = " ".join(words)
+    return any(f"--{flag}{sign}jsonl" in text for flag in ("output", "format") for sign in (" ", "="))
+
+
+def shim(name: str) -> str:
+    """A program that is the wrapped tool: for a linter, an agent's PATH, or a shell."""
+    import os
+
+    import operable
+
+    source = os.path.dirname(os.path.dirname(os.path.abspath(operable.__file__)))
+    return _SHIM.format(python=sys.executable, name=name, path=[source])

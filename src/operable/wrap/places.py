@@ -1,0 +1,87 @@
+"""Where wrappers are: the folders named by OPERABLE_WRAPPERS, the user's own, and those that come with the package.
+
+A wrapper may bring Python code, so a folder of the current project is never searched: whoever wants one names it. Of two
+wrappers with one name the first of these places wins.
+"""
+
+from __future__ import annotations
+
+import os
+
+from operable.kernel.errors import Fail
+
+MARKER = "CLI.md"
+# The subcommands of `operable wrap`: no tool can have such a name.
+RESERVED = ("doctor", "list", "shim", "show")
+_BUNDLED = os.path.join(os.path.dirname(__file__), "wrappers")
+
+
+def folders() -> list[str]:
+    """The folders that hold wrappers, in the order in which they are searched."""
+    named = [
+        path for path in os.environ.get("OPERABLE_WRAPPERS", "").split(os.pathsep) if os.path.isabs(path)
+    ]
+    return [*named, *_own(), _BUNDLED]
+
+
+def _own() -> list[str]:
+    home, config = os.environ.get("OPERABLE_HOME", ""), os.environ.get("XDG_CONFIG_HOME", "")
+    if home:
+        path = os.path.join(home, "wrappers")
+    elif os.path.isabs(config):
+        path = os.path.join(config, "operable", "wrappers")
+    else:
+        path = os.path.join(os.environ.get("HOME", ""), ".config", "operable", "wrappers")
+    return [path] if os.path.isabs(path) else []
+
+
+def is_name(name: str) -> bool:
+    """Whether this can be the name of a wrapper: one plain word, which leads into no other folder."""
+    plain = name.replace("-", "").replace("_", "").replace(".", "")
+    return plain.isalnum() and plain.isascii() and name[0] not in "-_." and name not in RESERVED
+
+
+def find(name: str) -> str | None:
+    """The folder of one wrapper, or None."""
+    if not is_name(name):
+        return None
+    for folder in folders():
+        path = os.path.join(folder, name)
+        if os.path.isfile(os.path.join(path, MARKER)):
+            return path
+    return None
+
+
+def folder_of(name: str) -> str:
+    """The folder of one wrapper; a name that nobody has is a usage error."""
+    found = find(name)
+    if found is None:
+        from operable.kernel.catalogue import unknown
+
+        raise unknown("wrapper", name, names())
+    return found
+
+
+def names() -> list[str]:
+    """Every wrapped tool, sorted."""
+    found: set[str] = set()
+    for folder in folders():
+        try:
+            inner = os.listdir(folder)
+        except OSError:
+            continue  # there need be no folder of the user's own
+        found.update(name for name in inner if is_name(name) and os.path.isfile(f"{folder}/{name}/{MARKER}"))
+    return sorted(found)
+
+
+def origin(path: str) -> str:
+    """`bundled`, `user` or `named`, for people."""
+    parent = os.path.dirname(path)
+    return "bundled" if parent == _BUNDLED else "user" if parent in _own() else "named"
+
+
+def invalid(path: str, message: str) -> Fail:
+    """What is wrong with a wrapper itself: its author has to mend it."""
+    return Fail(
+        "config", "WRAPPER_INVALID", message, target=path, hint="operable wrap show NAME, then mend the file"
+    )

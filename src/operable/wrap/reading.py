@@ -1,0 +1,163 @@
+"""Reads and judges the manifests of a wrapper, and makes its plan of them.
+
+The manifests are plain CLI.md and TOOL.md files (`operable.manifest` judges them). What those standards have no word for
+stands under `metadata.operable`; its keys are listed below and an unknown one is refused, because a misspelt guard would
+otherwise guard nothing. docs/guides/wrap-a-tool.md explains each.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from operable.manifest import Loaded, ManifestError, load
+from operable.manifest.argv import mistakes, names
+from operable.manifest.kinds.cli import Cli
+from operable.manifest.kinds.tool import ToolManifest
+from operable.wrap.places import MARKER, invalid
+
+# CLI.md: metadata.operable
+_CLI_KEYS = frozenset(("default", "exits", "stderr", "syscalls", "unverified"))
+# TOOL.md: metadata.operable
+_TOOL_KEYS = frozenset(
+    "bulk columns cursor exits function heartbeat limit operands options parse plan resume secrets short stderr stdin"
+    " terminal unbounded".split()
+)
+# Kinds of parsers that are data; `python` is the function of parser.py that `function` names.
+_RESUMES = ("seek", "native")
+_DESTRUCTIVE_RISK = 3
+
+
+def read(folder: str) -> dict[str, Any]:
+    """The plan of a wrapper; Fail WRAPPER_INVALID when its manifests cannot be used."""
+    path = os.path.join(folder, MARKER)
+    try:
+        loaded = load(path, kind="cli", workspace=folder)
+    except ManifestError as error:
+        problems = "; ".join(map(str, error.problems[:20]))
+        raise invalid(path, f"the wrapper cannot be used: {problems}") from error
+    cli = loaded.as_(Cli)
+    extra = _extra(path, cli.metadata, _CLI_KEYS)
+    plan: dict[str, Any] = {
+        "name": os.path.basename(folder),
+        "folder": folder,
+        "version": cli.version,
+        "id": cli.id,
+        "summary": cli.description,
+        "bin": cli.bin,
+        "bin_args": list(cli.bin_args),
+        "install": [
+            each.method if each.package is None else f"{each.method} install {each.package}"
+            for each in cli.install
+        ],
+        "version_check": {
+            "cmd": cli.version_check.cmd,
+            "parse": cli.version_check.parse,
+            "range": cli.version_check.range,
+            "timeout": cli.version_check.timeout_ms / 1000,
+        },
+        "os": list(cli.requires.os),
+        "env_pass": list(cli.sandbox.env.pass_),
+        "env_set": dict(cli.sandbox.env.set),
+        "auth": cli.auth is not None,
+        "examples": [each.cmd for each in cli.examples],
+        "exits": _exits(path, cli.output.exit_codes, extra.get("exits", {})),
+        "default": extra.get("default"),
+        "stderr": extra.get("stderr", "warn"),
+        "syscalls": bool(extra.get("syscalls", False)),
+        "unverified": bool(extra.get("unverified", False)),
+        "commands": {},
+    }
+    for words, _ in cli.leaves():
+        tool = loaded.bound[".".join(("commands", *words))]
+        plan["commands"][" ".join(words)] = _command(" ".join(words), tool, plan)
+    if plan["default"] is not None and plan["default"] not in plan["commands"]:
+        raise invalid(path, f"metadata.operable.default names no command: {plan['default']!r}")
+    return plan
+
+
+def _command(name: str, loaded: Loaded, plan: Mapping[str, Any]) -> dict[str, Any]:
+    tool = loaded.as_(ToolManifest)
+    extra = _extra(loaded.path, tool.metadata, _TOOL_KEYS)
+    _check(loaded.path, tool, extra)
+    examples = [example.note for example in tool.examples if example.note]
+    return {
+        "name": name,
+        "description": tool.description,
+        "inputs": tool.inputs,
+        "events": list(_events(loaded.path, tool.outputs)),
+        "mutates": bool(tool.mutates),
+        "idempotent": tool.idempotent,
+        "risk": tool.risk_level,
+        "destructive": bool(tool.mutates)
+        and (tool.approval == "always" or tool.risk_level >= _DESTRUCTIVE_RISK),
+        "timeout": tool.timeout_ms / 1000,
+        "argv": list(tool.runner.argv),
+        "examples": examples,
+        "exits": {**plan["exits"], **_exits(loaded.path, {}, extra.pop("exits", {}))},
+        "stderr": extra.pop("stderr", plan["stderr"]),
+        **extra,
+    }
+
+
+def _check(path: str, tool: ToolManifest, extra: Mapping[str, Any]) -> None:
+    """What the schema of a TOOL.md cannot know of `metadata.operable`."""
+    known = tool.inputs.get("properties", {})
+    for name in (*extra.get("operands", ()), *extra.get("options", {}), *extra.get("secrets", ())):
+        if name not in known:
+            raise invalid(path, f"metadata.operable speaks of the input {name!r}, which is not declared")
+    for elements in extra.get("options", {}).values():
+        for element in elements:
+            wrong = next(mistakes(element), None) or next(
+                (f"the input {name!r} is not declared" for name in names([element]) if name not in known),
+                None,
+            )
+            if wrong is not None:
+                raise invalid(path, f"metadata.operable.options: {wrong}")
+    if not tool.runner.argv and "function" not in extra:
+        raise invalid(path, "a command has runner.argv, or a function of parser.py that needs no program")
+    if "function" not in extra and "parse" not in extra:
+        raise invalid(path, "metadata.operable needs parse (jsonl, json, nul) or a function of parser.py")
+    if tool.mutates and "plan" not in extra:
+        raise invalid(path, "a command that changes things needs metadata.operable.plan")
+    if extra.get("resume", "seek") not in _RESUMES:
+        raise invalid(path, f"resume is one of {', '.join(_RESUMES)}")
+
+
+def _extra(path: str, metadata: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    extra = metadata.get("operable", {})
+    if not isinstance(extra, dict):
+        raise invalid(path, "metadata.operable is no mapping")
+    unknown = sorted(extra.keys() - known)
+    if unknown:
+        raise invalid(path, f"metadata.operable has no key {unknown[0]!r}; it has {', '.join(sorted(known))}")
+    return dict(extra)
+
+
+def _exits(path: str, words: Mapping[str, str], rules: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
+    """Exit status -> what it means: a word, and whether it is a success or which error it is."""
+    found: dict[int, dict[str, Any]] = {int(code): {"word": word} for code, word in words.items()}
+    for code, rule in rules.items():
+        if not isinstance(rule, dict) or rule.keys() - {
+            "category",
+            "code",
+            "hint",
+            "ok",
+            "retryable",
+            "word",
+        }:
+            raise invalid(
+                path, f"metadata.operable.exits: {code} needs ok, word, category, code, hint or retryable"
+            )
+        found.setdefault(int(code), {}).update(rule)
+    return found
+
+
+def _events(path: str, outputs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The events that the outputs describe: one schema, or several below `oneOf`, each with the const of its type."""
+    for schema in outputs.get("oneOf", [outputs]):
+        kind = schema.get("properties", {}).get("type", {}).get("const")
+        if not isinstance(kind, str):
+            raise invalid(path, "outputs describes an event: an object whose property `type` has a const")
+        yield schema

@@ -1,0 +1,62 @@
+"""A wrapper as a `Tool`: what `operable wrap NAME`, its shim, the linter and Python programs all use."""
+
+from __future__ import annotations
+
+from operable.kernel.errors import Fail
+from operable.tool.declare import Tool
+from operable.wrap.commands import WrappedCommand
+from operable.wrap.places import folder_of
+from operable.wrap.plans import plan_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from operable.tool.framework import Check
+    from operable.tool.records import Event
+
+
+class WrappedTool(Tool):
+    """A tool that was made from the manifests of a wrapper."""
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        super().__init__(
+            plan["name"],
+            version=plan["version"],
+            schema_name=f"org.operable.wrap.{plan['name']}.events",
+            schema_version=f"{plan['version'].partition('.')[0]}.0.0",
+            summary=plan["summary"],
+            auth={"required": False} if not plan["auth"] else {"required": True, "method": "upstream"},
+        )
+        # Discovery documents are kept beside a tool's Python files; what is told here stands in manifests.
+        self.module = ""
+        self.plan = plan
+        made: dict[str, tuple[Any, type[Event]]] = {}
+        for name, command in plan["commands"].items():
+            self._commands[name] = WrappedCommand(plan, command, made)
+        self.checks["binary"] = self._check_binary
+        if not plan["syscalls"]:
+            self.checks["version"] = self._check_version
+
+    def _check_binary(self) -> Check:
+        from operable.wrap.doctor import binary
+
+        return binary(self.plan)
+
+    def _check_version(self) -> Check:
+        from operable.wrap.doctor import version
+
+        return version(self.plan)
+
+
+def load(name: str) -> WrappedTool:
+    """The wrapped tool of this name; Fail when there is none, or its manifests cannot be used."""
+    return WrappedTool(plan_of(folder_of(name)))
+
+
+def loaded_or_problem(name: str) -> tuple[WrappedTool | None, Fail | None]:
+    """For lists, in which one broken wrapper must not hide the others."""
+    try:
+        return load(name), None
+    except Fail as fail:
+        return None, fail

@@ -1,0 +1,204 @@
+"""One call of a wrapped program, as its parser sees it: the inputs, the bytes that it prints, and how it ended.
+
+Theory of operation. Nothing runs before the parser asks for bytes, and nothing is read ahead of it: one chunk is taken when
+the last one has been dealt with, so a slow reader slows the program and memory stays flat. A parser that stops early (a
+limit was reached, a signal came) ends the program's whole group. After the parser, `settle` judges how the program ended:
+only an end that the manifest calls a success lets the stream be one (`endings`).
+
+The program gets an allow-listed environment, no terminal, and nothing on stdin but what the wrapper gives it. Its stderr is
+kept in bounds, redacted, and shown as a warning or as part of the error.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from operable.kernel.errors import EX_TIMEOUT, Fail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from operable.proc.child import End
+    from operable.proc.spawn import Command
+    from operable.tool.context import Context
+    from operable.tool.declare import Page
+
+# A record of a program is held in memory while it is read: more than this is no record (wire.frames has the same limit).
+RECORD_LIMIT = 16 * 1024 * 1024
+# Asked to end, a program gets this long before SIGKILL; one that holds a lock file needs a moment to remove it.
+TERMINATE_GRACE = 1.0
+# The SDK's own deadline comes this much after ours: SIGTERM, SIGKILL and draining the pipes have to fit (see cli.calling).
+GRACE = 8.0
+
+
+class Upstream:
+    """What a parser is given. A function of parser.py takes one of these and yields rows, lists of rows, or notices."""
+
+    def __init__(
+        self,
+        plan: Mapping[str, Any],
+        command: Mapping[str, Any],
+        inputs: dict[str, Any],
+        context: Context,
+        page: Page | None = None,
+    ) -> None:
+        self.plan = plan
+        self.command = command
+        self.inputs = inputs
+        self.context = context
+        self.after: Any = None if page is None else page.after
+        self.fetch: int | None = None if page is None else page.fetch
+        self.stdin: bytes | None = None
+        self.end: End | None = None
+        self.foreign = 0  # records that were not what was promised
+        self.failure: Fail | None = None  # what the program itself reported as its error
+        self.complete: bool | None = None  # what its own end marker said; None: it has none, or has not come
+        self._started = monotonic()
+
+    # -- bytes
+
+    def words(self) -> list[str]:
+        """The command line of this call, after the program."""
+        from operable.wrap.words import expand
+
+        return expand(self.command["argv"], self.command.get("options", {}), self.inputs)
+
+    def chunks(self, argv: Sequence[str] | None = None) -> Iterator[bytes]:
+        """Run the program and give what it prints, as it comes."""
+        from collections import deque
+
+        from operable.proc.child import Child
+        from operable.proc.ladder import Graces
+        from operable.proc.reactor import SelectorReactor
+
+        command = self._prepared(self.words() if argv is None else argv)
+        queue: deque[bytes] = deque()
+        self.end = None
+        reactor = SelectorReactor()
+        try:
+            child = Child(
+                reactor,
+                command,
+                on_stdout=queue.append,
+                on_end=self._ended,
+                stdin=self.stdin,
+                timeout=self._remaining(),
+                graces=Graces(interrupt=TERMINATE_GRACE, terminate=TERMINATE_GRACE),
+            )
+            try:
+                while True:
+                    reactor.run(lambda: bool(queue) or self.end is not None)
+                    if not queue:
+                        return
+                    while queue:
+                        yield queue.popleft()
+            finally:
+                if self.end is None:
+                    child.terminate("enough")
+                    while self.end is None:
+                        queue.clear()
+                        reactor.run(lambda: bool(queue) or self.end is not None)
+        finally:
+            reactor.close()
+
+    def _ended(self, end: End) -> None:
+        self.end = end
+
+    def records(self, separator: bytes = b"\0", limit: int = RECORD_LIMIT) -> Iterator[list[bytes]]:
+        """What the program prints, cut behind each separator: lists of as many records as a chunk completes.
+
+        What follows the last separator is a record that was cut off: the program died, or is not the one we know.
+        """
+        rest = b""
+        for chunk in self.chunks():
+            if separator not in chunk:
+                rest += chunk
+            else:
+                found = (rest + chunk).split(separator)
+                rest = found.pop()
+                yield found
+            if len(rest) > limit:
+                raise self.too_long(limit)
+        if rest:
+            self.cut_off()
+
+    def blocks(self, limit: int = RECORD_LIMIT) -> Iterator[bytes]:
+        """What the program prints in blocks of whole lines; a last line without its end comes too."""
+        rest: list[bytes] = []
+        kept = 0
+        for chunk in self.chunks():
+            cut = chunk.rfind(b"\n") + 1
+            if cut:
+                yield b"".join([*rest, chunk[:cut]])
+                rest, kept = [], 0
+            rest.append(chunk[cut:])
+            kept += len(chunk) - cut
+            if kept > limit:
+                raise self.too_long(limit)
+        if kept:
+            yield b"".join(rest)
+
+    def ask(self, argv: Sequence[str], *, limit: int = RECORD_LIMIT) -> bytes:
+        """Run the same program with other words to its end; anything but exit 0 is a Fail."""
+        from operable.proc.output import output
+
+        done = output(self._prepared(argv), timeout=self._remaining() or GRACE, limit=limit)
+        if done.status != 0:
+            from operable.wrap.endings import failed
+
+            raise failed(self, done.status, done.stderr)
+        return done.stdout
+
+    # -- ends
+
+    def settle(self) -> Iterator[Any]:
+        """Judge the end of the program. Yields warnings; raises Fail unless it was a success."""
+        from operable.wrap.endings import judged
+
+        yield from judged(self)
+
+    def cut_off(self) -> None:
+        """A record stops in its middle: whatever the exit status says, this stream is not whole."""
+        if self.failure is None:
+            message = f"{self.plan['bin']} stopped in the middle of a record"
+            self.failure = Fail("partial", "UPSTREAM_INCOMPLETE", message, target=self.plan["bin"])
+
+    def too_long(self, limit: int) -> Fail:
+        message = f"{self.plan['bin']} printed a record of more than {limit} bytes"
+        return Fail("validation", "UPSTREAM_RECORD_TOO_LONG", message, target=self.plan["bin"])
+
+    def foreign_line(self, line: bytes) -> Any:
+        """A warning for what is not of the promised form: counted, shown in bounds, never dropped silently."""
+        from operable.wrap.endings import foreign
+
+        self.foreign += 1
+        return foreign(self, line)
+
+    # -- surroundings
+
+    def _prepared(self, argv: Sequence[str]) -> Command:
+        from operable.proc.spawn import prepare
+
+        plan = self.plan
+        words = [plan["bin"], *plan["bin_args"], *argv]
+        try:
+            return prepare(words, env=plan["env_set"], inherit=plan["env_pass"])
+        except Fail as fail:
+            if fail.code == "TOOL_NOT_FOUND":
+                fail.hint = f"install it: {' or '.join(plan['install'])}"
+            raise
+
+    def _remaining(self) -> float | None:
+        if self.context.timeout is None:
+            return None
+        left = self.context.timeout - (monotonic() - self._started)
+        if left <= 0:
+            raise self.timed_out()
+        return left
+
+    def timed_out(self) -> Fail:
+        self.context.conclude(reason="timeout")
+        message = f"{self.command['name']} did not end within {self.context.timeout:g} s"
+        return Fail("timeout", "TIMEOUT", message, hint="raise --timeout", exit_code=EX_TIMEOUT)

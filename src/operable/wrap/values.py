@@ -1,0 +1,111 @@
+"""JSON values out of bytes: strictly, exactly, and out of any chunks.
+
+`decode` reads one value. `Values` finds where values begin and end in a stream of them (pretty-printed objects one after
+another, as `kubectl -w` prints them) or inside one long array, without waiting for its end: every byte is looked at once,
+and only the value in hand is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+# What matters outside of a string, and inside of one.
+_OUTSIDE = re.compile(rb'["\[\]{},]')
+_INSIDE = re.compile(rb'["\\]')
+
+
+def decode(raw: bytes) -> Any:
+    """One JSON value; ValueError when it is none, or cannot be told exactly (bytes that are no UTF-8, infinite numbers)."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+
+
+class Values:
+    """Feed it chunks, get the bytes of complete values; with `inside`, the elements of top-level arrays."""
+
+    def __init__(self, limit: int, *, inside: bool = True) -> None:
+        self._limit = limit
+        self._inside = inside
+        self._depth = 0
+        self._floor = 0  # the depth at which values stand: 1 inside an array
+        self._string = False
+        self._skip = 0
+        self._pieces: list[bytes] = []
+        self._kept = 0
+        self.arrays = 0  # how many top-level arrays were begun
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The values that this chunk completes. OverflowError for one that is longer than the limit."""
+        found: list[bytes] = []
+        start = position = 0
+        if self._skip:
+            position, self._skip = 1, 0
+        while True:
+            token = (_INSIDE if self._string else _OUTSIDE).search(chunk, position)
+            if token is None:
+                break
+            letter, position = chunk[token.start()], token.end()
+            if letter == 0x22:  # a quote
+                self._string = not self._string
+            elif letter == 0x5C:  # a backslash: the next byte means nothing
+                if position == len(chunk):
+                    self._skip = 1
+                position += 1
+            else:
+                start = self._structure(letter, chunk, start, token.start(), found)
+        self._keep(chunk[start:])
+        return found
+
+    def _structure(self, letter: int, chunk: bytes, start: int, place: int, found: list[bytes]) -> int:
+        """A bracket or a comma at `place`; where the value in hand begins from here on."""
+        if letter in b"[{":
+            if letter == 0x5B and self._depth == 0 and self._inside:
+                self._give(chunk[start:place], found)
+                self._floor, self.arrays = 1, self.arrays + 1
+                self._depth += 1
+                return place + 1
+            if self._depth == self._floor == 0:
+                self._give(chunk[start:place], found)  # loose text before an object
+                start = place
+            self._depth += 1
+            return start
+        if letter == 0x2C:
+            if self._floor and self._depth == 1:
+                self._give(chunk[start:place], found)
+                return place + 1
+            return start
+        self._depth = max(0, self._depth - 1)
+        if self._floor and self._depth == 0:  # the end of the array
+            self._give(chunk[start:place], found)
+            self._floor = 0
+            return place + 1
+        if self._depth == 0:
+            self._give(chunk[start : place + 1], found)
+            return place + 1
+        return start
+
+    def eof(self) -> tuple[list[bytes], bool]:
+        """What is left, and whether it is whole: False when an array, an object or a string was never closed."""
+        found: list[bytes] = []
+        whole = not self._depth and not self._string
+        self._give(b"", found)
+        return found, whole
+
+    def _give(self, last: bytes, found: list[bytes]) -> None:
+        self._pieces.append(last)
+        value = b"".join(self._pieces).strip()
+        self._pieces, self._kept = [], 0
+        if value:
+            found.append(value)
+
+    def _keep(self, piece: bytes) -> None:
+        if piece:
+            self._pieces.append(piece)
+            self._kept += len(piece)
+            if self._kept > self._limit:
+                raise OverflowError

@@ -1,0 +1,1 @@
+"""One folder for each wrapped tool: CLI.md, tools/<command>/TOOL.md, and where needed parser.py."""

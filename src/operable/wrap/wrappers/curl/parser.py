@@ -1,0 +1,78 @@
+"""HTTP requests with curl. What is asked goes in on stdin, the body comes from stdout, everything about it from stderr."""
+
+from __future__ import annotations
+
+from operable.kernel.redact import redact_headers, redact_url
+from operable.tool.framework import Change
+from operable.wrap.endings import failed
+from operable.wrap.fields import put
+from operable.wrap.values import decode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from operable.wrap.upstream import Upstream
+
+
+def config(inputs: dict[str, Any]) -> bytes:
+    """The configuration that `--config -` reads: one option a line, values in quotes."""
+    lines = [("url", inputs["url"]), ("max-redirs", str(inputs["redirects"]))]
+    lines += [("header", header) for header in inputs["header"] or ()]
+    if inputs.get("method") is not None:
+        lines += [("request", inputs["method"]), ("data-raw", inputs["data"] or "")]
+    texts = [f"{name} = {_quoted(value)}" for name, value in lines]
+    if inputs["redirects"]:
+        texts.append("location")
+    return "\n".join([*texts, ""]).encode("utf-8", "surrogateescape")
+
+
+def _quoted(value: str) -> str:
+    escapes = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r", "\v": "\\v"}
+    return '"' + "".join(escapes.get(letter, letter) for letter in value) + '"'
+
+
+def response(upstream: Upstream) -> Iterator[Any]:
+    most = upstream.inputs.get("max_body") or 0
+    body, size = bytearray(), 0
+    for chunk in upstream.chunks():
+        size += len(chunk)
+        body += chunk[: max(0, most - len(body))]
+    end = upstream.end
+    told = _told(end.stderr.text() if end is not None else "")
+    info = told.get("info", {})
+    if end is None or end.status != 0:
+        raise failed(upstream, None if end is None else end.status, str(info.get("errormsg") or ""))
+    headers = {name: ", ".join(values) for name, values in told.get("headers", {}).items()}
+    event: dict[str, Any] = {
+        "type": "response",
+        "url": redact_url(str(info.get("url_effective", ""))),
+        "status": int(info.get("response_code", 0)),
+        "http_version": str(info.get("http_version", "")),
+        "content_type": info.get("content_type"),
+        "headers": redact_headers(headers),
+        "body_bytes": size,
+        "body_truncated": size > len(body) and "max_body" in upstream.inputs,
+        "redirects": int(info.get("num_redirects", 0)),
+        "total_ms": round(float(info.get("time_total", 0)) * 1000),
+        "remote_ip": str(info.get("remote_ip", "")),
+    }
+    put(event, "body", bytes(body))
+    yield event
+
+
+def _told(stderr: str) -> dict[str, Any]:
+    """What curl says of the transfer; nothing where it was cut, or is none."""
+    try:
+        found = decode(stderr[stderr.index('{"info":') :].strip().encode())
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def plan_send(upstream: Upstream) -> Iterator[Change]:
+    inputs = upstream.inputs
+    yield Change(
+        "send", redact_url(inputs["url"]), method=inputs["method"], bytes=len(inputs["data"].encode())
+    )

@@ -1,0 +1,109 @@
+"""`rg --json`, decoded into typed values by msgspec: a bridge that spends its time on what it keeps.
+
+Blocks of lines are decoded at once. Only where that fails, the lines are looked at one by one, so that one that is no JSON
+is told apart and the others are not lost.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64
+from typing import Any
+
+import msgspec
+
+from operable.wrap.upstream import Upstream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class _Text(msgspec.Struct, gc=False):
+    text: str | None = None
+    bytes: str | None = None
+
+
+class _Submatch(msgspec.Struct, gc=False):
+    match: _Text
+    start: int
+    end: int
+
+
+class _Lines(msgspec.Struct, gc=False):
+    path: _Text
+    lines: _Text
+    absolute_offset: int
+    line_number: int | None = None
+    submatches: list[_Submatch] = []
+
+
+class _Match(msgspec.Struct, tag="match", tag_field="type", gc=False):
+    data: _Lines
+
+
+class _Context(msgspec.Struct, tag="context", tag_field="type", gc=False):
+    data: _Lines
+
+
+class _Begin(msgspec.Struct, tag="begin", tag_field="type", gc=False):
+    pass
+
+
+class _End(msgspec.Struct, tag="end", tag_field="type", gc=False):
+    pass
+
+
+class _Summary(msgspec.Struct, tag="summary", tag_field="type", gc=False):
+    pass
+
+
+_DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_Match | _Context | _Begin | _End | _Summary)
+
+
+def search(upstream: Upstream) -> Iterator[Any]:
+    for block in upstream.blocks():
+        try:
+            messages = _DECODER.decode_lines(block)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            messages = []
+            for line in block.split(b"\n"):
+                try:
+                    if line:
+                        messages.append(_DECODER.decode(line))
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    yield upstream.foreign_line(line)
+        rows = _rows(messages, upstream)
+        if rows:
+            yield rows
+
+
+def _rows(messages: list[Any], upstream: Upstream) -> list[dict[str, Any]]:
+    rows = []
+    for message in messages:
+        kind = message.__class__
+        if kind is _Match or kind is _Context:
+            data = message.data
+            event = {
+                "type": "match" if kind is _Match else "context",
+                "path": data.path.text,
+                "line_number": data.line_number,
+                "absolute_offset": data.absolute_offset,
+                "text": data.lines.text,
+            }
+            if kind is _Match:
+                event["submatches"] = [
+                    {"start": found.start, "end": found.end, "text": found.match.text or _lossy(found.match)}
+                    for found in data.submatches
+                ]
+            if data.path.text is None:
+                event["path"], event["path_b64"] = _lossy(data.path), data.path.bytes
+            if data.lines.text is None:
+                event["text"], event["text_b64"] = _lossy(data.lines), data.lines.bytes
+            rows.append(event)
+        elif kind is _Summary:
+            upstream.complete = True
+    return rows
+
+
+def _lossy(text: _Text) -> str:
+    return a2b_base64(text.bytes or "").decode("utf-8", "replace")
