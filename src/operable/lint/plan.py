@@ -63,8 +63,8 @@ class CommandPlan:
 
     @property
     def mutates(self) -> bool:
-        """Said to change things itself. A relay runs other tools, whose own guards it leaves in force."""
-        return self.claims.get("read_only") is False and not self.relays
+        """Said to change things itself. What runs other tools, or an agent, leaves their own guards in force."""
+        return self.claims.get("read_only") is False and not self.relays and not self.claims_flag("runs_tools")
 
     @property
     def destructive(self) -> bool:

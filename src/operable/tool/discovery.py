@@ -181,6 +181,8 @@ def command_capabilities(tool: Tool, command: Command) -> dict[str, Any]:
         entry["default_timeout"] = command.timeout
     if command.unbounded:
         entry["heartbeat_interval"] = command.heartbeat
+    if command.runs_tools:
+        entry["runs_tools"] = True  # it changes nothing itself; what it runs has guards of its own
     if command.relays:
         entry["relays"] = True  # also the events of another tool, whose schema its meta event names
     if model is not None:

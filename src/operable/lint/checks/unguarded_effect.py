@@ -29,7 +29,7 @@ def _command(case: Case) -> Iterator[Finding]:
     command = case.target
     if case.plan.capabilities is None:
         raise Untested("there is no capability manifest that says what it does; see check 1")
-    if command.relays:
+    if command.relays or command.claims_flag("runs_tools"):
         raise NotApplicable("it runs other tools, whose own guards stay in force")
     if command.name.split()[-1] in _DESTRUCTIVE_VERBS and not command.destructive:
         yield case.fail(
