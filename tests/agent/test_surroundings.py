@@ -210,3 +210,43 @@ def test_keys_never_reach_tools_events_or_errors(tmp_path: Path) -> None:
     assert "PLAIN=yes" in output
     assert "sk-ant" not in output
     assert "pa55word" not in output
+
+
+def test_logs_go_to_stderr_without_secrets_and_only_as_far_as_wanted(tmp_path: Path) -> None:
+    for options, wanted in ((("--log-level", "info"), True), ((), False)):
+        with AgentProcess(tmp_path, *options, env={"SHOP_TOKEN": "hunter22hunter22"}) as agent:
+            agent.send({"type": "no hunter22hunter22"})
+            agent.until("error")
+            assert agent.end() == 0
+        assert (b"protocol_error" in agent.stderr) == wanted
+        assert b"hunter22" not in agent.stderr
+
+
+def test_the_newer_name_of_bash_and_of_its_argument_are_understood(tmp_path: Path) -> None:
+    with AgentProcess(tmp_path) as agent:
+        agent.script('call ExecCommand {"cmd": "echo $((6 * 7))"}', "say {result}")
+        request = agent.until("tool_request")
+        assert (request["tool"]["name"], request["tool"]["category"]) == ("ExecCommand", "exec")
+        agent.approve(request["call_id"])
+        assert "42" in said(agent.answer())
+
+
+def test_an_image_that_comes_along_reaches_the_model_and_the_rest_is_named(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("x")
+    with AgentProcess(tmp_path) as agent:
+        agent.send(
+            {"type": "message", "msg_id": "m1", "content": " look ", "files": ["notes.txt", "/none.png"]}
+        )
+        assert said(agent.answer()) == "You said: look\n\n[Attached files]\nnotes.txt\n/none.png"
+
+
+@requirement("jsonstream:3:shutdown")
+def test_sigterm_right_after_ready_is_a_clean_end_too(tmp_path: Path) -> None:
+    slow = "import sys, time; sys.modules['operable.agent.assembly'] = type('Slow', (), {'assemble': lambda *_: time.sleep(600)}); "
+    with AgentProcess(tmp_path, "--session-id", "early", before=slow) as agent:
+        agent.until("ready")
+        agent.process.terminate()
+        assert agent.wait() == 0
+    with AgentProcess(tmp_path, "--resume", "early") as again:
+        again.message("hello")
+        assert said(again.answer()) == "You said: hello"

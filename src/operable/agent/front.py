@@ -51,7 +51,9 @@ def run(argv: list[str]) -> int:
             return serve_people(options, environment)
         if options.get("acp"):
             from operable.agent.acp_server import serve_acp
+            from operable.agent.logs import keep_logs
 
+            keep_logs(options, environment)
             return serve_acp(options, environment, stdout)
         choose_provider(options, environment)
         _enter_workspace(options)
@@ -87,10 +89,13 @@ def _serve_stream(options: "dict[str, Any]", environment: "dict[str, str]", stdo
         # The folder is made here, so that an id that exists is an error and not a `ready`.
         options["session_folder_made"] = True
         options["session_id"] = new_session(options)
+        _end_at_once_on_sigterm()
         _write(stdout, _ready(options))
     from operable.agent.assembly import assemble
+    from operable.agent.logs import keep_logs
     from operable.agent.stream_server import StreamServer
 
+    keep_logs(options, environment)
     conversation, close = assemble(options, environment)
     server = StreamServer(conversation, stdin=0, stdout=stdout, close=close)
     if not early:
@@ -101,6 +106,15 @@ def _serve_stream(options: "dict[str, Any]", environment: "dict[str, str]", stdo
         )
         _write(stdout, protocol.encode(ready))
     return server.serve()
+
+
+def _end_at_once_on_sigterm() -> None:
+    """From `ready` until the server takes over: there is nothing to save yet."""
+    try:
+        import _signal as signals  # `signal` imports `enum`
+    except ImportError:  # another Python implementation
+        import signal as signals
+    signals.signal(signals.SIGTERM, lambda *_: os._exit(0))
 
 
 def _keep_stdout() -> int:

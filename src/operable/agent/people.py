@@ -57,7 +57,7 @@ Keys come from the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY; AWS_REGION wi
 AWS_SECRET_ACCESS_KEY or AWS_PROFILE; VERTEX_PROJECT_ID, VERTEX_REGION and GOOGLE_APPLICATION_CREDENTIALS.
 
 Examples:
-  echo '{"type":"message","msg_id":"1","content":"hello"}' | operable-agent --json-stream --offline --no-session
+  operable-agent --json-stream --offline --no-session
   operable-agent --json-stream --provider anthropic --workspace ~/project --allow Read --allow Grep
   operable-agent --acp                     as the command of an agent server in an editor's settings
   operable-agent --json-stream --resume latest

@@ -6,8 +6,8 @@ read. It ends when stdin does, on SIGTERM, or when nobody reads stdout any more;
 stopped and the session saved.
 """
 
+import logging
 import signal
-import sys
 import threading
 from collections.abc import Callable
 
@@ -24,6 +24,7 @@ from operable.kernel.redact import redact_text
 from operable.wire import json_stream as protocol
 from operable.wire.frames import LineTooLong
 
+_LOG = logging.getLogger(__name__)
 _LEAVING = 2.0  # seconds; for a run that was stopped to let go of its session
 
 
@@ -51,6 +52,7 @@ class StreamServer:
         # The kernel may give a signal to any thread; Python's handler runs in this one, which must wake up for it.
         signal.set_wakeup_fd(self._lines.wake, warn_on_full_buffer=False)
         session = self._conversation.session
+        _LOG.info("serving %s, model %s", self._conversation.provider.name, self._conversation.tuning.model)
         threading.Thread(target=session.prepare, daemon=True, name="prepare").start()
         try:
             for line in self._lines:
@@ -110,7 +112,7 @@ class StreamServer:
         try:
             self._close()
         except OSError as error:
-            sys.stderr.write(f"operable-agent: the session could not be saved: {error.strerror}\n")
+            _LOG.error("the session could not be saved: %s", error.strerror)
             return EX_IOERR
         return EX_SIGPIPE if self._outlet.gone else 0
 
@@ -223,6 +225,7 @@ class StreamServer:
         )
 
     def _protocol_error(self, message: str, msg_id: str | None = None) -> None:
+        _LOG.info("protocol_error: %s", message)
         problem = protocol.Problem(code="protocol_error", message=redact_text(message), retryable=False)
         self._emit(protocol.Error(msg_id=msg_id, error=problem))
 

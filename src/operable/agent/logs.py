@@ -1,0 +1,34 @@
+"""What goes to stderr: what the SDKs and the agent itself have to say to whoever looks into a problem, without secrets.
+
+Nothing here is part of the protocol. Every line passes redaction, by look and by the values that the environment holds
+under secret names, because libraries log what they like.
+"""
+
+import logging
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from operable.kernel.redact import Redactor, is_secret_name
+
+_DEFAULT = "warning"
+
+
+class _Redacting(logging.Formatter):
+    def __init__(self, secrets: list[str]) -> None:
+        super().__init__("operable-agent: %(levelname)s: %(name)s: %(message)s")
+        self._redactor = Redactor(secrets)
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redactor.text(super().format(record))
+
+
+def keep_logs(options: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+    """From now on; `--log-level` says how much."""
+    secrets = [value for name, value in environment.items() if value and is_secret_name(name)]
+    if key := options.get("api_key"):
+        secrets.append(key)
+    to_stderr = logging.StreamHandler(sys.stderr)
+    to_stderr.setFormatter(_Redacting(secrets))
+    level = options.get("log_level", _DEFAULT).upper()
+    logging.basicConfig(handlers=[to_stderr], level=level, force=True)
