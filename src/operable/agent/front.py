@@ -110,10 +110,13 @@ def _serve_stream(options: "dict[str, Any]", environment: "dict[str, str]", stdo
 
 def _end_at_once_on_sigterm() -> None:
     """From `ready` until the server takes over: there is nothing to save yet."""
-    try:
-        import _signal as signals  # `signal` imports `enum`
-    except ImportError:  # another Python implementation
+    if TYPE_CHECKING:
         import signal as signals
+    else:
+        try:
+            import _signal as signals  # `signal` imports `enum`
+        except ImportError:  # another Python implementation
+            import signal as signals
     signals.signal(signals.SIGTERM, lambda *_: os._exit(0))
 
 
