@@ -143,14 +143,20 @@ class ProviderSession:
             _pause(line.loop, delay, cancellation)
 
     def _once(self, line: _Line, request: Request, cancellation: Cancellation) -> Iterator[Piece]:
-        """One request. The pieces that one read of the socket brings are handed over together."""
+        """One request. The first piece is handed over at once, others with all that the same read of the socket brought."""
+        import asyncio
+
         loop, ready, last = line.loop, deque[Piece](), None
 
         async def pump() -> None:
             async with aclosing(self._answer(line.client, request)) as source:
+                is_first = True
                 async for piece in source:
                     ready.append(piece)
                     loop.stop()
+                    if is_first:
+                        is_first = False
+                        await asyncio.sleep(0)
 
         task = _started(loop, pump())
         with cancellation.waking(lambda: _cancel(loop, task)):
