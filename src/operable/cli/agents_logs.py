@@ -78,10 +78,10 @@ def verified(
     if file is not None and not os.path.isfile(path):
         raise Fail("not_found", "FILE_NOT_FOUND", f"there is no chain {path}", target=path)
     found = verify_audit(path, anchor=None if anchor is None else parse_head(anchor))
+    if not found.ok:  # said first: a limit may end us before the verdict
+        context.conclude(exit_code=EX_DATAERR, reason="audit_chain_broken")
     for problem in found.problems:
         yield AuditProblem(code=problem.code, line=problem.line, message=problem.message)
-    if not found.ok:
-        context.conclude(exit_code=EX_DATAERR, reason="audit_chain_broken")
     yield AuditVerdict(
         path=path,
         ok=found.ok,

@@ -75,10 +75,10 @@ def validated(
             problems, kind = loaded.problems, loaded.kind
         except ManifestError as refused:
             problems = refused.problems
-        yield from map(_problem, problems)
         errors = sum(problem.level == "error" for problem in problems)
-        if errors:
+        if errors:  # said first: a limit may end us before the verdict
             context.conclude(exit_code=EX_DATAERR, reason="manifest_invalid")
+        yield from map(_problem, problems)
         yield ManifestVerdict(
             path=file, kind=kind, ok=not errors, errors=errors, warnings=len(problems) - errors
         )

@@ -197,7 +197,7 @@ def draft(command: Command) -> Draft:
         "It runs without a sandbox of ours (provider local); docs/guides/confine-an-agent.md says how to confine it."
     )
     name = kebab(command.name)
-    made = Draft(name, _manifest(command, name, program, install), _profile(name), tuple(notes))
+    made = Draft(name, _manifest(command, name, program, install), profile(name), tuple(notes))
     try:
         from_mapping(made.manifest, "agent-cli")
     except ManifestError as problem:
@@ -240,7 +240,8 @@ def _manifest(command: Command, name: str, program: str, install: list[dict[str,
     return {key: value for key, value in made.items() if value not in ([], {})}
 
 
-def _profile(name: str) -> dict[str, Any]:
+def profile(name: str) -> dict[str, Any]:
+    """The ACP.md of an agent of which nothing is known but that it speaks ACP."""
     return {
         "name": name,
         "id": f"{name[:60]}-acp",

@@ -1,0 +1,210 @@
+"""`operable agent install`, `setup`, `login` and `doctor`: planned, done once, and never waiting for somebody who is not there."""
+
+import json
+import stat
+
+import pytest
+
+from tests.cli.drive import PROGRAM
+from tests.requirement import requirement
+from tests.tool.drive import terminal
+
+
+@pytest.fixture
+def parrot(scene):
+    """An agent whose program lies beside its manifest and is not installed."""
+
+    def make(**more):
+        folder = scene.user(
+            "parrot",
+            bin="parrot",
+            install=[{"method": "vendored", "path": "bin/parrot"}],
+            version_check={"cmd": "parrot --version", "parse": r"(\d+\.\d+\.\d+)", "range": "^1.2"},
+            **more,
+        )
+        (folder / "bin").mkdir()
+        program = folder / "bin" / "parrot"
+        program.write_text("#!/bin/sh\necho parrot ${VERSION:-1.4.0}\n")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        return folder
+
+    return make
+
+
+@requirement("aip45:lifecycle:install")
+def test_an_agent_is_installed_once_and_a_dry_run_installs_nothing(scene, parrot):
+    folder = parrot()
+
+    plan = scene("install", "parrot", "--dry-run")
+    assert plan.of("aoi:plan")[0]["methods"] == ["vendored"]
+    assert scene("show", "parrot").results[0]["installed"] is None
+
+    done = scene("install", "parrot").of("agent_installed")[0]
+    assert (done["binary"], done["version"], done["method"]) == (
+        str(folder / "bin" / "parrot"),
+        "1.4.0",
+        "vendored",
+    )
+    assert scene("install", "parrot").summary["count"] == 0
+    assert len(scene("install", "parrot", "--again").of("agent_installed")) == 1
+
+
+def test_what_cannot_be_installed_is_an_error_with_every_reason(scene):
+    scene.user("ghost", bin="ghost-nowhere", install=[{"method": "vendored", "path": "bin/ghost-nowhere"}])
+
+    outcome = scene("install", "ghost")
+
+    assert (outcome.exit_code, outcome.error["code"]) == (78, "INSTALL_FAILED")
+    assert outcome.error["aip_code"] == "install_failed"
+    assert [attempt["method"] for attempt in outcome.error["attempts"]] == ["vendored"]
+
+
+SETUP = [
+    {
+        "id": "colour",
+        "kind": "prompt",
+        "prompt": "Which colour?",
+        "type": "select",
+        "options": ["green", "red"],
+    },
+    {"id": "mark", "kind": "cmd", "cmd": "touch marked"},
+]
+
+
+@requirement("aip45:setup:once")
+def test_setup_takes_answers_from_a_file_and_is_done_once(scene, parrot):
+    parrot(setup=SETUP)
+    scene("install", "parrot")
+    (scene.work / "answers.json").write_text(json.dumps({"colour": "green"}))
+
+    refused = scene("setup", "parrot")
+    assert (refused.exit_code, refused.error["aip_code"]) == (78, "setup_required")
+    assert [step["id"] for step in refused.error["pending"]] == ["colour", "mark"]
+    plan = scene("setup", "parrot", "--dry-run")
+    assert [change["target"] for change in plan.of("aoi:plan")] == ["colour", "mark"]
+    assert not (scene.work / "marked").exists()
+
+    done = scene("setup", "parrot", "--answers", "answers.json")
+    assert [(step["step"], step["outcome"]) for step in done.of("setup_step_done")] == [
+        ("colour", "done"),
+        ("mark", "done"),
+    ]
+    assert (scene.work / "marked").exists()
+    assert scene("setup", "parrot").summary["count"] == 0
+
+
+def test_a_step_that_fails_is_named(scene, parrot):
+    parrot(setup=[{"id": "fails", "kind": "cmd", "cmd": "sh -c 'exit 3'"}])
+    scene("install", "parrot")
+
+    outcome = scene("setup", "parrot")
+
+    assert (outcome.error["aip_code"], outcome.error["step"]) == ("setup_failed", "fails")
+
+
+def test_answers_that_are_no_texts_are_refused(scene, parrot):
+    parrot(setup=SETUP)
+    scene("install", "parrot")
+    (scene.work / "answers.json").write_text('{"colour": 3}')
+    assert scene("setup", "parrot", "--answers", "answers.json").error["code"] == "INVALID_ANSWERS"
+    (scene.work / "answers.json").write_text("[]")
+    assert scene("setup", "parrot", "--answers", "answers.json").error["code"] == "INVALID_JSON"
+    assert scene("setup", "parrot", "--answers", "none.json").error["code"] == "FILE_NOT_FOUND"
+
+
+def test_a_person_at_the_terminal_is_asked(scene, parrot):
+    parrot(setup=SETUP)
+    scene("install", "parrot")
+
+    with terminal(
+        "agent", "setup", "parrot", "--workspace", str(scene.work), tool=PROGRAM, env=scene.env
+    ) as person:
+        person.read_until("Which colour?")
+        person.type("red\n")
+        outcome = person.finish()
+
+    assert outcome.exit_code == 0, outcome
+    assert (scene.work / "marked").exists()
+
+
+def login(**more):
+    return {"state": {"paths": ["token"]}, "login": {"cmd": "touch token", **more}}
+
+
+def test_an_agent_is_logged_in_by_its_own_command_once(scene, parrot):
+    parrot(auth=login())
+    scene("install", "parrot")
+
+    plan = scene("login", "parrot", "--dry-run").of("aoi:plan")[0]
+    assert plan["command"] == "touch token"
+    assert not (scene.work / "token").exists()
+    assert scene("login", "parrot").of("agent_login")[0]["state"] == "authed"
+    assert (scene.work / "token").exists()
+    assert scene("login", "parrot").summary["count"] == 0
+
+
+def test_a_login_that_needs_a_person_is_refused_at_once_where_nobody_is(scene, parrot):
+    parrot(auth=login(interactive=True))
+    scene("install", "parrot")
+
+    outcome = scene("login", "parrot")
+
+    assert (outcome.exit_code, outcome.error["code"]) == (77, "AUTH_REQUIRED")
+    assert (outcome.error["aip_code"], outcome.error["login_command"]) == ("auth_required", "touch token")
+
+
+def test_before_anything_else_it_must_be_installed(scene, parrot):
+    parrot(auth=login(), setup=SETUP)
+
+    for command in ("setup", "login"):
+        outcome = scene(command, "parrot")
+        assert (outcome.exit_code, outcome.error["code"]) == (65, "AGENT_NOT_INSTALLED")
+        assert outcome.error["aip_code"] == "install_failed"
+
+
+def test_doctor_looks_and_changes_nothing_and_with_fix_mends_what_it_can(scene, parrot):
+    parrot(auth=login(), setup=SETUP[1:])
+
+    looked = scene("doctor", "parrot")
+    assert looked.exit_code == 65
+    checks = {check["name"]: check for check in looked.of("aoi:check")}
+    assert checks["installed"]["ok"] is False
+    assert checks["installed"]["hint"] == "operable agent install parrot"
+    assert checks["sandbox"]["ok"] is True
+    assert scene("show", "parrot").results[0]["installed"] is None
+
+    mended = scene("doctor", "parrot", "--fix")
+    assert mended.exit_code == 0, mended
+    assert {check["name"] for check in mended.of("aoi:check") if check["ok"]} >= {
+        "installed",
+        "setup",
+        "auth",
+    }
+    assert (scene.work / "marked").exists()
+    assert (scene.work / "token").exists()
+    assert scene("doctor", "parrot").exit_code == 0
+
+
+def test_doctor_leaves_to_people_what_only_people_can_do(scene, parrot):
+    parrot(setup=SETUP)
+
+    outcome = scene("doctor", "parrot", "--fix")
+
+    assert outcome.exit_code == 65
+    left = [check for check in outcome.of("aoi:check") if not check["ok"] and check["severity"] == "error"]
+    assert [check["name"] for check in left] == ["setup"]
+
+
+def test_no_answer_is_in_the_plan_or_in_the_ledger(scene, parrot):
+    parrot(
+        setup=[{"id": "key", "kind": "prompt", "prompt": "Key?", "type": "secret", "persist": {"env": "KEY"}}]
+    )
+    scene("install", "parrot")
+    (scene.work / "answers.json").write_text('{"key": "hunter2-hunter2"}')
+
+    outcome = scene("setup", "parrot", "--answers", "answers.json")
+
+    assert outcome.exit_code == 0, outcome
+    assert b"hunter2-hunter2" not in outcome.stdout
+    ledger = scene.home / "state" / "agents" / "ledger.sqlite"
+    assert b"hunter2-hunter2" not in ledger.read_bytes()

@@ -1,0 +1,258 @@
+"""`operable agent prompt`: one message, its events between meta and summary, and an exit status that says how it went."""
+
+import json
+import signal
+
+import pytest
+from jsonschema_rs import Draft202012Validator
+
+from tests.cli.agents import steps, types
+from tests.cli.drive import alive, operable
+from tests.host.agents import calls
+from tests.requirement import requirement
+from tests.tool.drive import eventually
+
+
+@requirement("aip45:events:closed")
+def test_the_events_of_a_turn_stand_between_meta_and_summary_as_the_wire_has_them(scene):
+    scene.user(voice="acp")
+    said = steps(
+        {"think": "hm"},
+        {"call": "Read", "kind": "read", "args": {"path": "a"}, "result": "text"},
+        {"say": "Hello"},
+    )
+
+    outcome = scene("prompt", "scripted", "--prompt", said, "--session", "ses_mine")
+
+    assert outcome.exit_code == 0
+    assert [kind for kind in types(outcome) if kind != "notice"] == [
+        "aoi:meta",
+        "thought",
+        "tool-call",
+        "tool-result",
+        "text-delta",
+        "turn-end",
+        "aoi:summary",
+    ]
+    call, result = outcome.of("tool-call")[0], outcome.of("tool-result")[0]
+    assert (call["sessionId"], call["toolName"], call["arguments"]) == ("ses_mine", "Read", {"path": "a"})
+    assert result["toolCallId"] == call["toolCallId"]
+    assert outcome.of("turn-end")[0]["reason"] == "completed"
+    assert (outcome.summary["session"], outcome.summary["reason"]) == ("ses_mine", "completed")
+    validator = Draft202012Validator(json.loads(operable("schema", output="json").stdout))
+    for event in outcome.events:
+        assert [error.message for error in validator.iter_errors(event)] == []
+
+
+def edit(touched, **more):
+    return steps(
+        {"call": "Edit", "kind": "edit", "args": {"path": "a"}, "ask": True, "touch": str(touched), **more}
+    )
+
+
+def test_with_nothing_said_every_question_is_answered_with_no(scene, tmp_path):
+    scene.user()
+    said = edit(tmp_path / "touched", denied=[{"say": "then not"}])
+
+    outcome = scene("prompt", "scripted", "--prompt", said)
+
+    assert outcome.exit_code == 0
+    assert outcome.of("tool-result")[0]["denied"] is True
+    assert outcome.of("text-delta")[0]["text"] == "then not"
+    assert not (tmp_path / "touched").exists()
+
+
+@pytest.mark.parametrize(
+    "words, happens",
+    [
+        (["--allow", "kind:edit"], True),
+        (["--allow", "*", "--deny", "kind:edit"], False),
+        (["--policy", "rules.toml"], True),
+        (["--policy", "rules.toml", "--deny", "Edit"], False),
+    ],
+)
+def test_rules_of_the_command_line_and_of_a_file_decide_together(scene, tmp_path, words, happens):
+    scene.user()
+    (scene.work / "rules.toml").write_text('allow = ["kind:edit"]\n')
+
+    outcome = scene("prompt", "scripted", "--prompt", edit(tmp_path / "touched"), *words)
+
+    assert outcome.exit_code == 0, outcome
+    assert (tmp_path / "touched").exists() == happens
+    assert outcome.of("tool-result")[0].get("denied", False) == (not happens)
+
+
+def test_a_message_may_come_from_standard_input(scene):
+    scene.user()
+
+    outcome = scene("prompt", "scripted", "--prompt", "-", input="grüße\n".encode())
+
+    assert outcome.of("text-delta")[0]["text"] == "You said: grüße\n"
+
+
+@pytest.mark.parametrize(
+    "step, exit_code, code",
+    [
+        ({"end": "refusal"}, 65, "TURN_REFUSED"),
+        ({"end": "max_tokens"}, 65, "TURN_CUT_SHORT"),
+        ({"error": "boom"}, 74, "TURN_FAILED"),
+        ({"die": 3}, 74, "TURN_FAILED"),
+    ],
+)
+def test_the_exit_status_follows_the_turn(scene, step, exit_code, code):
+    scene.user(voice="acp")
+
+    outcome = scene("prompt", "scripted", "--prompt", steps({"say": "well"}, step))
+
+    assert (outcome.exit_code, outcome.error["code"]) == (exit_code, code)
+    assert len(outcome.of("turn-end")) == 1
+    assert outcome.of("text-delta")[0]["text"] == "well"
+
+
+def test_the_events_that_our_schema_must_not_name_are_there_all_the_same(scene):
+    scene.user()
+
+    outcome = scene("prompt", "scripted", "--prompt", steps({"error": "boom"}))
+
+    assert outcome.of("error")[0]["error"]["message"] == "boom"
+    assert outcome.error["agent_code"] == "provider_error"
+
+
+def test_a_turn_that_takes_too_long_is_cancelled_and_ends_as_timeout(scene):
+    scene.user()
+
+    outcome = scene("prompt", "scripted", "--prompt", steps({"say": "a"}, {"hang": True}), "--timeout", "8")
+
+    assert (outcome.exit_code, outcome.error["code"]) == (124, "TURN_TIMEOUT")
+    assert outcome.of("turn-end")[0]["reason"] == "timeout"
+    assert scene.session()["status"] in ("exited", "killed")
+
+
+def test_an_agent_that_is_not_ready_in_time_is_a_timeout_too(scene):
+    scene.user(script={"start": [{"mute": True}]})
+
+    outcome = scene("prompt", "scripted", "--prompt", "x", "--timeout", "3")
+
+    assert outcome.exit_code == 124
+    assert outcome.error["code"] in ("START_TIMEOUT", "HANDSHAKE_TIMEOUT")
+
+
+def test_control_c_cancels_the_turn_and_leaves_no_agent_behind(scene, tmp_path):
+    scene.user()
+    pid_file = tmp_path / "pid"
+    said = steps({"say": "a"}, {"grandchild": 60, "pid_file": str(pid_file)}, {"hang": True})
+
+    with scene.running("prompt", "scripted", "--prompt", said) as process:
+        process.event("text-delta")
+        eventually(lambda: pid_file.exists() and pid_file.read_text().strip(), "the grandchild")
+        process.signal(signal.SIGINT)
+        outcome = process.finish()
+
+    assert outcome.exit_code == 130
+    assert outcome.summary["reason"] == "interrupted"
+    eventually(lambda: not alive(int(pid_file.read_text())), "the end of the grandchild")
+    assert scene.session()["status"] in ("exited", "killed")
+    ends = [event["reason"] for event in scene("logs", outcome.summary["session"]).of("turn-end")]
+    assert ends == ["cancelled"]
+
+
+def test_every_wrong_choice_is_told_at_once_and_nothing_is_started(scene):
+    options = [
+        {"id": "depth", "type": "integer", "min": 1, "max": 9, "bin_args_template": ["--depth", "{value}"]}
+    ]
+    folder = scene.user(modes=[{"id": "plan"}], options=options)
+
+    outcome = scene(
+        "prompt", "scripted", "--prompt", "x", "--mode", "nope", "--option", "depth=99", "--option", "x=1"
+    )
+
+    assert outcome.exit_code == 64
+    told = json.dumps(outcome.error)
+    assert all(word in told for word in ("nope", "depth", "'x'"))
+    assert not (folder / "calls").exists()
+
+
+def test_options_reach_the_agent_in_the_types_of_its_manifest(scene):
+    options = [
+        {"id": "depth", "type": "integer", "bin_args_template": ["--depth", "{value}"]},
+        {"id": "loud", "type": "boolean", "bin_args_append_when_true": ["--loud"]},
+    ]
+    modes = [{"id": "plan", "bin_args_append": ["--plan"]}]
+    folder = scene.user(options=options, modes=modes)
+
+    words = ["--option", "depth=3", "--option", "loud=true", "--mode", "plan"]
+    outcome = scene("prompt", "scripted", "--prompt", "x", *words)
+
+    assert outcome.exit_code == 0, outcome
+    assert calls(folder)[0]["argv"] == ["--plan", "--depth", "3", "--loud"]
+
+
+@requirement("aip45:setup:headless")
+def test_what_must_be_set_up_first_is_an_error_with_the_open_steps(scene):
+    setup = [{"id": "colour", "kind": "prompt", "prompt": "Which colour?"}]
+    scene.user(setup=setup)
+
+    outcome = scene("prompt", "scripted", "--prompt", "x")
+
+    assert (outcome.exit_code, outcome.error["code"]) == (78, "SETUP_REQUIRED")
+    assert outcome.error["aip_code"] == "setup_required"
+    assert [step["id"] for step in outcome.error["pending"]] == ["colour"]
+
+
+def test_a_manifest_that_came_with_a_project_is_refused_until_it_is_approved(scene):
+    folder = scene.project()
+
+    refused = scene("prompt", "scripted", "--prompt", "x")
+    assert (refused.exit_code, refused.error["code"]) == (77, "MANIFEST_NOT_APPROVED")
+    assert not (folder / "calls").exists()
+
+    assert scene("approve", "scripted", "--digest", refused.error["digest"]).exit_code == 0
+    assert scene("prompt", "scripted", "--prompt", "x").exit_code == 0
+
+
+def test_an_earlier_session_is_taken_up_by_our_id_of_it(scene):
+    scene.user(capabilities={"resumable": True})
+    first = scene("prompt", "scripted", "--prompt", "x")
+
+    again = scene("prompt", "scripted", "--prompt", "y", "--resume", first.summary["session"][:12])
+
+    assert again.exit_code == 0, again
+    assert again.summary["agent_session_id"] == first.summary["agent_session_id"]
+    assert again.summary["session"] != first.summary["session"]
+
+
+def test_with_the_strategy_transcript_the_earlier_words_stand_before_the_message(scene):
+    scene.user(continuation={"default": "none", "supported": ["none", "transcript"]})
+    first = scene("prompt", "scripted", "--prompt", "first")
+
+    words = ["--resume", first.summary["session"], "--continuation", "transcript"]
+    outcome = scene("prompt", "scripted", "--prompt", "second", *words)
+
+    said = outcome.of("text-delta")[0]["text"]
+    assert "[agent] You said: first" in said
+    assert said.endswith("second")
+
+
+def test_a_strategy_that_the_manifest_does_not_support_is_refused(scene):
+    scene.user()
+
+    outcome = scene("prompt", "scripted", "--prompt", "x", "--continuation", "transcript")
+
+    assert outcome.exit_code == 64
+    assert "CONTINUATION_UNSUPPORTED" in json.dumps(outcome.error)
+
+
+@requirement("aip45:security:output-untrusted")
+def test_people_see_the_answer_on_stdout_and_everything_else_beside_it(scene):
+    scene.user()
+    said = steps(
+        {"call": "Read", "kind": "read", "args": {"path": "a\u001b[2Jb"}, "fail": "no such file"},
+        {"say": "Hello \u001b[2J world"},
+    )
+
+    outcome = scene("prompt", "scripted", "--prompt", said, output=None)
+
+    assert outcome.stdout.decode() == "Hello ·[2J world\n"
+    assert "[tool] Read" in outcome.stderr
+    assert "[tool-error]" in outcome.stderr
+    assert "\u001b" not in outcome.stderr
