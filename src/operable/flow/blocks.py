@@ -8,7 +8,7 @@ from operable.flow.findings import ENVIRONMENT_NAME, Findings
 from operable.flow.identity_rules import check_identity
 
 # Member -> (kind of check, its argument), for blocks that need nothing but a look at each member.
-_PLAIN: dict[str, dict[str, tuple[str, Any]]] = {
+PLAIN: dict[str, dict[str, tuple[str, Any]]] = {
     "model_policy": {"provider": ("token", None), "model": ("token", None), "thinking": ("token", None)},
     "intent": {"mode": ("enum", ["execute", "plan"]), "read_only": ("boolean", None)},
     "output": {
@@ -58,7 +58,7 @@ def check_plain_block(
     """Check one block of `owner` by its table; the block, when it is an object."""
     block = findings.object(owner.get(name), f"{path}.{name}")
     if block is not None:
-        for member, (kind, argument) in _PLAIN[name].items():
+        for member, (kind, argument) in PLAIN[name].items():
             check = getattr(findings, kind)
             place = f"{path}.{name}.{member}"
             if argument is None:

@@ -1,0 +1,129 @@
+"""The published schemas: valid, complete, and of one mind with the validator on the shape of manifests."""
+
+import json
+import random
+import re
+
+import jsonschema_rs
+import pytest
+
+from operable.flow.contracts import FlowError
+from operable.flow.json_schema import schema, targets
+from operable.flow.target import compile_manifest
+from operable.flow.validate import validate
+from tests.flow.manifests import manifest, prompt_task, shell_task, triggered
+from tests.requirement import requirement
+
+VALID = [
+    manifest(shell_task()),
+    manifest(prompt_task(), shell_task("b", **triggered("p", condition="contains:x", delay_s=2))),
+    manifest(
+        shell_task(
+            shell={"program": "x", "args": ["a"], "env": {"A": "b"}, "cwd": "/", "stdin": ""}, enabled=False,
+            identity={"scope": "s", "subject": {"kind": "agent", "attributes": {"x": 1}}, "trust": {"level": "restricted"}},
+            contract={"sandbox": "none", "allowed_paths": ["/a"], "max_cost_usd": 1.5, "audit": "always"},
+            approval={"policy": "manual", "timeout_s": 5}, output={"preview_bytes": 64, "format": "json"},
+            verify={"shell": "true", "timeout_seconds": 1, "on_failure": "warn"}, child_credential_policy="none",
+            on_failure={"prompt": "see", "delay_s": 1, "condition": "regex:a"}, delivery={"mode": "announce", "to": "x"},
+            reliability={"max_retries": 0}, runtime={"timeout_ms": 1}, context={"limit": 1}, session={"preferred_key": "k"},
+            model_policy={"provider": "a", "model": "b", "thinking": "c"}, intent={"mode": "plan"}, budgets={"max_fanout": 1},
+            auth_profile="p", delete_after_run=True, evidence={"payload": {"bind": ["a"]}},
+        ),
+        workflow={"contract": {"network": "none"}, "verify": {"shell": "x"}},
+    ),
+]  # fmt: skip
+# What only the validator can know; and what it says of a wrong type before a schema would say it elsewhere.
+SEMANTIC = re.compile(
+    r"must be unique|references unknown|must reference another|must not reference its own|must not exceed|invalid regex|"
+    r"must start with contains|trigger condition cannot be empty|unknown (identity|authorization|evidence) provider|"
+    r"is required when delivery.mode|must include at least one of|requires|not supported by provider|must be unique"
+)
+VALUES = [None, True, 0, -1, 5, 1.5, 5.0, "", " ", "x", "a b", "-", "a\x01", "\ufeff", [], {}, ["x"], [""], ["x", "x"], {"x": 1}, "shell", "none", "0.1"]  # fmt: skip
+
+
+def mutated(value, source):
+    """The manifest with one to three random changes somewhere."""
+    value = json.loads(json.dumps(value))
+    for _ in range(source.choice([1, 1, 1, 2, 3])):
+        owner = value
+        while True:
+            keys = list(owner) if isinstance(owner, dict) else list(range(len(owner)))
+            if not keys:
+                break
+            key = source.choice(keys)
+            if isinstance(owner[key], dict | list) and owner[key] and source.random() < 0.8:
+                owner = owner[key]
+                continue
+            action = source.random()
+            if action < 0.2:
+                del owner[key]
+            elif action < 0.3 and isinstance(owner, dict):
+                owner[source.choice(["extra", "id", "prompt", "shell", "trigger", "identity"])] = (
+                    source.choice(VALUES)
+                )
+            else:
+                owner[key] = source.choice(VALUES)
+            break
+    return value
+
+
+def test_validator_and_schema_agree_on_ten_thousand_manifests():
+    checker = jsonschema_rs.Draft202012Validator(schema("manifest")[1])
+    source = random.Random(45)
+    accepted = refused = 0
+    for number in range(10_000):
+        value = mutated(VALID[number % len(VALID)], source)
+        value["version"] = "0.2"  # 0.1 tolerates unknown keys, a schema cannot
+        found = validate(value)
+        errors = [each["message"] for each in found["errors"]]
+        if checker.is_valid(value):
+            accepted += 1
+            unexplained = [message for message in errors if not SEMANTIC.search(message)]
+            assert unexplained == [], json.dumps(value)
+        else:
+            refused += 1
+            assert errors, json.dumps(value)
+
+    assert min(accepted, refused) > 500
+
+
+@pytest.mark.parametrize("value", VALID)
+def test_valid_manifests_are_valid_under_the_schema(value):
+    jsonschema_rs.Draft202012Validator(schema("manifest")[1]).validate(value)
+    assert validate(value)["ok"]
+
+
+@requirement("agentcli:rpc:schema")
+@pytest.mark.parametrize("target", targets())
+def test_every_schema_is_a_valid_one_and_answers_to_its_alias(target):
+    _, document = schema(target)
+    alias = re.sub(r"(?<=[a-z])([A-Z])", lambda upper: "-" + upper[1].lower(), target).replace("v4", "v4")
+
+    jsonschema_rs.meta.validate(document)
+    assert schema(alias)[1] == document
+
+
+@requirement("agentcli:rpc:schema")
+def test_the_job_schema_describes_every_compiled_field_and_the_legacy_form_is_a_tree():
+    checker = jsonschema_rs.Draft202012Validator(schema("schedulerJob")[1])
+    for job in compile_manifest(VALID[1], "openclaw-scheduler")["jobs"]:
+        checker.validate(job)
+
+    form, tree = schema("task", legacy=True)
+
+    assert form == "agentcli-legacy"
+    assert tree["fields"]["id"] == {"type": "string"}
+    assert tree["fields"]["runtime"]["fields"]["timeout_ms"] == {
+        "type": "integer",
+        "min": 1,
+        "nullable": True,
+    }
+
+
+@requirement("agentcli:rpc:schema")
+@pytest.mark.parametrize("target, legacy", [("nope", False), (None, False), ("handoffV4", True), (5, False)])
+def test_unknown_targets_are_the_callers_mistake(target, legacy):
+    with pytest.raises(FlowError) as refused:
+        schema(target, legacy=legacy)
+    assert refused.value.code == "invalid_argument"
+    assert refused.value.message.startswith("Unknown schema target: ")
