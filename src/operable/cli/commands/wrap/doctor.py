@@ -5,13 +5,11 @@ For one tool, or for all of them. A program that is not installed is a warning w
 
 from __future__ import annotations
 
-from operable.tool import command
+from operable.tool import Check, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from operable.tool import Check
 
 
 @command(has_results=False, limit=None, examples=["wrap doctor git", "wrap doctor --output jsonl"])
@@ -20,7 +18,7 @@ def doctor(tool: str | None = None) -> Iterator[Check]:
 
     tool: only this one
     """
-    from operable.tool import Check, Fail
+    from operable.tool import Fail
     from operable.wrap import load, names
 
     for name in names() if tool is None else [tool]:
