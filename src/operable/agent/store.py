@@ -9,7 +9,6 @@ A disk that is full does not end a conversation: what could not be written is re
 and the next save that can writes all of it.
 """
 
-import fcntl
 import os
 import shutil
 import threading
@@ -21,36 +20,12 @@ import msgspec
 
 from operable.agent.history import Text, Tokens, Turn
 from operable.agent.places import new_session, session_folder, session_unwritable
+from operable.agent.session_files import Line, State, load, lock
 from operable.kernel.errors import Fail
 
 KEPT = 50  # sessions; the least recently used beyond that are removed, never one that is in use
 _SMALL = 64 * 1024  # below this, a snapshot is not worth its rename
 _SUMMARY = 80
-
-
-class State(msgspec.Struct, omit_defaults=True):
-    """The snapshot."""
-
-    id: str
-    created_at: float
-    updated_at: float
-    cwd: str
-    provider: str = ""
-    model: str = ""
-    tokens: Tokens = Tokens()
-    cost_usd: float | None = 0.0  # None: not known
-    sequence: int = 0  # lines of the journal up to this one are in here
-    turns: list[Turn] = []
-
-
-class _Line(msgspec.Struct, omit_defaults=True):
-    sequence: int
-    turn: Turn | None = None
-    turns: list[Turn] | None = None  # the whole history was replaced
-    tokens: Tokens | None = None
-    cost_usd: float | None = None
-    model: str | None = None
-    at: float = 0.0
 
 
 class Listed(msgspec.Struct):
@@ -129,7 +104,7 @@ class SessionStore:
         self.state.sequence += 1
         if self._closed or self._missing:
             return
-        line = msgspec.json.encode(_Line(sequence=self.state.sequence, **fields)) + b"\n"  # type: ignore[arg-type]
+        line = msgspec.json.encode(Line(sequence=self.state.sequence, **fields)) + b"\n"  # type: ignore[arg-type]
         view = memoryview(line)
         try:
             while view:
@@ -169,7 +144,7 @@ class Sessions:
         now = time.time()
         state = State(id=session_id, created_at=now, updated_at=now, cwd=cwd, provider=provider, model=model)
         try:
-            store = SessionStore(folder, state, _lock(folder, session_id))
+            store = SessionStore(folder, state, lock(folder, session_id))
             store._snapshot()  # noqa: SLF001 - a session that was never saved can be listed and resumed, too
         except OSError as problem:
             raise session_unwritable(problem) from problem
@@ -189,11 +164,11 @@ class Sessions:
                 hint="operable-agent session list",
             )
         try:
-            lock = _lock(folder, session_id)
+            owned = lock(folder, session_id)
             try:
-                return SessionStore(folder, _load(folder, session_id, repair=cwd), lock)
+                return SessionStore(folder, load(folder, session_id, repair=cwd), owned)
             except BaseException:
-                os.close(lock)
+                os.close(owned)
                 raise
         except OSError as problem:
             raise session_unwritable(problem) from problem
@@ -203,7 +178,7 @@ class Sessions:
         states = []
         for folder in self._folders():
             try:
-                states.append(_load(folder, unquote(os.path.basename(folder))))
+                states.append(load(folder, unquote(os.path.basename(folder))))
             except Fail:
                 continue
         for state in sorted(states, key=lambda state: state.updated_at, reverse=True):
@@ -237,83 +212,11 @@ class Sessions:
         folders.sort(key=_last_use, reverse=True)
         for folder in folders[KEPT - 1 :]:
             try:
-                lock = _lock(folder, os.path.basename(folder))
-            except Fail:
-                continue  # somebody uses it
+                owned = lock(folder, os.path.basename(folder))
+            except (Fail, OSError):
+                continue  # somebody uses it, or has removed it already
             shutil.rmtree(folder, ignore_errors=True)
-            os.close(lock)
-
-
-def _lock(folder: str, session_id: str) -> int:
-    path = os.path.join(folder, "lock")
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        owner = os.read(descriptor, 32).decode("ascii", "replace").strip() or "another process"
-        os.close(descriptor)
-        raise Fail(
-            "conflict",
-            "SESSION_IN_USE",
-            f"Session {session_id} is in use by process {owner}.",
-            hint="End that process first, or start a new session.",
-        ) from None
-    os.ftruncate(descriptor, 0)
-    os.write(descriptor, str(os.getpid()).encode())
-    return descriptor
-
-
-def _load(folder: str, session_id: str, *, repair: str | None = None) -> State:
-    """`repair`: by the owner of the lock, who mends what a crash has left; its workspace."""
-    try:
-        state = _snapshot_of(folder, session_id, repair)
-        journal = _lines(os.path.join(folder, "journal.jsonl"), repair=repair is not None)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise Fail(
-            "io",
-            "SESSION_DAMAGED",
-            f"Session {session_id} cannot be read: {error}",
-            hint="Start a new session.",
-        ) from error
-    for line in journal:
-        if line.sequence <= state.sequence:
-            continue  # the snapshot was written, but the journal was not yet emptied
-        state.sequence = line.sequence
-        if line.turns is not None:
-            state.turns = line.turns
-        if line.turn is not None:
-            state.turns.append(line.turn)
-        if line.tokens is not None:
-            state.tokens, state.cost_usd = line.tokens, line.cost_usd
-        state.model = line.model or state.model
-        state.updated_at = line.at or state.updated_at
-    return state
-
-
-def _snapshot_of(folder: str, session_id: str, repair: str | None) -> State:
-    try:
-        with open(os.path.join(folder, "state.json"), "rb") as file:
-            return msgspec.json.decode(file.read(), type=State)
-    except FileNotFoundError:
-        if repair is None:
-            raise
-        # Cut off between `ready` and the first snapshot: nothing was said yet.
-        return State(id=session_id, created_at=time.time(), updated_at=time.time(), cwd=repair)
-
-
-def _lines(path: str, *, repair: bool) -> list[_Line]:
-    """The whole lines of a journal. What follows the last line end was cut off by a crash, or is being written; only the
-    owner of the lock knows which, and removes it.
-    """
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except FileNotFoundError:
-        return []
-    whole, _, torn = data.rpartition(b"\n")
-    if torn and repair:
-        os.truncate(path, len(data) - len(torn))
-    return [msgspec.json.decode(line, type=_Line) for line in whole.split(b"\n") if line]
+            os.close(owned)
 
 
 def _size(path: str) -> int:
