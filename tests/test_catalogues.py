@@ -33,6 +33,7 @@ CATALOGUES = {
     "lint/reports": "REPORT",
     "manifest/kinds": "KIND",
     "proc/sandboxes": "SANDBOX",
+    "serve/sources": "SOURCE",
     "testing/dialects": "DIALECT",
     "testing/voices": "VOICE",
     "wrap/parsers": "PARSER",

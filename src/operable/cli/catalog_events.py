@@ -1,0 +1,36 @@
+"""The events of `operable catalog`."""
+
+from __future__ import annotations
+
+from operable.tool import Event, Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+
+class OperableCommand(Record):
+    """One command of an operable thing, as its owner declares it."""
+
+    name: str
+    summary: str
+    read_only: bool
+    destructive: bool
+    confirm: bool  # it needs the user's confirmation
+    idempotent: bool
+    unbounded: bool
+
+
+class Operable(Event):
+    """One thing on this machine that can be operated."""
+
+    kind: Literal["agent", "app", "tool", "wrap"]
+    name: str
+    version: str
+    description: str
+    place: str
+    commands: list[OperableCommand]
+    risk: Literal["read-only", "changes", "destructive", "unknown"]  # the worst of its commands
+    auth: str
+    health: Literal["ok", "missing", "broken", "unapproved", "unknown"]
+    problem: str | None = None

@@ -1,0 +1,164 @@
+"""The MCP server, with the official SDK: tools from a `Toolbox`, progress, elicitation, resources; over stdio or HTTP.
+
+A yes is asked for in the way of the client's protocol version: until 2025-11-25 by a request of ours while the call waits,
+from 2026-07-28 by an answer that asks for input, after which the client calls again; that second call must be the same as
+the first. A cancelled call ends its process group before it is gone. Over HTTP only a loopback address is served, and only
+to who has the token.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from operable import __version__
+from operable.kernel.canonical import digest
+from operable.kernel.errors import Fail
+from operable.serve.mcp_tools import OUTPUT_SCHEMA, McpTool, Toolbox, structured
+
+if TYPE_CHECKING:
+    import mcp_types as types
+    from mcp.server.lowlevel import Server
+
+_PAGE = 200
+_INSTRUCTIONS = (
+    "Every tool is one command of a program on this machine. Results are in structured content; "
+    "`truncated` says that there is more, in the linked resource or behind summary.next_cursor."
+)
+_QUESTION = {"type": "object", "properties": {"confirm": {"type": "boolean"}}, "required": ["confirm"]}
+
+
+def server(toolbox: Toolbox) -> Server[Any]:
+    """A server for one or more connections."""
+    from mcp.server.lowlevel import Server
+
+    handlers = _Handlers(toolbox)
+    return Server(
+        "operable",
+        version=__version__,
+        instructions=_INSTRUCTIONS,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_read_resource=handlers.read_resource,
+    )
+
+
+class _Handlers:
+    def __init__(self, toolbox: Toolbox) -> None:
+        import mcp_types
+
+        self._toolbox = toolbox
+        self._types = mcp_types
+
+    async def list_tools(self, _: Any, params: Any) -> types.ListToolsResult:
+        tools = list((await self._toolbox.tools()).values())
+        start = _position(params)
+        page = [self._described(tool) for tool in tools[start : start + _PAGE]]
+        more = str(start + _PAGE) if start + _PAGE < len(tools) else None
+        return self._types.ListToolsResult(tools=page, next_cursor=more)
+
+    async def call_tool(
+        self, ctx: Any, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        arguments = params.arguments or {}
+        try:
+            tool = await self._toolbox.tool(params.name)
+            confirmed = arguments.get("confirm") is True and tool.guarded
+            if self._toolbox.needs_yes(tool, arguments):
+                answer = await self._asked(ctx, params, tool, arguments)
+                if not isinstance(answer, bool):
+                    return answer
+                confirmed = answer
+            result = await self._toolbox.call(
+                tool, arguments, confirmed=confirmed, progress=ctx.session.report_progress
+            )
+        except Fail as failure:
+            return self._failed(failure)
+        uri = self._toolbox.results.keep(result.spool) if result.spool is not None else None
+        return self._answer(structured(result, uri), uri, is_error=not result.ok)
+
+    async def list_resources(self, _: Any, __: Any) -> types.ListResourcesResult:
+        found = [
+            self._types.Resource(
+                name=uri.rpartition("/")[2], uri=uri, mime_type="application/jsonl", size=size
+            )
+            for uri, size in self._toolbox.results.all().items()
+        ]
+        return self._types.ListResourcesResult(resources=found)
+
+    async def read_resource(self, _: Any, params: Any) -> types.ReadResourceResult:
+        from mcp.shared.exceptions import MCPError
+
+        uri = str(params.uri)
+        try:
+            text = self._toolbox.results.read(uri)
+        except Fail as failure:
+            raise MCPError(self._types.INVALID_PARAMS, failure.message) from failure
+        contents = self._types.TextResourceContents(uri=uri, mime_type="application/jsonl", text=text)
+        return self._types.ReadResourceResult(contents=[contents])
+
+    async def _asked(
+        self, ctx: Any, params: types.CallToolRequestParams, tool: McpTool, arguments: Mapping[str, Any]
+    ) -> bool | types.InputRequiredResult:
+        """What the person at the client says; False where nobody can be asked."""
+        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+        seal = digest([tool.name, dict(arguments)])
+        answer = (params.input_responses or {}).get("confirm")
+        if answer is not None:
+            return params.request_state == seal and _is_yes(answer)
+        able = self._types.ClientCapabilities(elicitation=self._types.ElicitationCapability())
+        if not ctx.session.check_client_capability(able):
+            return False
+        question = f"Run {tool.operable.name} {tool.action.name}? It cannot be undone. Arguments: {_shown(arguments)}"
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            form = self._types.ElicitRequestFormParams(message=question, requested_schema=_QUESTION)
+            request = self._types.ElicitRequest(params=form)
+            return self._types.InputRequiredResult(input_requests={"confirm": request}, request_state=seal)
+        return _is_yes(await ctx.session.elicit_form(question, _QUESTION, ctx.request_id))
+
+    def _described(self, tool: McpTool) -> types.Tool:
+        action = tool.action
+        return self._types.Tool(
+            name=tool.name,
+            description=tool.description,
+            input_schema=tool.schema,
+            output_schema=OUTPUT_SCHEMA,
+            annotations=self._types.ToolAnnotations(
+                read_only_hint=action.read_only,
+                destructive_hint=tool.guarded,
+                idempotent_hint=action.idempotent,
+            ),
+        )
+
+    def _answer(self, content: dict[str, Any], uri: str | None, *, is_error: bool) -> types.CallToolResult:
+        text = json.dumps(content, ensure_ascii=False)
+        parts: list[Any] = [self._types.TextContent(text=text)]
+        if uri is not None:
+            name = "the whole result"
+            parts.append(self._types.ResourceLink(name=name, uri=uri, mime_type="application/jsonl"))
+        return self._types.CallToolResult(content=parts, structured_content=content, is_error=is_error)
+
+    def _failed(self, failure: Fail) -> types.CallToolResult:
+        error = {name: value for name, value in failure.event().items() if name != "type"}
+        content = {"ok": False, "code": failure.code, "entries": [], "truncated": False, "errors": [error]}
+        return self._answer(content, None, is_error=True)
+
+
+def _position(params: Any) -> int:
+    cursor = getattr(params, "cursor", None)
+    return int(cursor) if isinstance(cursor, str) and cursor.isdecimal() and len(cursor) < 10 else 0
+
+
+def _is_yes(answer: Any) -> bool:
+    content: Any = getattr(answer, "content", None) or {}
+    return getattr(answer, "action", None) == "accept" and content.get("confirm") is True
+
+
+def _shown(arguments: Mapping[str, Any]) -> str:
+    """The arguments for a person to judge; secrets are not shown."""
+    from operable.kernel.redact import redact_text
+
+    return redact_text(json.dumps(dict(arguments), ensure_ascii=False))[:500]

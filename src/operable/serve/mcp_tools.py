@@ -1,0 +1,204 @@
+"""The catalog as MCP tools: one per command, with a strict schema, annotations, and a guard before what is destructive.
+
+Destructive commands, and those that need the user's confirmation, are off unless they were enabled; then they need a yes:
+from the person at the client (elicitation) where the client can ask one, else the argument `confirm: true`. A dry run
+needs none. Results are structured; what is too long for a model is one resource away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from operable.kernel.errors import Fail
+from operable.serve.operables import Action, Operable, Progress, Result
+
+_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+_NAME_LIMIT = 64  # of most clients
+_KEPT_RESULTS = 50
+_CONFIRM = {
+    "type": "boolean",
+    "description": "true when the user has agreed to this very call; it cannot be undone",
+}
+OUTPUT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "ok": {"type": "boolean"},
+        "code": {"type": "string", "description": "OK, or why it failed"},
+        "entries": {"type": "array", "description": "the results"},
+        "summary": {"type": "object"},
+        "warnings": {"type": "array", "items": {"type": "object"}},
+        "errors": {"type": "array", "items": {"type": "object"}},
+        "truncated": {
+            "type": "boolean",
+            "description": "there is more: see the resource, or go on with the cursor",
+        },
+        "more": {"type": "string", "description": "the resource that has all of it"},
+    },
+    "required": ["ok", "code", "entries", "truncated"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class McpTool:
+    """One command of one operable, as a client sees it."""
+
+    name: str
+    operable: Operable
+    action: Action
+    schema: dict[str, Any]
+
+    @property
+    def guarded(self) -> bool:
+        return self.action.destructive or self.action.confirm
+
+    @property
+    def description(self) -> str:
+        said = (
+            self.action.summary or f"{self.action.name} of {self.operable.name}: {self.operable.description}"
+        )
+        return f"{said} Needs the user's confirmation." if self.guarded else said
+
+
+class Toolbox:
+    """The tools of one server. `enabled`: destructive ones may be called, too."""
+
+    def __init__(self, operables: Iterable[Operable], *, enabled: bool = False) -> None:
+        self._operables = [each for each in operables if each.door is not None]
+        self._enabled = enabled
+        self._tools: dict[str, McpTool] | None = None
+        self.results = Results()
+
+    async def tools(self) -> dict[str, McpTool]:
+        """All that may be called, by name."""
+        if self._tools is None:
+            found: dict[str, McpTool] = {}
+            for operable in self._operables:
+                for action in operable.actions:
+                    name = _free(f"{operable.name}_{action.name}", operable.kind, found)
+                    found[name] = McpTool(name, operable, action, await _schema(operable, action))
+            self._tools = found
+        return {name: tool for name, tool in self._tools.items() if self._enabled or not tool.guarded}
+
+    async def tool(self, name: str) -> McpTool:
+        """One by its name; Fail when there is none, or when it is off."""
+        tools = await self.tools()
+        if name in tools:
+            return tools[name]
+        if name in (self._tools or {}):
+            raise Fail(
+                "authz",
+                "DESTRUCTIVE_DISABLED",
+                f"{name} cannot be undone and is off in this server",
+                target=name,
+                hint="start it with: operable mcp --allow-destructive",
+            )
+        raise Fail("not_found", "UNKNOWN_TOOL", f"there is no tool {name[:100]!r}", target=name[:100])
+
+    async def call(
+        self, tool: McpTool, arguments: Mapping[str, Any], *, confirmed: bool, progress: Progress
+    ) -> Result:
+        """Call it, when the arguments are right and what needs a yes has one."""
+        checked(tool, arguments)
+        if self.needs_yes(tool, arguments) and not confirmed:
+            raise Fail(
+                "usage",
+                "CONFIRMATION_REQUIRED",
+                f"{tool.name} needs the user's confirmation; nothing was run",
+                target=tool.name,
+                hint="ask the user, then call again with confirm: true",
+            )
+        door = tool.operable.door
+        assert door is not None  # noqa: S101 - the constructor has left out what has none
+        given = {name: value for name, value in arguments.items() if name != "confirm" or not tool.guarded}
+        return await door.call(tool.action, given, confirmed=confirmed, progress=progress)
+
+    def needs_yes(self, tool: McpTool, arguments: Mapping[str, Any]) -> bool:
+        return tool.guarded and arguments.get("dry-run") is not True and arguments.get("confirm") is not True
+
+
+class Results:
+    """Results that were too long: files, a limited number of them, gone with the server."""
+
+    def __init__(self) -> None:
+        self._paths: OrderedDict[str, str] = OrderedDict()
+
+    def keep(self, path: str) -> str:
+        """The address of a result."""
+        uri = f"operable://results/{hashlib.sha256(os.urandom(32)).hexdigest()[:32]}"
+        self._paths[uri] = path
+        while len(self._paths) > _KEPT_RESULTS:
+            _, oldest = self._paths.popitem(last=False)
+            os.unlink(oldest)
+        return uri
+
+    def all(self) -> dict[str, int]:
+        """Their addresses and sizes."""
+        return {uri: os.path.getsize(path) for uri, path in self._paths.items()}
+
+    def read(self, uri: str) -> str:
+        if uri not in self._paths:
+            raise Fail(
+                "not_found", "UNKNOWN_RESOURCE", "there is no such result, or it is gone", target=uri[:200]
+            )
+        with open(self._paths[uri], encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def close(self) -> None:
+        while self._paths:
+            os.unlink(self._paths.popitem()[1])
+
+
+def checked(tool: McpTool, arguments: Mapping[str, Any]) -> None:
+    """Fail INVALID_ARGUMENTS unless they are as the schema says. Values are not repeated: they may be secrets."""
+    import jsonschema_rs
+
+    problems = [
+        f"{'/'.join(map(str, error.instance_path)) or 'the whole'}: {error.kind.name}"
+        for error in jsonschema_rs.validator_for(tool.schema).iter_errors(dict(arguments))
+    ]
+    if problems:
+        raise Fail(
+            "usage",
+            "INVALID_ARGUMENTS",
+            f"{tool.name} does not take these arguments ({'; '.join(problems[:5])})",
+            target=tool.name,
+        )
+
+
+def structured(result: Result, uri: str | None) -> dict[str, Any]:
+    """What a client gets, under OUTPUT_SCHEMA."""
+    found: dict[str, Any] = {
+        "ok": result.ok,
+        "code": result.code,
+        "entries": result.entries,
+        "summary": result.summary,
+        "warnings": result.warnings,
+        "errors": result.errors,
+        "truncated": result.truncated or result.summary.get("truncated") is True,
+    }
+    return found if uri is None else {**found, "more": uri}
+
+
+async def _schema(operable: Operable, action: Action) -> dict[str, Any]:
+    assert operable.door is not None  # noqa: S101 - the constructor has left out what has none
+    schema = await operable.door.input_schema(action)
+    if action.destructive or action.confirm:
+        return {**schema, "properties": {**schema["properties"], "confirm": _CONFIRM}}
+    return schema
+
+
+def _free(wanted: str, kind: str, taken: Mapping[str, object]) -> str:
+    """A name that clients accept and nobody has."""
+    name = _NAME.sub("_", wanted)
+    if len(name) > _NAME_LIMIT:
+        name = f"{name[: _NAME_LIMIT - 9]}_{hashlib.sha256(wanted.encode()).hexdigest()[:8]}"
+    if name not in taken:
+        return name
+    return f"{name[: _NAME_LIMIT - 9]}_{hashlib.sha256(f'{kind} {wanted}'.encode()).hexdigest()[:8]}"

@@ -1,0 +1,145 @@
+"""How clients of the MCP server reach it: the pipes of whoever started it, or HTTP on this machine.
+
+Over stdio it ends when its input does. Over HTTP (streamable HTTP at /mcp) every request needs the token as a bearer, also
+from this machine, where other users and web pages in a browser can reach the port too; names of hosts and origins are
+checked by the SDK. Other addresses than loopback are refused: there is no encryption here.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import os
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from operable.kernel.errors import Fail
+from operable.serve.mcp import server
+from operable.serve.mcp_tools import Toolbox
+
+_LINE = 16 * 1024 * 1024
+
+
+async def serve_stdio(toolbox: Toolbox, stdin: int, stdout: int) -> None:
+    """Serve one client on these descriptors, until it closes its end."""
+    import anyio
+    from mcp.shared.message import SessionMessage
+    from mcp.types import jsonrpc_message_adapter
+
+    arrived, read = anyio.create_memory_object_stream[Any](0)
+    write, to_send = anyio.create_memory_object_stream[Any](0)
+    source = os.fdopen(stdin, "rb", closefd=False)
+
+    async def receive() -> None:
+        async with arrived:
+            # Abandoned on a stop: a read that waits for the client cannot be interrupted otherwise.
+            while line := await anyio.to_thread.run_sync(source.readline, _LINE, abandon_on_cancel=True):
+                try:
+                    message: Any = SessionMessage(jsonrpc_message_adapter.validate_json(line))
+                except ValueError as problem:
+                    message = problem
+                await arrived.send(message)
+
+    async def send() -> None:
+        async with to_send:
+            async for message in to_send:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                data = text.encode() + b"\n"
+                await anyio.to_thread.run_sync(_write_all, stdout, data, abandon_on_cancel=True)
+
+    made = server(toolbox)
+    async with anyio.create_task_group() as group:
+        group.start_soon(receive)
+        group.start_soon(send)
+        await made.run(read, write, made.create_initialization_options())
+        group.cancel_scope.cancel()
+
+
+async def serve_http(
+    toolbox: Toolbox, host: str, port: int, token: str, on_ready: Callable[[int], object]
+) -> None:
+    """Serve clients on a loopback address, until a signal; `on_ready` gets the port."""
+    import socket
+
+    import uvicorn
+
+    try:
+        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        raise Fail(
+            "config",
+            "ADDRESS_NOT_LOOPBACK",
+            f"{host} can be reached from other machines, and this server has no encryption",
+            target=host,
+            hint="serve on 127.0.0.1, behind a proxy with TLS",
+        )
+    app = _guarded(server(toolbox).streamable_http_app(host=host), token)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except OSError as problem:
+        listener.close()
+        raise Fail(
+            "io",
+            "ADDRESS_UNUSABLE",
+            f"cannot listen on {host}:{port}: {problem.strerror}",
+            target=f"{host}:{port}",
+        ) from problem
+    listener.listen(128)
+    on_ready(listener.getsockname()[1])
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5
+    )
+    with listener:
+        await uvicorn.Server(config).serve(sockets=[listener])
+
+
+def token_of(folder: str) -> tuple[str, str]:
+    """The token of this user's servers, and the private file that has it; made when it is not there."""
+    path = os.path.join(folder, "mcp-token")
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        with open(path, encoding="ascii") as file:
+            token = file.read().strip()
+        if len(token) < 32:
+            raise Fail(
+                "config", "TOKEN_INVALID", f"{path} holds no token", target=path, hint="remove it"
+            ) from None
+        return token, path
+    token = secrets.token_urlsafe(32)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(token + "\n")
+    return token, path
+
+
+def _guarded(app: Any, token: str) -> Any:
+    """The application behind its token."""
+    wanted = f"Bearer {token}".encode()
+
+    async def guard(
+        scope: dict[str, Any],
+        receive: Callable[[], Awaitable[Any]],
+        send: Callable[[Any], Awaitable[None]],
+    ) -> None:
+        if scope["type"] == "http":
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            if not hmac.compare_digest(given, wanted):
+                headers = [(b"www-authenticate", b"Bearer"), (b"content-length", b"0")]
+                await send({"type": "http.response.start", "status": 401, "headers": headers})
+                await send({"type": "http.response.body", "body": b""})
+                return
+        await app(scope, receive, send)
+
+    return guard
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -1,0 +1,1 @@
+"""Where operable things come from: one source per file."""

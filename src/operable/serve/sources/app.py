@@ -1,0 +1,54 @@
+"""Application packages (APP.md).
+
+Only frontmatter is read. A package that was never approved is listed, and cannot be called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from operable.app.packages import Package
+from operable.app.shelf import catalog
+from operable.app.trust import Approvals
+from operable.serve.app_door import AppDoor
+from operable.serve.operables import Action, Operable, Source
+
+
+def find(workspace: str) -> Iterator[Operable]:
+    """Every package that can be found from the workspace."""
+    approvals = Approvals()
+    seen: set[str] = set()
+    packages = catalog(workspace)
+    # Of two with one name the one that may run counts, as in a call.
+    for package in sorted(packages, key=lambda each: not _may_run(each, approvals)):
+        if package.slug not in seen:
+            seen.add(package.slug)
+            yield _described(package, approvals)
+
+
+def _may_run(package: Package, approvals: Approvals) -> bool:
+    return package.source == "user" or approvals.recorded(package)
+
+
+def _described(package: Package, approvals: Approvals) -> Operable:
+    app = package.app
+    if app is None:
+        return Operable(
+            "app", package.slug, place=package.root, health="broken", problem=package.problem, auth="unknown"
+        )
+    ready = _may_run(package, approvals)
+    return Operable(
+        "app",
+        package.slug,
+        version=app.version,
+        description=app.description,
+        place=package.root,
+        actions=tuple(Action(each, confirm=app.needs_confirmation(each)) for each in app.commands),
+        auth="unknown",
+        health="ok" if ready else "unapproved",
+        problem=None if ready else f"operable app approve {package.root}",
+        door=AppDoor(package) if ready else None,
+    )
+
+
+SOURCE = Source("app", "application packages", find)

@@ -1,0 +1,70 @@
+"""Wrapped command-line tools: what `operable wrap` gives a machine mode.
+
+The manifests of the wrappers are read, and the binary is looked for; nothing is run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from operable.kernel.errors import Fail
+from operable.serve.aoi_door import AoiDoor
+from operable.serve.operables import Action, Operable, Source
+from operable.tool.describe import input_schema
+from operable.tool.discovery import command_capabilities
+from operable.wrap import load, names
+from operable.wrap.doctor import binary
+
+# The same process that `operable wrap NAME` is, without looking for that on PATH.
+_MAIN = "import sys; from operable.wrap.front import main; main(sys.argv.pop(1))"
+
+
+def find(workspace: str) -> Iterator[Operable]:
+    """Every wrapper, also those whose binary is not here."""
+    for name in names():
+        try:
+            yield _wrapped(name, workspace)
+        except Fail as failure:
+            yield Operable("wrap", name, health="broken", problem=failure.message, auth="unknown")
+
+
+def _wrapped(name: str, workspace: str) -> Operable:
+    tool = load(name)
+    check = binary(tool.plan).fields
+    found, schemas = [], {}
+    for each in tool.names():
+        command = tool.find(each)
+        if command is None or command.hidden:
+            continue
+        said = command_capabilities(tool, command)
+        schemas[each] = input_schema(tool, command)
+        found.append(
+            Action(
+                each,
+                summary=str(said.get("summary") or ""),
+                read_only=said.get("read_only") is True,
+                destructive=said.get("destructive") is True,
+                confirm=said.get("requires_confirm") is True,
+                idempotent=said.get("read_only") is True or said.get("supports_idempotency_key") is True,
+                unbounded=said.get("unbounded") is True,
+            )
+        )
+    here = check.get("ok") is True
+    return Operable(
+        "wrap",
+        name,
+        version=tool.version,
+        description=tool.summary,
+        place=str(check.get("detail") or ""),
+        actions=tuple(found),
+        auth="upstream" if tool.auth.get("required") else "none",
+        health="ok" if here else "missing",
+        problem=None if here else str(check.get("detail") or "its binary is not here"),
+        door=AoiDoor([sys.executable, "-c", _MAIN, name], name=name, schemas=schemas, cwd=workspace)
+        if here
+        else None,
+    )
+
+
+SOURCE = Source("wrap", "wrapped command-line tools", find)

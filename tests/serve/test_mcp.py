@@ -1,0 +1,342 @@
+"""The MCP server against the official client: it lists, calls, cancels and is refused; over stdio and over HTTP."""
+
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from contextlib import asynccontextmanager
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp_types import ElicitResult
+
+from tests.app.test_calling import ended, written
+from tests.cli.drive import alive
+from tests.requirement import requirement
+
+LIMIT = 50
+
+
+def run(coroutine):
+    async def bounded():
+        async with asyncio.timeout(LIMIT):
+            return await coroutine
+
+    return asyncio.run(bounded())
+
+
+@asynccontextmanager
+async def connected(world, *words, mode="auto", answer=None, **env):
+    """The official client, over stdio."""
+
+    async def elicited(context, params):
+        world.asked = params.message
+        return answer
+
+    program, *arguments = world.command(*words)
+    parameters = StdioServerParameters(
+        command=program, args=arguments, env={**world.env, **env}, cwd=world.project
+    )
+    transport = stdio_client(parameters, errlog=sys.__stderr__)
+    async with Client(
+        transport, mode=mode, elicitation_callback=elicited if answer is not None else None
+    ) as client:
+        yield client
+
+
+MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
+
+
+@MODES
+def test_every_command_is_a_tool_with_a_strict_schema_and_annotations(world, mode):
+    async def listed():
+        async with connected(world, mode=mode) as client:
+            return {tool.name: tool for tool in (await client.list_tools()).tools}
+
+    tools = run(listed())
+    assert {"bench_rows", "bench_long", "bench_slow", "todo_list", "todo_item_add", "outline_search"} <= set(
+        tools
+    )
+    assert not {"bench_wipe", "todo_remove", "todo_item_remove", "outline_delete"} & set(tools)  # off
+    rows = tools["bench_rows"]
+    assert rows.input_schema["additionalProperties"] is False
+    assert rows.input_schema["required"] == ["query"]
+    assert {"query", "count", "limit", "timeout"} <= set(rows.input_schema["properties"])
+    assert "x-cli" not in json.dumps(rows.input_schema)
+    assert (rows.annotations.read_only_hint, rows.annotations.destructive_hint) == (True, False)
+    assert rows.annotations.idempotent_hint is True
+    assert rows.output_schema["required"]
+
+
+@MODES
+def test_calls_give_structured_results_and_structured_errors(world, mode):
+    async def called():
+        async with connected(world, mode=mode) as client:
+            return [
+                await client.call_tool(
+                    "bench_rows", {"query": "--limit", "count": 2, "tag": ["a", "-b"], "loud": True}
+                ),
+                await client.call_tool("bench_rows", {"query": "a", "colour": "red"}),
+                await client.call_tool("bench_rows", {}),
+                await client.call_tool("todo_list", {"arguments": ["x; y", "--all"]}),
+                await client.call_tool("todo_get", {"arguments": ["td_9"]}),
+                await client.call_tool("nothing", {}),
+            ]
+
+    rows, extra, missing, todo, failed, unknown = run(called())
+    assert rows.is_error is False
+    assert [entry["text"] for entry in rows.structured_content["entries"]] == ["--limit", "--limit"]
+    assert json.loads(rows.content[0].text) == rows.structured_content
+    assert rows.structured_content["summary"]["count"] == 2
+    for refused in (extra, missing):
+        assert (refused.is_error, refused.structured_content["code"]) == (True, "INVALID_ARGUMENTS")
+    assert todo.structured_content["entries"][0]["words"] == ["list", "x; y", "--all"]
+    assert (failed.is_error, failed.structured_content["errors"][0]["code"]) == (True, "NOT_FOUND")
+    assert (unknown.is_error, unknown.structured_content["code"]) == (True, "UNKNOWN_TOOL")
+
+
+@MODES
+def test_progress_is_passed_on(world, mode):
+    seen = []
+
+    async def report(progress, total, message):
+        seen.append((progress, total, message))
+
+    async def called():
+        async with connected(world, mode=mode, BENCH_QUICK="1") as client:
+            return await client.call_tool("bench_slow", {}, progress_callback=report)
+
+    assert run(called()).is_error is False
+    assert seen == [(1, 4, "on the way"), (2, 4, None)]
+
+
+@MODES
+def test_a_long_result_is_cut_and_the_rest_is_one_resource_away(world, mode):
+    async def called():
+        async with connected(world, mode=mode) as client:
+            result = await client.call_tool("bench_long", {"count": 5000})
+            link = result.content[1]
+            whole = await client.read_resource(link.uri)
+            listed = await client.list_resources()
+            return result, link, whole.contents[0].text, [each.uri for each in listed.resources]
+
+    result, link, text, uris = run(called())
+    content = result.structured_content
+    assert content["truncated"] is True
+    assert 0 < len(content["entries"]) < 1000
+    assert len(result.content[0].text) < 120_000
+    assert (link.type, content["more"], uris) == ("resource_link", link.uri, [link.uri])
+    lines = text.splitlines()
+    assert len(lines) == 5000
+    assert json.loads(lines[-1])["number"] == 4999
+
+
+@MODES
+def test_a_cancelled_call_ends_its_process(world, mode):
+    async def cancelled():
+        async with connected(world, mode=mode) as client:
+            await client.list_tools()
+            task = asyncio.create_task(client.call_tool("bench_slow", {}))
+            await asyncio.to_thread(written, world.pid)
+            assert alive(int(world.pid.read_text()))
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            gone = await asyncio.to_thread(ended, int(world.pid.read_text()))
+            after = await client.call_tool("bench_rows", {"query": "still here"})
+            return gone, after.is_error
+
+    assert run(cancelled()) == (True, False)
+
+
+@requirement("appmd:confirmation:everywhere")
+@MODES
+def test_what_cannot_be_undone_is_off_unless_enabled(world, mode):
+    async def called():
+        async with connected(world, mode=mode) as client:
+            return [
+                await client.call_tool("bench_wipe", {"name": "x", "confirm": True}),
+                await client.call_tool("todo_remove", {"arguments": ["x"], "confirm": True}),
+            ]
+
+    for result in run(called()):
+        assert (result.is_error, result.structured_content["code"]) == (True, "DESTRUCTIVE_DISABLED")
+    assert not world.wiped.exists()
+
+
+@requirement("appmd:confirmation:everywhere")
+@MODES
+def test_enabled_it_needs_a_yes_for_each_call(world, mode):
+    async def called():
+        async with connected(world, "--allow-destructive", mode=mode) as client:
+            return [
+                await client.call_tool("bench_wipe", {"name": "x"}),
+                await client.call_tool("bench_wipe", {"name": "x", "confirm": False}),
+                await client.call_tool("todo_remove", {"arguments": ["x"]}),
+                await client.call_tool("todo_item", {"arguments": ["--force", "remove", "x"]}),
+                await client.call_tool("bench_wipe", {"name": "x", "dry-run": True}),
+                await client.call_tool("bench_wipe", {"name": "yes", "confirm": True}),
+                await client.call_tool("todo_remove", {"arguments": ["x"], "confirm": True}),
+            ]
+
+    *refused, dry, wiped, removed = run(called())
+    for result in refused:
+        assert (result.is_error, result.structured_content["code"]) == (True, "CONFIRMATION_REQUIRED")
+    assert dry.structured_content["entries"][0]["type"] == "aoi:plan"
+    assert wiped.is_error is False
+    assert world.wiped.read_text() == "yes"
+    assert removed.is_error is False
+    assert (world.app / "app" / "state" / "calls").read_text() == "remove "
+
+
+@MODES
+@pytest.mark.parametrize(
+    "answer, allowed",
+    [
+        (ElicitResult(action="accept", content={"confirm": True}), True),
+        (ElicitResult(action="accept", content={"confirm": False}), False),
+        (ElicitResult(action="decline"), False),
+        (ElicitResult(action="cancel"), False),
+    ],
+    ids=["yes", "no", "decline", "cancel"],
+)
+def test_the_person_at_the_client_is_asked(world, mode, answer, allowed):
+    async def called():
+        async with connected(world, "--allow-destructive", mode=mode, answer=answer) as client:
+            return await client.call_tool("bench_wipe", {"name": "x"})
+
+    result = run(called())
+    assert result.is_error is not allowed
+    assert world.wiped.exists() is allowed
+    assert "bench wipe" in world.asked
+
+
+def test_a_package_that_changes_while_it_is_served_is_refused(world):
+    async def called():
+        async with connected(world) as client:
+            before = await client.call_tool("todo_list", {})
+            (world.app / "app" / "cli.py").write_text("print(1)")
+            return before, await client.call_tool("todo_list", {})
+
+    before, after = run(called())
+    assert before.is_error is False
+    assert after.structured_content["code"] == "APP_NOT_APPROVED"
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server(world, stop):
+    process = subprocess.Popen(
+        world.command("--only", "todo"),
+        env=world.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        request = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "t", "version": "1"},
+            },
+        }
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "operable"
+        process.send_signal(stop)
+        assert process.wait(30) != 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_end_of_its_input_ends_the_server(world):
+    done = subprocess.run(
+        world.command(), env=world.env, input=b"not json\n\n", capture_output=True, timeout=50, check=False
+    )
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+
+
+# --- HTTP
+
+
+@pytest.fixture
+def http(world):
+    process = subprocess.Popen(
+        world.command("--http"),
+        env=world.env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        found = re.search(r"(http://127\.0\.0\.1:\d+/mcp) \(bearer token: (.+)\)", process.stderr.readline())
+        with open(found[2], encoding="ascii") as file:
+            yield found[1], file.read().strip(), process
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def test_over_http_the_token_is_needed_and_then_it_is_the_same(world, http):
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    url, token, _ = http
+    for header in ({}, {"Authorization": "Bearer wrong"}):
+        request = urllib.request.Request(
+            url, data=b"{}", headers={"Content-Type": "application/json", **header}
+        )
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(request, timeout=20)
+        caught.value.close()
+        assert caught.value.code == 401
+
+    async def called():
+        headers = {"Authorization": f"Bearer {token}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=30) as web,
+            Client(streamable_http_client(url, http_client=web)) as client,
+        ):
+            tools = {tool.name for tool in (await client.list_tools()).tools}
+            result = await client.call_tool("bench_rows", {"query": "a"})
+            refused = await client.call_tool("todo_remove", {"arguments": ["x"], "confirm": True})
+            task = asyncio.create_task(client.call_tool("bench_slow", {}))
+            await asyncio.to_thread(written, world.pid)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            gone = await asyncio.to_thread(ended, int(world.pid.read_text()))
+            return tools, result, refused, gone
+
+    tools, result, refused, gone = run(called())
+    assert "todo_list" in tools
+    assert len(result.structured_content["entries"]) == 3
+    assert refused.structured_content["code"] == "DESTRUCTIVE_DISABLED"
+    assert gone
+
+
+def test_another_address_than_loopback_is_refused(world):
+    done = subprocess.run(
+        world.command("--http", "--host", "0.0.0.0"),
+        env=world.env,
+        capture_output=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode == 78
+    assert b"other machines" in done.stderr
