@@ -17,6 +17,8 @@ CATALOGUES = {
     "agent/models": "MODEL",
     "cli/commands": "COMMAND",
     "cli/commands/agent": "COMMAND",
+    "cli/commands/app": "COMMAND",
+    "cli/commands/init": "COMMAND",
     "flow/authorizers": "AUTHORIZER",
     "flow/evidences": "EVIDENCE",
     "flow/identities": "IDENTITY",
