@@ -36,7 +36,7 @@ class Surroundings:
 class IdentityRequest:
     """One resolution: the declaration merged over its profile (`merge.effective_identity`), and for whom."""
 
-    identity: Mapping[str, Any]
+    identity: Mapping[str, Any] = field(repr=False)  # its inputs may hold literals
     surroundings: Surroundings
     workflow_id: str
     task_id: str
@@ -79,8 +79,8 @@ class ProofRequest:
     """One verification. `value` is the proof itself, resolved; `handoff` is set in v4 mode."""
 
     profile: Mapping[str, Any]  # merged with the claims and verify of the reference
-    value: str
-    manifest: Any
+    value: str = field(repr=False)
+    manifest: Any = field(repr=False)
     manifest_digest: str
     surroundings: Surroundings
     now: float

@@ -19,7 +19,6 @@ def public_key(text: str) -> Any:
     """The key of a PEM text; ValueError says why there is none."""
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric import rsa
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
     if "PRIVATE KEY" in text:
@@ -32,6 +31,13 @@ def public_key(text: str) -> Any:
             key = load_pem_public_key(data)
     except (ValueError, UnsupportedAlgorithm):
         raise ValueError("is not a public key in PEM format") from None
+    return strong(key)
+
+
+def strong(key: Any) -> Any:
+    """The key itself; ValueError when it is too small to prove anything."""
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
     if isinstance(key, rsa.RSAPublicKey) and key.key_size < _SMALLEST_RSA:
         raise ValueError(f"is an RSA key of {key.key_size} bits; at least {_SMALLEST_RSA} are needed")
     return key
