@@ -7,10 +7,11 @@ approved for the old one is void.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from operable.flow import merge
-from operable.flow.canonical import canonical_digest, hash_object, hash_optional_text, hash_text
+from operable.flow.canonical import canonical_digest, hash_object, hash_optional_text, hash_text, stable_id
+from operable.flow.expand import expand
 from operable.flow.merge import Json, first
 from operable.flow.plan import normal_approval, normal_intent, normal_output, normal_shell
 
@@ -159,3 +160,21 @@ def evidence_binding(evidence: Json | None) -> Json | None:
         "payload": evidence["payload"],
         "verify": evidence["verify"],
     }
+
+
+def task_digests(manifest: Json) -> Iterator[Json]:
+    """For every task of a valid manifest: what it would be bound to in this folder, with this environment."""
+    expanded, digest = expand(manifest), canonical_digest(manifest)
+    for workflow in expanded["workflows"]:
+        for task in workflow["tasks"]:
+            environment = child_environment(os.environ, (task.get("shell") or {}).get("env"))
+            binding = execution_binding(
+                manifest, expanded, workflow, task, environment=environment, base=os.getcwd()
+            )
+            yield {
+                "workflow_id": workflow["id"],
+                "task_id": task["id"],
+                "compiled_id": stable_id(workflow["id"], task["id"]),
+                "manifest_digest": digest,
+                "effective_task_hash": task_hash(binding),
+            }

@@ -77,7 +77,7 @@ class RpcServer:
         elif accepted.method.slow:
             self._perform_beside(accepted)
         else:
-            self._answer(perform(accepted, self._defaults, _report))
+            self._answer(perform(accepted, self._defaults, report))
 
     def _perform_beside(self, job: Job) -> None:
         if self._pool is None:
@@ -91,7 +91,7 @@ class RpcServer:
         future.add_done_callback(self._running.discard)
 
     def perform(self, job: Job) -> bytes | None:
-        return perform(job, self._defaults, _report)
+        return perform(job, self._defaults, report)
 
     def _answer(self, line: bytes | None) -> None:
         if line is not None:
@@ -150,7 +150,7 @@ class _Once:
         self._server._answer(line)  # noqa: SLF001 - its own other half
 
 
-def _report(problem: BaseException) -> None:
+def report(problem: BaseException) -> None:
     """A fault of ours, for whoever runs the server."""
     text = problem.message if isinstance(problem, FlowError) else f"{type(problem).__name__}: {problem}"
     sys.stderr.write(f"internal error: {redact_text(text)}\n")

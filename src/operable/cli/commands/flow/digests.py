@@ -1,0 +1,37 @@
+"""`operable flow digests`: what approvals, proofs and evidence of each task are bound to, one `flow_digests` event a task.
+
+The hash of a task covers the manifest, the command, every variable of the environment that the task would get, and
+the folder; it is void after a change of any of them.
+"""
+
+from __future__ import annotations
+
+from operable.cli.flow_events import FlowDigests
+from operable.tool import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@command(limit=None, examples=["flow digests workflow.json"])
+def digests(file: str = "-") -> Iterator[FlowDigests]:
+    """Show what the tasks of a manifest are bound to, here and now.
+
+    file: the manifest; - is standard input
+    """
+    from operable.cli.flow_input import as_fail, read_manifest
+    from operable.flow.binding import task_digests
+    from operable.flow.contracts import FlowError
+    from operable.flow.target import require_valid
+
+    manifest = read_manifest(file)
+    try:
+        require_valid(manifest)
+    except FlowError as problem:
+        raise as_fail(problem, file) from problem
+    for found in task_digests(manifest):
+        yield FlowDigests(**found)
+
+
+COMMAND = digests

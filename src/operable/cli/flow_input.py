@@ -1,0 +1,56 @@
+"""Reading manifests for `operable flow`: a file or standard input, bounded, as JavaScript reads JSON."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from operable.flow.canonical import parse
+from operable.flow.contracts import FlowError
+from operable.kernel.errors import Fail
+from operable.tool.descriptors import input_descriptor
+
+_LIMIT = 16 * 1024 * 1024
+
+
+def read_manifest(source: str) -> Any:
+    """The JSON in this file; `-` is standard input."""
+    try:
+        if source == "-":
+            with open(input_descriptor(), "rb", closefd=False) as file:
+                data = file.read(_LIMIT + 1)
+        else:
+            with open(os.path.expanduser(source), "rb") as file:
+                data = file.read(_LIMIT + 1)
+    except OSError as problem:
+        category = "not_found" if isinstance(problem, FileNotFoundError) else "io"
+        raise Fail(
+            category, "MANIFEST_UNREADABLE", f"{source} cannot be read: {problem.strerror}", target=source
+        ) from problem
+    if len(data) > _LIMIT:
+        raise Fail(
+            "validation", "MANIFEST_TOO_LARGE", f"{source} is larger than {_LIMIT} bytes", target=source
+        )
+    try:
+        return parse(data.decode("utf-8"))
+    except ValueError as problem:
+        raise Fail(
+            "validation", "MANIFEST_NOT_JSON", f"{source} is not JSON: {str(problem)[:200]}", target=source
+        ) from problem
+
+
+def as_fail(problem: FlowError, source: str) -> Fail:
+    """A failure of a flow as one of ours; what the manifest's validator found goes along."""
+    category = "usage" if problem.code == "invalid_argument" else "validation"
+    validation = problem.details.get("validation")
+    if not validation:
+        return Fail(category, problem.code.upper().replace("-", "_"), problem.message, target=source)
+    first = validation["errors"][0]
+    return Fail(
+        "validation",
+        "MANIFEST_INVALID",
+        f"{source}: {first['path']} {first['message']}",
+        target=source,
+        hint=f"operable flow validate {source}",
+        problems=validation["errors"],
+    )

@@ -1,0 +1,91 @@
+"""`operable flow …`: workflow manifests judged, compiled, converted and bound on the command line."""
+
+import json
+
+import pytest
+
+from tests.cli.drive import operable
+from tests.flow.manifests import manifest, prompt_task, shell_task
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(value):
+        path = tmp_path / "workflow.json"
+        path.write_text(json.dumps(value), "utf-8")
+        return str(path)
+
+    return write
+
+
+def test_a_good_manifest_gets_a_verdict_and_status_0(file):
+    path = file(manifest())
+
+    outcome = operable("flow", "validate", path)
+
+    assert outcome.exit_code == 0
+    assert outcome.of("flow_verdict") == [
+        {"type": "flow_verdict", "source": path, "ok": True, "errors": 0, "warnings": 0}
+    ]
+
+
+def test_problems_are_told_one_by_one_and_the_status_is_65(file):
+    outcome = operable("flow", "validate", file(manifest(shell_task(prompt="x", intent={"mode": "plan"}))))
+
+    assert outcome.exit_code == 65
+    assert [(found["path"], found["level"]) for found in outcome.of("flow_problem")] == [
+        ("$.workflows[0].tasks[0].prompt", "error"),
+        ("$.workflows[0].tasks[0].intent", "warning"),
+    ]
+
+
+def test_standard_input_is_read_also_in_machine_mode():
+    outcome = operable("flow", "validate", input=b"{}")
+
+    assert outcome.exit_code == 65
+    assert outcome.of("flow_verdict")[0]["source"] == "-"
+
+
+@pytest.mark.parametrize(
+    "content, code",
+    [
+        (b"not json", "MANIFEST_NOT_JSON"),
+        (b'{"a": NaN}', "MANIFEST_NOT_JSON"),
+        (b"\xff", "MANIFEST_NOT_JSON"),
+    ],
+)
+def test_what_is_no_json_is_a_structured_error(content, code):
+    outcome = operable("flow", "validate", input=content)
+
+    assert outcome.exit_code == 65
+    assert outcome.of("aoi:error")[0]["code"] == code
+
+
+def test_a_missing_file_is_a_structured_error():
+    outcome = operable("flow", "compile", "nowhere.json")
+
+    assert outcome.of("aoi:error")[0]["code"] == "MANIFEST_UNREADABLE"
+
+
+def test_compiling_gives_what_the_backend_wants_and_refuses_what_is_no_manifest(file):
+    compiled = operable("flow", "compile", file(manifest()), "--target", "openclaw-scheduler")
+    refused = operable("flow", "compile", file({}))
+
+    assert compiled.of("compiled_flow")[0]["output"]["jobs"][0]["payload_message"] == "'echo' 'hi'"
+    assert refused.exit_code == 65
+    assert refused.of("aoi:error")[0]["code"] == "MANIFEST_INVALID"
+
+
+def test_old_manifests_are_converted(file):
+    converted = operable("flow", "convert", file(manifest(prompt_task(), version="0.1")))
+
+    assert converted.of("converted_flow")[0]["manifest"]["version"] == "0.2"
+
+
+def test_schemas_and_digests_are_shown(file):
+    schema = operable("flow", "schema", "task")
+    digests = operable("flow", "digests", file(manifest()))
+
+    assert schema.of("flow_schema")[0]["schema"]["$ref"] == "#/$defs/task"
+    assert operable("flow", "schema", "nope").exit_code == 64
+    assert digests.of("flow_digests")[0]["effective_task_hash"].startswith("sha256:")

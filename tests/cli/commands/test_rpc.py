@@ -1,0 +1,104 @@
+"""`operable rpc`: JSON-RPC on the descriptors of a real process, and the same answers as events."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.drive import operable
+from tests.flow.manifests import manifest
+from tests.requirement import requirement
+
+OPERABLE = str(Path(sys.executable).with_name("operable"))
+
+
+def talk(*lines, arguments=()):
+    """The lines of the server's answer to these lines."""
+    text = b"".join(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines)
+    process = subprocess.run(
+        [OPERABLE, "rpc", *arguments], input=text, capture_output=True, timeout=50, check=True
+    )
+    return [json.loads(line) for line in process.stdout.splitlines()]
+
+
+def request(method, params=None, id=1):
+    return {"jsonrpc": "2.0", "id": id, "method": method, **({} if params is None else {"params": params})}
+
+
+@requirement("agentcli:rpc:ready", "agentcli:rpc:ping")
+def test_the_server_is_ready_first_and_answers_a_ping():
+    ready, pong = talk(request("agentcli.ping", id="x"))
+
+    assert ready == {
+        "jsonrpc": "2.0",
+        "method": "agentcli.ready",
+        "params": {"ok": True, "manifest_version": "0.2"},
+    }
+    assert pong == {"jsonrpc": "2.0", "id": "x", "result": {"ok": True, "pong": True}}
+
+
+@requirement("agentcli:rpc:envelope")
+@pytest.mark.parametrize(
+    "line, code, message, id",
+    [
+        (b"not json\n", -32700, "Parse error", None),
+        (b"[]\n", -32600, "Batch requests are not supported", None),
+        (b"5\n", -32600, "Invalid Request", None),
+        (b'{"id": 7}\n', -32600, "Invalid Request", 7),
+        (b'{"jsonrpc": "1.0", "id": [1], "method": "agentcli.ping"}\n', -32600, "Invalid Request", [1]),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "agentcli.nope"}\n', -32601, "Method not found: agentcli.nope", 1),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "agentcli.nope", "params": []}\n', -32602, "Params must be an object", 1),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "agentcli.compile"}\n', -32602, "manifest is required", None),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "agentcli.schema", "params": {"target": null}}\n', -32602, "Unknown schema target: null", 1),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "agentcli.schema", "params": {"legacy": 1}}\n', -32602, "legacy must be a boolean", 1),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "agentcli.convert", "params": {"manifest": {"version": "0.2"}}}\n', -32602, "Input manifest must be version 0.1", 1),
+    ],
+)  # fmt: skip
+def test_the_envelope_is_judged_as_the_contract_says(line, code, message, id):
+    _, answer = talk(line)
+
+    assert (answer["error"]["code"], answer["error"]["message"], answer["id"]) == (code, message, id)
+    assert answer["error"]["data"]["error_type"] in ("parse_error", "invalid_argument", "unknown_command")
+
+
+@requirement("agentcli:rpc:notifications")
+def test_notifications_are_never_answered_and_blank_lines_are_nothing():
+    answers = talk(
+        b"\r\n",
+        b"   \n",
+        {"jsonrpc": "2.0", "method": "agentcli.nope"},
+        b'{"method": 5}\n',
+        request("agentcli.ping"),
+    )
+
+    assert [answer.get("id") for answer in answers] == [None, 1]
+
+
+@requirement("agentcli:rpc:validate")
+def test_an_invalid_manifest_is_a_result_of_validate_and_an_error_of_compile():
+    _, found, refused, compiled = talk(
+        request("agentcli.validate", {"manifest": {}}, 1),
+        request("agentcli.compile", {"manifest": {}}, 2),
+        request("agentcli.compile", {"manifest": manifest(), "target": ""}, 3),
+    )
+
+    assert found["result"]["ok"] is False
+    assert refused["error"]["code"] == -32602
+    assert refused["error"]["data"]["validation"] == found["result"]
+    assert compiled["result"]["target"] == "standalone"
+
+
+def test_a_request_that_is_too_long_is_refused_and_the_next_is_answered():
+    _, refused, pong = talk(b'{"x":"' + b"a" * (17 << 20) + b'"}\n', request("agentcli.ping"))
+
+    assert refused["error"]["code"] == -32600
+    assert pong["result"] == {"ok": True, "pong": True}
+
+
+def test_in_machine_mode_each_answer_is_an_event():
+    outcome = operable("rpc", input=json.dumps(request("agentcli.ping")).encode())
+
+    assert outcome.exit_code == 0
+    assert outcome.of("rpc_answer")[0]["answer"]["result"] == {"ok": True, "pong": True}
