@@ -3,14 +3,18 @@
 import asyncio
 import base64
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import acp
 import pytest
 from acp import schema
 
+from operable.testing.models import ModelServer
 from tests.agent.acp_editor import AGENT, PATIENCE, editing, run, say
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -469,6 +473,43 @@ def test_what_the_provider_refuses_fails_the_prompt_and_the_session_goes_on(tmp_
     assert editor.text() == "so farYou said: again"
 
 
+@pytest.mark.parametrize(
+    "end, reason", [("max_tokens", "max_tokens"), ("refusal", "refusal"), ("stop", "end_turn")]
+)
+def test_why_the_model_has_stopped_is_why_the_turn_has(tmp_path, end, reason):
+    async def scene(url):
+        flags = ("--provider", "anthropic", "--base-url", url)
+        async with editing(tmp_path, *flags, env={"ANTHROPIC_API_KEY": "sk-test"}) as (editor, connection):
+            session = await connection.new_session(cwd=str(tmp_path))
+            steps = json.dumps([{"say": "so far"}, {"end": end}])
+            return editor, await say(connection, session.session_id, f"SCRIPT:{steps}")
+
+    with ModelServer() as models:
+        editor, ended = run(scene(models.url))
+
+    assert ended.stop_reason == reason
+    assert editor.text() == "so far"
+
+
+def test_what_a_real_provider_refuses_is_told_without_the_key(tmp_path):
+    key = "sk-ant-very-secret-key"
+
+    async def scene(url):
+        flags = ("--provider", "anthropic", "--base-url", url)
+        async with editing(tmp_path, *flags, env={"ANTHROPIC_API_KEY": key}) as (_, connection):
+            session = await connection.new_session(cwd=str(tmp_path))
+            steps = json.dumps([{"status": 401, "message": f"bad key {key}"}])
+            with pytest.raises(acp.RequestError) as refused:
+                await say(connection, session.session_id, f"SCRIPT:{steps}")
+            return refused.value
+
+    with ModelServer() as models:
+        refused = run(scene(models.url))
+
+    assert refused.data == {"code": "provider_error", "retryable": False}
+    assert key not in str(refused)
+
+
 def test_without_a_key_it_says_which_and_begins_no_session(tmp_path):
     async def scene():
         async with editing(tmp_path, "--max-turns", "9") as (editor, connection):
@@ -670,3 +711,71 @@ def test_without_sessions_nothing_is_kept_and_nothing_can_be_loaded(tmp_path):
     assert not editor.hello.agent_capabilities.load_session
     assert editor.text() == "You said: hello"
     assert not list(Path(tmp_path / "state").rglob("journal.jsonl"))
+
+
+def test_mutated_messages_never_end_it_never_break_a_line_and_never_run_a_tool(tmp_path):
+    """Half of the lines are whole messages of a client, the others are damaged in some way; the seed is fixed."""
+    random = Random(5)
+    valid = [
+        {"id": 1, "method": "initialize", "params": {"protocolVersion": 1}},
+        {"id": 2, "method": "session/new", "params": {"cwd": str(tmp_path), "mcpServers": []}},
+        {"id": 3, "method": "session/list", "params": {}},
+        {
+            "id": 4,
+            "method": "session/prompt",
+            "params": {"sessionId": "x", "prompt": [{"type": "text", "text": "y"}]},
+        },
+        {"method": "session/cancel", "params": {"sessionId": "x"}},
+        {"id": 5, "method": "session/set_mode", "params": {"sessionId": "x", "modeId": "yolo"}},
+        {"id": 0, "result": {"outcome": {"outcome": "selected", "optionId": "allow"}}},
+        {"id": 0, "error": {"code": -1, "message": "no"}},
+    ]
+    junk: list[Any] = [None, True, -1, 1e300, "", "x", [], {}, [[]], {"a": {}}]
+    lines = [_mutated(random, json.loads(json.dumps(random.choice(valid))), junk) for _ in range(1500)]
+
+    ran = subprocess.run(
+        [*AGENT, "--offline", "--no-session"],
+        input=b"\n".join(lines) + b"\n",
+        capture_output=True,
+        timeout=PATIENCE,
+        cwd=tmp_path,
+        check=False,
+    )
+
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    answers = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert len(answers) > 500
+    assert all(answer["jsonrpc"] == "2.0" for answer in answers)
+    assert not [answer for answer in answers if answer.get("method") == "session/request_permission"]
+
+
+def _mutated(random: Random, message: dict[str, Any], junk: list[Any]) -> bytes:
+    message["jsonrpc"] = "2.0"
+    for _ in range(random.randrange(3)):
+        place = random.choice([message, message.get("params")])
+        if isinstance(place, dict) and place:
+            place[random.choice(list(place))] = random.choice(junk)
+    line = bytearray(json.dumps(message).encode())
+    if random.random() < 0.2:
+        line[random.randrange(len(line))] = random.choice(b'{}[]",:\x00\xff\x7f')
+    return bytes(line).replace(b"\n", b"")
+
+
+def test_a_client_that_stops_reading_does_not_keep_it_alive(tmp_path):
+    reading, writing = os.pipe()
+    with subprocess.Popen(
+        [*AGENT, "--offline"], stdin=subprocess.PIPE, stdout=writing, stderr=subprocess.PIPE, cwd=tmp_path
+    ) as process:
+        os.close(writing)
+        assert process.stdin is not None
+        process.stdin.write(
+            b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}\n'
+        )
+        process.stdin.flush()
+        assert os.read(reading, 1)
+        os.close(reading)
+        process.stdin.write(b'{"jsonrpc":"2.0","id":2,"method":"session/list","params":{}}\n')
+        process.stdin.flush()
+        status = process.wait(PATIENCE)
+
+    assert status == 141

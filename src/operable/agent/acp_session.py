@@ -7,6 +7,7 @@ the client waiting after a cancel.
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import CancelledError
@@ -14,7 +15,15 @@ from typing import Any
 
 import acp
 from acp import RequestError
-from acp.schema import Cost, CurrentModeUpdate, PermissionOption, SessionInfoUpdate, Usage, UsageUpdate
+from acp.schema import (
+    Cost,
+    CurrentModeUpdate,
+    PermissionOption,
+    SessionInfoUpdate,
+    StopReason,
+    Usage,
+    UsageUpdate,
+)
 
 from operable.agent import acp_calls, acp_content, acp_replay, presentation
 from operable.agent.acp_plan import NAME as PLAN
@@ -26,12 +35,14 @@ from operable.agent.round import STOPPED
 from operable.agent.run import Run
 from operable.wire import json_stream as protocol
 
+_LOG = logging.getLogger(__name__)
 _LEAVING = 2.0  # seconds; for a run that was stopped to let go of its session
 _LOOK = 0.05  # seconds; how soon a prompt notices that it was cancelled while an older run lets go
 _ONCE = PermissionOption(option_id="allow", name="Allow", kind="allow_once")
 _REJECT = PermissionOption(option_id="reject", name="Reject", kind="reject_once")
 _ALWAYS = {"info": "looking", "edit": "edits", "exec": "commands", "mcp": "MCP tools"}
 _TITLE = 80
+_STOPS: dict[str, StopReason] = {"max_tokens": "max_tokens", "refusal": "refusal"}
 
 
 class AcpSession:
@@ -103,7 +114,10 @@ class AcpSession:
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join, _LEAVING)
         await asyncio.to_thread(self._servers.close)
-        await asyncio.to_thread(self._close)
+        try:
+            await asyncio.to_thread(self._close)
+        except OSError as error:
+            _LOG.error("session %s could not be saved: %s", self.id, error.strerror)
 
     def _response(self, run: Run, usage: protocol.Usage | None) -> acp.PromptResponse:
         spent = usage or protocol.Usage()
@@ -124,7 +138,7 @@ class AcpSession:
             raise RequestError(
                 -32603, problem.message, {"code": problem.code, "retryable": problem.retryable}
             )
-        return acp.PromptResponse(stop_reason="end_turn", usage=counted)
+        return acp.PromptResponse(stop_reason=_STOPS.get(run.finished, "end_turn"), usage=counted)
 
     async def _tell_facts(self, opening: list[Block]) -> None:
         """What the session has cost so far, and after its first prompt what it is about."""

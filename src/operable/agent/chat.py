@@ -92,6 +92,7 @@ class Chat:
         try:
             while True:
                 event = heard.get()
+                self._telling.finished = run.finished
                 yield from self._telling.events(event)
                 if isinstance(event, protocol.StreamEnd):
                     return
@@ -125,4 +126,6 @@ class Chat:
     def _open(self) -> None:
         options = dict(self._options)
         self.conversation, self._close = assemble(options, self._environment)
+        # While the person types, what the first answer needs is loaded.
+        threading.Thread(target=self.conversation.session.prepare, daemon=True, name="prepare").start()
         self.session_id = options.get("session_id") or "unsaved"

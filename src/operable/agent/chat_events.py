@@ -12,6 +12,7 @@ _CHOICES = {
     "always": e.Choice("always", "Always allow in this session", "allow_always"),
     "deny": e.Choice("deny", "Deny", "reject_once"),
 }
+_REASONS = {"max_tokens": e.MAX_TOKENS, "refusal": e.REFUSAL}
 
 
 class Telling:
@@ -23,6 +24,7 @@ class Telling:
         self._told: set[str] = set()
         self.denied: set[str] = set()
         self.cancelled = False
+        self.finished = "end"  # why the model has stopped, in the words of `operable.agent.model`
         self.problem: protocol.Problem | None = None  # why the turn failed
 
     def events(self, event: protocol.Event) -> Iterator[e.AnyEvent]:
@@ -96,7 +98,9 @@ class Telling:
         yield e.AgentError(e.Failure(problem.message, problem.code, problem.retryable), self._session_id)
 
     def _end(self, usage: protocol.Usage) -> e.TurnEnd:
-        reason = e.CANCELLED if self.cancelled else e.ERROR if self.problem else e.COMPLETED
+        reason = _REASONS.get(self.finished, e.COMPLETED)
+        if self.cancelled or self.problem:
+            reason = e.CANCELLED if self.cancelled else e.ERROR
         spent = e.Usage(
             usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens
         )

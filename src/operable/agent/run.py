@@ -49,6 +49,7 @@ class Run:
         self._unsaved = False  # that was said already
         self.cancellation = cancellation or Cancellation()
         self.tokens = Tokens()
+        self.finished = "end"  # why the model has stopped last: `Finished.reason`
         self._guard = conversation.guard()
         self._spawner = Spawner(conversation, self._sub_agent, self.count, allowance)
 
@@ -149,7 +150,8 @@ class Run:
                 answer.add(replace(piece, call_id=self._conversation.desk.own_id(piece.call_id)))
             case Retrying(message):
                 self._info(message)
-            case Finished(tokens=tokens):
+            case Finished(reason=reason, tokens=tokens):
+                self.finished = reason
                 self.count(tokens)
                 self._conversation.heard(tokens)
 
