@@ -22,7 +22,7 @@ VERSION = "0.2.0"  # of the protocol
 # Provider -> the variable without which it cannot be used; the first one that is set decides when nothing was said.
 KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 # With these, something may still turn out to be wrong after the command line was read.
-_CAN_FAIL = ("resume", "tools", "sandbox", "effort")
+_CAN_FAIL = ("resume", "tools", "apps", "sandbox", "effort")
 
 
 def main() -> "NoReturn":

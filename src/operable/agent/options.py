@@ -34,6 +34,7 @@ _VALUES: "dict[str, tuple[str, Any, str | None]]" = {
     "--sandbox": ("sandbox", "text", None),
     "--allow": ("allow", "text", None),
     "--tool": ("tools", "text", None),
+    "--app": ("apps", "text", None),
     "--log-level": ("log_level", ("error", "warning", "info", "debug"), None),
 }
 _FLAGS = {
@@ -54,7 +55,7 @@ _SHORT = {
     "-h": "--help",
     "-V": "--version",
 }
-_REPEATED = ("allow", "tools")
+_REPEATED = ("allow", "tools", "apps")
 
 
 def read_options(argv: "Sequence[str]", environment: "Mapping[str, str]") -> "dict[str, Any]":

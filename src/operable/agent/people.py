@@ -37,6 +37,7 @@ Work:
   --max-tool-call-malformed-turns N, --max-tool-call-failure-turns N
                            when to stop a model that goes in circles (default 3; 0: never)
   --tool COMMAND           offer an agent-operable tool to the model; may be repeated
+  --app NAME               offer an application (APP.md) that you have approved; may be repeated
 
 Permission:
   --allow TOOL             a tool that needs no question; may be repeated
