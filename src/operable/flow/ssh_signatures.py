@@ -75,9 +75,7 @@ def is_signed(parsed: SshSignature, message: bytes) -> bool:
     from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
     try:
-        name = _strings(parsed.public_blob, 1, rest=True)[0]
-        line = name + b" " + base64.b64encode(parsed.public_blob)
-        key = load_ssh_public_key(line)
+        key = load_ssh_public_key(line_of(parsed.public_blob))
         form, raw = _strings(parsed.signature, 2)
         _check(
             key,
@@ -88,6 +86,11 @@ def is_signed(parsed: SshSignature, message: bytes) -> bool:
     except (InvalidSignature, UnsupportedAlgorithm, ValueError):
         return False
     return True
+
+
+def line_of(blob: bytes) -> bytes:
+    """A public key blob as a line that readers of OpenSSH keys take; ValueError when it is none."""
+    return _strings(blob, 1, rest=True)[0] + b" " + base64.b64encode(blob)
 
 
 def sign(key: Any, message: bytes, namespace: str) -> str:
