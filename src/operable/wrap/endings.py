@@ -18,7 +18,7 @@ from operable.wrap.fields import base64
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from operable.wrap.upstream import Upstream
@@ -58,7 +58,7 @@ def judged(upstream: Upstream) -> Iterator[Any]:
     if stderr.strip() and upstream.command["stderr"] == "warn":
         from operable.tool.framework import Warn
 
-        yield Warn("UPSTREAM_STDERR", shown(stderr), source=upstream.plan["bin"])
+        yield Warn("UPSTREAM_STDERR", shown(stderr, known_secrets(upstream)), source=upstream.plan["bin"])
     if end.leftovers:
         from operable.tool.framework import Warn
 
@@ -85,7 +85,7 @@ def failed(upstream: Upstream, status: int | None, stderr: str) -> Fail:
     program = upstream.plan["bin"]
     meaning = upstream.command["exits"].get(status, {})
     details: dict[str, Any] = {"upstream_exit": status}
-    text = shown(stderr)
+    text = shown(stderr, known_secrets(upstream))
     if text:
         details["upstream_stderr"] = text
     if status is not None and status < 0:
@@ -109,25 +109,42 @@ def foreign(upstream: Upstream, line: bytes) -> Any:
     """The warning for a record that is not what was promised, with its bytes where they are no text."""
     from operable.tool.framework import Warn
 
-    program = upstream.plan["bin"]
+    program, secrets = upstream.plan["bin"], known_secrets(upstream)
     try:
-        seen: dict[str, Any] = {"excerpt": shown(line[:_EXCERPT].decode("utf-8"))}
+        seen: dict[str, Any] = {"excerpt": shown(line[:_EXCERPT].decode("utf-8"), secrets)}
     except UnicodeDecodeError:
         seen = {
-            "excerpt": shown(line[:_EXCERPT].decode("utf-8", "replace")),
+            "excerpt": shown(line[:_EXCERPT].decode("utf-8", "replace"), secrets),
             "excerpt_b64": base64(line[:_EXCERPT]),
         }
     message = f"{program} printed something that is not JSON"
     return Warn("UPSTREAM_NON_JSON", message, length=len(line), number=upstream.foreign, **seen)
 
 
-def shown(text: str) -> str:
+def shown(text: str, secrets: Iterable[str] = ()) -> str:
     """The words of a program as anybody may see them: redacted, in bounds, without terminal controls."""
     from operable.kernel.redact import redact_text
 
     # Redacted before it is cut, so that a cut never leaves half a secret that no longer looks like one.
-    clean = redact_text(text.strip())
+    clean = redact_text(text.strip(), secrets)
     if len(clean) > _SHOWN:
         half = _SHOWN // 2
         clean = f"{clean[:half]}\n[... {len(clean) - _SHOWN} characters left out ...]\n{clean[-half:]}"
     return "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in clean)
+
+
+def known_secrets(upstream: Upstream) -> list[str]:
+    """What was given to this call and must not come back: secret inputs, and passwords in addresses among the others.
+
+    Programs repeat their arguments in their complaints, and not always as they were given.
+    """
+    import re
+
+    found: list[str] = []
+    for name, value in upstream.inputs.items():
+        texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+        if name in upstream.command.get("secrets", ()):
+            found += texts
+        for text in texts:
+            found += re.findall(r"//[^/\s:@]*:([^/\s@]+)@", text)
+    return [text for text in found if text]

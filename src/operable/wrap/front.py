@@ -37,7 +37,7 @@ def main(name: str, words: list[str] | None = None) -> NoReturn:
     try:
         tool = load(name)
     except Fail as fail:
-        _refuse(given, fail)
+        refuse(given, fail)
     tool.main(_with_default(tool, tool.plan["default"], given))
 
 
@@ -53,7 +53,7 @@ def _with_default(tool: Tool, default: str | None, words: list[str]) -> list[str
     return words if not found and any(word in _ABOUT for word in words) else [default, *words]
 
 
-def _refuse(words: list[str], fail: Fail) -> NoReturn:
+def refuse(words: list[str], fail: Fail) -> NoReturn:
     """A wrapper that cannot be loaded is told in the language of the caller."""
     from operable import __version__
     from operable.tool.declare import Command, Tool

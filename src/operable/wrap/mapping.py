@@ -88,12 +88,14 @@ def _chosen(rule: Mapping[str, Any], value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _error(upstream: Upstream, value: Any, rule: Mapping[str, Any]) -> Fail:
-    from operable.wrap.endings import shown
+    from operable.wrap.endings import known_secrets, shown
 
     inner = at(value, rule["at"])
     message = inner if isinstance(inner, str) else at(inner, rule.get("message", "message"))
     code = at(inner, rule.get("code", "code"))
-    text = shown(message) if isinstance(message, str) else "an error without a message"
+    text = (
+        shown(message, known_secrets(upstream)) if isinstance(message, str) else "an error without a message"
+    )
     details = {} if code is _NONE else {"upstream_code": code}
     program = upstream.plan["bin"]
     return Fail(

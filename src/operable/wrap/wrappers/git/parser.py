@@ -127,7 +127,7 @@ def show(upstream: Upstream) -> Iterator[Any]:
         "--find-renames",
         "--no-ext-diff",
     ]
-    yield from _trees(upstream, [*words, "--no-textconv", "--end-of-options", commit["hash"], "--"])
+    yield from _trees(upstream, [*words, "--no-textconv", "--end-of-options", commit["id"], "--"])
 
 
 def _trees(upstream: Upstream, words: list[str]) -> Iterator[Any]:
@@ -284,41 +284,65 @@ def _unquoted(name: bytes) -> bytes:
 # -- changes
 
 
+def initialized(upstream: Upstream) -> Iterator[Any]:
+    for _ in upstream.chunks():
+        pass  # --quiet says nothing
+    if upstream.end is not None and upstream.end.status == 0:
+        event: dict[str, Any] = {"type": "initialized"}
+        words = ["-C", upstream.inputs["directory"], "rev-parse", "--absolute-git-dir"]
+        put(event, "path", upstream.ask(words).removesuffix(b"\n"))
+        yield event
+
+
+def plan_add(upstream: Upstream) -> Iterator[Change]:
+    """What differs from the index below these paths."""
+    words = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--", *upstream.inputs["paths"]]
+    upstream.command = {**upstream.command, "argv": words, "options": {}}
+    for record in _single(status(upstream)):
+        if record["type"] == "change" and (record["worktree"] != "." or record["state"] == "untracked"):
+            yield Change("stage", record["path"], state=record["state"], **_bytes(record))
+    yield from upstream.settle()
+
+
+def staged(upstream: Upstream) -> Iterator[Any]:
+    for _ in upstream.chunks():
+        pass  # it says nothing
+    if upstream.end is None or upstream.end.status != 0:
+        return
+    words = ["diff", "--cached", "--name-only", "--no-renames", "-z", "--", *upstream.inputs["paths"]]
+    for name in upstream.ask(words).split(b"\0")[:-1]:
+        event: dict[str, Any] = {"type": "staged"}
+        put(event, "path", name)
+        yield event
+
+
+def _single(rows: Iterator[Any]) -> Iterator[Any]:
+    for row in rows:
+        yield from row if isinstance(row, list) else [row]
+
+
 def message(inputs: dict[str, Any]) -> bytes:
     """What `commit --file=-` reads."""
     return str(inputs["message"]).encode("utf-8", "surrogateescape")
 
 
 def plan_commit(upstream: Upstream) -> Iterator[Change]:
-    """Git's own dry run: what would be in the commit."""
-    words = [word for word in upstream.words() if word not in ("--quiet", "--file=-")]
-    upstream.stdin = None
-    upstream.command = {
-        **upstream.command,
-        "argv": [*words, "--dry-run", "--porcelain", "-z", "--message=plan"],
-        "options": {},
-    }
-    renamed = False
-    seen = False
-    for records in upstream.records():
-        for record in records:
-            if renamed:
-                renamed = False
-            elif record[:1] not in (b" ", b"?", b"!"):
-                event: dict[str, Any] = {}
-                put(event, "path", record[3:])
-                seen, renamed = True, record[:1] in (b"R", b"C")
-                yield Change(
-                    "commit", event["path"], change=_CHANGES.get(chr(record[0]), "unknown"), **_bytes(event)
-                )
-    if not seen:
-        if upstream.inputs.get("allow_empty"):
-            yield Change("commit", "HEAD", change="empty")
-            return
-        # Exit status 1 without any record: there is nothing to commit, which is no failure of git's.
-        if upstream.end is not None and upstream.end.status == 1:
-            return
-        yield from upstream.settle()
+    """What differs from HEAD and would be in the commit. `commit --dry-run` writes to the index, this writes nothing."""
+    inputs, seen = upstream.inputs, False
+    words = ["diff", "--raw", "-z", "--no-abbrev", "--find-renames", "--no-ext-diff"]
+    words += ["HEAD"] if inputs.get("all") and _has_head(upstream) else ["--cached"]
+    upstream.command = {**upstream.command, "argv": [*words, "--"], "options": {}}
+    for event, _ in _raw(upstream):
+        seen = True
+        yield Change("commit", event["path"], change=event["change"], **_bytes(event))
+    yield from upstream.settle()
+    if not seen and inputs.get("allow_empty"):
+        yield Change("commit", "HEAD", change="empty")
+
+
+def _has_head(upstream: Upstream) -> bool:
+    """Whether there is a commit already: of an empty repository, `log --all` shows nothing and does not fail."""
+    return bool(upstream.ask(["log", "-1", "--format=%H", "--all", "--"]))
 
 
 def _bytes(event: dict[str, Any]) -> dict[str, Any]:
@@ -337,7 +361,7 @@ def _commit(upstream: Upstream, revision: str) -> dict[str, Any]:
     fields = upstream.ask(words).split(b"\0")
     event: dict[str, Any] = {
         "type": "commit",
-        "hash": fields[0].decode("ascii"),
+        "id": fields[0].decode("ascii"),
         "tree": fields[1].decode("ascii"),
     }
     event |= {

@@ -1,0 +1,230 @@
+"""Any MCP server as an agent-operable tool: `operable wrap --mcp 'CMD' COMMAND …`.
+
+The server is started for each call, asked for its tools, and each tool becomes a command. What the server does not call
+read-only is planned and applied; what it does not call harmless is destructive and needs `--confirm` (the protocol's own
+defaults). The properties of a tool's input become options; one that is called like a standard option gets the prefix
+`arg-`; `--arguments-json` takes them all as one object. Results are `mcp_result` (structured content) and `mcp_content`.
+Progress passes through. The command is split by the quoting rules of POSIX shells and run without one, with the
+allow-listed environment.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+
+from operable.kernel.errors import Fail
+from operable.tool.declare import Command, Tool
+from operable.tool.framework import Change, Check, Progress
+from operable.tool.kinds import Kind
+from operable.tool.records import Event
+from operable.tool.signature import Param
+from operable.wrap.mcp_session import Bridge, Listed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import NoReturn
+
+# Options that every command has: a property of such a name would take them out of force.
+_STANDARD = frozenset(
+    "output format help version schema-version accept-schema timeout limit cursor dry-run confirm confirm-count "
+    "idempotency-key no-color debug max-bytes max-lines input-json input-jsonl arguments-json".split()
+)
+_PLAIN = re.compile(r"[^a-z0-9]+")
+_ANYTHING = ["string", "number", "boolean", "object", "array"]
+_JSON = "arguments_json"
+
+
+class McpResult(Event):
+    """The structured content of a tool's answer."""
+
+    structured: Any
+
+
+class McpContent(Event):
+    """One piece of a tool's answer."""
+
+    kind: str  # text, image, audio, resource, resource_link
+    text: str | None = None
+    data_b64: str | None = None
+    mime_type: str | None = None
+    uri: str | None = None
+    name: str | None = None
+
+
+def main(command: str, words: list[str]) -> NoReturn:
+    """Run one command line of the tool that the server becomes, and end the process."""
+    from operable.wrap.front import refuse
+
+    try:
+        tool = load(command)
+    except Fail as fail:
+        refuse(words, fail)
+    tool.main(words)
+
+
+def load(command: str) -> Tool:
+    """Start the server, ask for its tools, and make a tool of it."""
+    try:
+        argv = shlex.split(command)
+    except ValueError as problem:
+        raise Fail(
+            "usage", "MCP_COMMAND_INVALID", f"--mcp cannot be split into words: {problem}"
+        ) from problem
+    if not argv:
+        raise Fail("usage", "MCP_COMMAND_INVALID", "--mcp names no program", hint="--mcp 'npx some-server'")
+    with Bridge(argv) as bridge:
+        about, tools = bridge.about, bridge.tools
+    name = _name(about.name) or "mcp"
+    tool = Tool(
+        name,
+        version=about.version or "0",
+        schema_name=f"org.operable.mcp.{name}.events",
+        summary=about.description or f"The MCP server {about.name}.",
+    )
+    tool.module = ""  # what the server says is not kept: it may say something else tomorrow
+    for each in tools:
+        free = _free(_name(each.name) or "tool", set(tool.names()))
+        tool._commands[free] = McpCommand(free, each, argv)  # noqa: SLF001 - made of data, as a wrapper's are
+    tool.checks["server"] = lambda: Check(ok=True, detail=f"{about.name} {about.version} answers")
+    return tool
+
+
+class McpCommand(Command):
+    """One tool of the server."""
+
+    def __init__(self, name: str, listed: Listed, argv: list[str]) -> None:
+        self._listed, self._argv = listed, argv
+        options = {"mutates": not listed.read_only, "destructive": listed.destructive, "timeout": 300.0}
+        super().__init__(self._function(), name, options)
+        if self.mutates:
+            self.apply(self._apply_function())
+        self._flags = dict(_flags(listed.schema))
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        if self._params is None:
+            self._params = tuple(self._described())
+        return self._params
+
+    def event_classes(self) -> list[type[Event]]:
+        return [McpResult, McpContent]
+
+    def _described(self) -> Iterator[Param]:
+        from operable.wrap.schemas import params
+
+        properties = self._listed.schema.get("properties") or {}
+        inputs = {self._flags[name]: _typed(properties[name]) for name in self._flags}
+        yield from params({"inputs": {"properties": inputs}})
+        yield Param(_JSON, Kind("string", nullable=True))
+
+    def _given(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of the tool; Fail when what it needs is missing."""
+        import json
+
+        given: dict[str, Any] = {}
+        if values.get(_JSON) is not None:
+            try:
+                given = json.loads(values[_JSON])
+            except ValueError as problem:
+                raise Fail(
+                    "usage", "INVALID_VALUE", "--arguments-json is no JSON", target="--arguments-json"
+                ) from problem
+            if not isinstance(given, dict):
+                raise Fail(
+                    "usage", "INVALID_VALUE", "--arguments-json is no object", target="--arguments-json"
+                )
+        for name, flag in self._flags.items():
+            value = values.get(flag.replace("-", "_"))
+            if value is not None:
+                given[name] = value
+        for name in self._listed.schema.get("required") or ():
+            if name not in given:
+                flag = self._flags.get(name, "arguments-json")
+                raise Fail("usage", "MISSING_OPTION", f"{self.name} needs --{flag}", target=f"--{flag}")
+        return given
+
+    def _function(self) -> Callable[..., Any]:
+        def perform(**values: Any) -> Any:
+            given = self._given(values)
+            if self.mutates:
+                change = Change("call", self._listed.name, arguments=given)
+                return iter([change])
+            return self._results(given)
+
+        perform.__doc__ = self._listed.description or f"The tool {self._listed.name}."
+        perform.__wrapped__ = _declared  # type: ignore[attr-defined]  # the parameters stand in the server's schema
+        return perform
+
+    def _apply_function(self) -> Callable[..., Any]:
+        def apply(changes: list[Change]) -> Iterator[Any]:
+            yield from self._results(changes[0]["arguments"])
+
+        return apply
+
+    def _results(self, given: dict[str, Any]) -> Iterator[Any]:
+        with Bridge(self._argv) as bridge:
+            for item in bridge.call(self._listed.name, given):
+                if isinstance(item, tuple):
+                    yield Progress(done=item[0], total=item[1], message=item[2])
+                else:
+                    yield from _events(item)
+
+
+def _events(result: Any) -> Iterator[Event]:
+    if result.is_error:
+        text = next((part.text for part in result.content if part.type == "text"), "")
+        from operable.kernel.redact import redact_text
+
+        line = redact_text(text.strip().partition("\n")[0])[:500]
+        raise Fail("internal", "MCP_TOOL_FAILED", line or "the tool of the server failed")
+    if result.structured_content is not None:
+        yield McpResult(structured=result.structured_content)
+    for part in result.content:
+        resource = getattr(part, "resource", part)
+        yield McpContent(
+            kind=part.type,
+            text=getattr(resource, "text", None),
+            data_b64=getattr(resource, "data", None) or getattr(resource, "blob", None),
+            mime_type=getattr(resource, "mime_type", None),
+            uri=getattr(resource, "uri", None),
+            name=getattr(resource, "name", None),
+        )
+
+
+def _declared() -> None:
+    """Stands for the signature of a command, which the server has."""
+
+
+def _flags(schema: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each property with its option: as it is called, in words of a command line, and not like a standard one."""
+    taken = set(_STANDARD)
+    for name in schema.get("properties") or {}:
+        flag = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "value"
+        flag = flag if flag.lower() not in _STANDARD else f"arg-{flag}"
+        flag = _free(flag, taken)
+        taken.add(flag)
+        yield name, flag
+
+
+def _typed(schema: Any) -> dict[str, Any]:
+    """A property with a type that a command line knows; one that has none can be anything."""
+    found = dict(schema) if isinstance(schema, dict) else {}
+    if "type" not in found and "enum" not in found:
+        found["type"] = _ANYTHING
+    found.pop("default", None)  # the server fills it in
+    found.pop("format", None)
+    return found
+
+
+def _name(text: str) -> str:
+    return _PLAIN.sub("-", text.lower()).strip("-")[:60]
+
+
+def _free(wanted: str, taken: set[str]) -> str:
+    name, number = wanted, 2
+    while name in taken:
+        name, number = f"{wanted}-{number}", number + 1
+    return name

@@ -1,0 +1,162 @@
+"""One conversation with an MCP server, for blocking code: the official SDK in a thread with a loop of its own.
+
+Entering starts the server, greets it and lists its tools, all within a time limit; leaving ends it. A call gives what
+comes: progress as (done, total, message), then the result. Whatever the SDK or the server do wrong is one structured error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from operable import __version__
+from operable.kernel.errors import Fail
+from operable.kernel.redact import redact_text
+from operable.proc.spawn import prepare
+from operable.run.mcp_stdio import mcp_process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+CONNECT_TIMEOUT = 30.0
+_CLOSE_TIMEOUT = 10.0
+_PAGES = 50  # of a listing; a server that has more goes in circles
+_END = object()
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Who the server says it is."""
+
+    name: str
+    version: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One tool of the server."""
+
+    name: str
+    description: str
+    schema: dict[str, Any] = field(default_factory=dict)
+    read_only: bool = False
+    destructive: bool = True
+
+
+class Bridge:
+    """A server that runs while the block lasts."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self._command = replace(prepare(argv), tree=True)
+        self._ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._loop = asyncio.new_event_loop()
+        self._leave = asyncio.Event()
+        self._session: Any = None
+        self._thread = threading.Thread(target=self._run, daemon=True, name="mcp")
+        self.about = About("", "", "")
+        self.tools: list[Listed] = []
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        answer = self._ready.get()
+        if isinstance(answer, BaseException):
+            self._thread.join(_CLOSE_TIMEOUT)
+            raise _failure(answer, self._command.argv[0]) from answer
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._leave.set)
+        self._thread.join(_CLOSE_TIMEOUT)
+
+    def call(self, name: str, arguments: dict[str, Any]) -> Iterator[Any]:
+        """Progress as it comes, then the result."""
+        items: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+        async def report(done: float, total: float | None, message: str | None) -> None:
+            items.put((done, total, message))
+
+        async def ask() -> None:
+            try:
+                items.put(await self._session.call_tool(name, arguments, progress_callback=report))
+            except Exception as error:  # noqa: BLE001 - whatever SDK or server do is told to the caller
+                items.put(error)
+            items.put(_END)
+
+        future = asyncio.run_coroutine_threadsafe(ask(), self._loop)
+        try:
+            while (item := items.get()) is not _END:
+                if isinstance(item, Exception):
+                    raise _failure(item, name) from item
+                yield item
+        finally:
+            future.cancel()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._keep())
+        except BaseException as error:  # noqa: BLE001 - told to who waits; later ones have nobody left to hear them
+            self._ready.put(error)
+        finally:
+            self._loop.close()
+
+    async def _keep(self) -> None:
+        from mcp import ClientSession, Implementation
+
+        client = Implementation(name="operable-wrap", version=__version__)
+        async with (
+            mcp_process(self._command) as (read, write),
+            ClientSession(read, write, client_info=client) as session,
+        ):
+            async with asyncio.timeout(CONNECT_TIMEOUT):
+                hello = await session.initialize()
+                self.tools = [_listed(tool) async for tool in _tools(session)]
+            said = hello.server_info
+            self.about = About(said.name, said.version or "", getattr(said, "description", None) or "")
+            self._session = session
+            self._ready.put(None)
+            await self._leave.wait()
+
+
+async def _tools(session: Any) -> Any:
+    from mcp.types import PaginatedRequestParams
+
+    cursor: str | None = None
+    for _ in range(_PAGES):
+        page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
+        for tool in page.tools:
+            yield tool
+        cursor = page.next_cursor
+        if not cursor:
+            return
+
+
+def _listed(tool: Any) -> Listed:
+    hints = tool.annotations
+    read_only = hints is not None and hints.read_only_hint is True
+    harmless = read_only or (hints is not None and hints.destructive_hint is False)
+    return Listed(
+        name=tool.name,
+        description=tool.description or tool.title or "",
+        schema=tool.input_schema or {},
+        read_only=read_only,
+        destructive=not harmless,
+    )
+
+
+def _failure(error: BaseException, what: str) -> Fail:
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    if isinstance(error, Fail):
+        return error
+    if isinstance(error, TimeoutError):
+        return Fail(
+            "timeout", "MCP_NO_ANSWER", f"{what} did not answer within {CONNECT_TIMEOUT:g} s", target=what
+        )
+    words = redact_text(str(error) or type(error).__name__).strip().partition("\n")[0][:300]
+    return Fail("io", "MCP_SERVER_FAILED", f"{what}: {words}", target=what)
