@@ -47,7 +47,28 @@ def failures(root: Path) -> list[Failure]:
     return sorted(set(found))
 
 
+class _Constants(ast.NodeTransformer):
+    """Puts the texts that a module names once at its top in the place of their names."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._texts = {
+            to.id: node.value
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+            for to in node.targets
+            if isinstance(to, ast.Name)
+        }
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802 - the name that ast looks for
+        if isinstance(node.ctx, ast.Load) and node.id in self._texts:
+            return ast.copy_location(ast.Constant(self._texts[node.id].value), node)
+        return node
+
+
 def _of_module(tree: ast.Module, place: str) -> Iterator[Failure]:
+    tree = _Constants(tree).visit(tree)
     calls = list(_calls(tree, None))
     for call, function in calls:
         if _callee(call) != "Fail" or len(call.args) < 3:
@@ -138,6 +159,10 @@ def _texts(node: ast.expr, scope: _Scope) -> list[str]:
             return [text.replace(str(old), str(new)) for text in _texts(value, scope)]
         case ast.Call(func=ast.Attribute(value=ast.Name(id="errorcode"), attr="get"), args=[_, default]):
             return [ERRNO, *_texts(default, scope)]
+        case ast.Call(func=ast.Attribute(attr="get"), args=[_, default]):
+            return _texts(default, scope)  # what a wrapper's manifest says instead is listed with the wrapper
+        case ast.BoolOp(op=ast.Or(), values=[*_, default]):
+            return _texts(default, scope)
         case ast.Name(id=name):
             meant = _meaning(name, scope)
             if meant is not None:

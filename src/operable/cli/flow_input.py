@@ -41,10 +41,16 @@ def read_manifest(source: str) -> Any:
 
 def as_fail(problem: FlowError, source: str) -> Fail:
     """A failure of a flow as one of ours; what the manifest's validator found goes along."""
-    category = "usage" if problem.code == "invalid_argument" else "validation"
     validation = problem.details.get("validation")
     if not validation:
-        return Fail(category, problem.code.upper().replace("-", "_"), problem.message, target=source)
+        refused = problem.code == "invalid_argument"
+        return Fail(
+            "usage" if refused else "validation",
+            "FLOW_ARGUMENT_INVALID" if refused else "FLOW_FAILED",
+            problem.message,
+            target=source,
+            flow_code=problem.code,
+        )
     first = validation["errors"][0]
     return Fail(
         "validation",

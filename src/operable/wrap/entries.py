@@ -68,9 +68,11 @@ def as_fail(problem: OSError, path: str) -> Fail:
     """A system call that failed, as a structured error about this path."""
     shown: dict[str, Any] = {}
     put_path(shown, "path", path)
-    category, code = {
-        FileNotFoundError: ("not_found", "PATH_NOT_FOUND"),
-        NotADirectoryError: ("usage", "NOT_A_DIRECTORY"),
-        PermissionError: ("authz", "PATH_NOT_READABLE"),
-    }.get(type(problem), ("io", "PATH_UNUSABLE"))
-    return Fail(category, code, f"{shown['path']}: {problem.strerror}", target=shown["path"])
+    message = f"{shown['path']}: {problem.strerror}"
+    if isinstance(problem, FileNotFoundError):
+        return Fail("not_found", "PATH_NOT_FOUND", message, target=shown["path"])
+    if isinstance(problem, NotADirectoryError):
+        return Fail("usage", "NOT_A_DIRECTORY", message, target=shown["path"])
+    if isinstance(problem, PermissionError):
+        return Fail("authz", "PATH_NOT_READABLE", message, target=shown["path"])
+    return Fail("io", "PATH_UNUSABLE", message, target=shown["path"])
