@@ -11,6 +11,7 @@ the variables, and refuses to begin a session with the error that editors know f
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -243,6 +244,7 @@ class AcpAgent:
         session_id = options.get("session_id") or new_session_id()
         session = AcpSession(session_id, conversation, close, self._client)
         self._sessions[session_id] = session
+        threading.Thread(target=conversation.session.prepare, daemon=True, name="prepare").start()
         try:
             session.add_servers(added)
         except Fail as problem:

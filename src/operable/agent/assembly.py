@@ -48,7 +48,13 @@ def assemble(
         tokens=kept.state.tokens if kept else None,
         cost_usd=kept.state.cost_usd if kept else 0.0,
     )
-    return conversation, kept.close if kept else _nothing
+
+    def close() -> None:
+        session.close()
+        if kept is not None:
+            kept.close()
+
+    return conversation, close
 
 
 def _tuning(provider: models.Model, options: Mapping[str, Any]) -> Tuning:
@@ -101,7 +107,3 @@ def _check_sandbox(name: str | None) -> None:
 
     if (missing := sandbox(name).missing()) is not None:
         raise Fail("config", "SANDBOX_MISSING", f"--sandbox {name}: {missing}")
-
-
-def _nothing() -> None:
-    return None

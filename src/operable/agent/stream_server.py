@@ -108,7 +108,6 @@ class StreamServer:
         if self._thread is not None:
             self._thread.join(_LEAVING)
         self._mcp.close()
-        self._conversation.session.close()
         try:
             self._close()
         except OSError as error:
