@@ -61,7 +61,7 @@ class _Constants(ast.NodeTransformer):
             if isinstance(to, ast.Name)
         }
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802 - the name that ast looks for
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         if isinstance(node.ctx, ast.Load) and node.id in self._texts:
             return ast.copy_location(ast.Constant(self._texts[node.id].value), node)
         return node

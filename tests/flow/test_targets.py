@@ -9,7 +9,7 @@ from operable.flow.contracts import FlowError
 from operable.flow.job_fields import BY_VERSION, V1, V2, V3, V4
 from operable.flow.shell_text import shell_line
 from operable.flow.target import compile_manifest
-from tests.flow.manifests import manifest, prompt_task, shell_task, triggered
+from tests.flow.manifests import Json, manifest, prompt_task, shell_task, triggered
 from tests.requirement import requirement
 
 
@@ -178,7 +178,7 @@ def test_downscoped_children_name_their_scope():
 
 @requirement("agentcli:compile:scheduler")
 def test_shell_lines_quote_everything():
-    payload = {"program": "a b", "args": ["it's", "$x"], "env": {}, "cwd": "/t m", "stdin": None}
+    payload: Json = {"program": "a b", "args": ["it's", "$x"], "env": {}, "cwd": "/t m", "stdin": None}
 
     assert shell_line(payload) == "cd '/t m' && 'a b' 'it'\"'\"'s' '$x'"
     assert (

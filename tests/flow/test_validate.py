@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.flow.validate import validate
-from tests.flow.manifests import changed, manifest, prompt_task, shell_task, triggered
+from tests.flow.manifests import Json, changed, manifest, prompt_task, shell_task, triggered
 from tests.requirement import requirement
 
 TASK = "workflows.0.tasks.0"
@@ -311,7 +311,7 @@ def test_precedence_and_advice_are_warnings():
 
 @requirement("agentcli:validation:references")
 def test_dangling_references_of_all_four_kinds_are_found_at_all_three_levels():
-    blocks = {
+    blocks: Json = {
         "identity": {"ref": "x"},
         "authorization_proof": {"ref": "x"},
         "authorization": {"ref": "x"},
@@ -352,7 +352,7 @@ def test_overlays_have_the_right_shapes():
             "decision": {"deny_values": [""]},
         },
     )
-    profiles = {
+    profiles: Json = {
         "authorization_proof_profiles": [{"id": "p", "method": "none"}],
         "authorization_profiles": [{"id": "a", "provider": "none"}],
     }
