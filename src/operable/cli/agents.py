@@ -28,14 +28,20 @@ if TYPE_CHECKING:
 
 def discovery(workspace: str) -> Discovery:
     """Where agents are looked for; Fail when the workspace is no folder."""
-    folder = os.path.realpath(workspace)
-    if not os.path.isdir(folder):
-        raise Fail("not_found", "WORKSPACE_NOT_FOUND", f"the workspace {folder} is no folder", target=folder)
-    return Discovery.default(Ledger(Places.default().ledger), project=folder)
+    if not os.path.isdir(workspace):
+        # As it was given: made absolute, an address with a password in it would no longer look like one.
+        raise Fail(
+            "not_found", "WORKSPACE_NOT_FOUND", f"the workspace {workspace} is no folder", target=workspace
+        )
+    return Discovery.default(Ledger(Places.default().ledger), project=os.path.realpath(workspace))
 
 
 def find(name: str, workspace: str) -> Found:
-    return discovery(workspace).find(name)
+    """The manifest that a name, an id or a path means, trusted or not."""
+    where = discovery(workspace)
+    if "/" in name and not os.path.exists(name):  # told as it was given, as above
+        raise Fail("not_found", "MANIFEST_NOT_FOUND", f"there is no manifest {name}", target=name)
+    return where.find(name)
 
 
 def handle(name: str, workspace: str) -> AgentCliHandle:

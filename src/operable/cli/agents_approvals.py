@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from operable.cli.agents import discovery, json_file
+from operable.cli.agents import discovery, find, json_file
 from operable.cli.agents_events import AgentAdapter, AgentAnswer, AgentApproval, AgentQuestion
 from operable.host import adapters
 from operable.host.approvals import Ask, Decision, answer_ask, pending_asks
@@ -209,8 +209,8 @@ def _open(folder: str, question: str) -> Ask:
 
 def _manifest(name: str, workspace: str) -> Found:
     """The manifest of a project that this name means, also where a trusted one of that name hides it."""
-    where = discovery(workspace)
     if "/" in name or name.endswith(".md"):
-        return where.find(name)
-    own = [each for each in where.all() if each.origin == "project" and name in (each.name, each.id)]
-    return own[0] if own else where.find(name)
+        return find(name, workspace)
+    found = discovery(workspace).all()
+    own = [each for each in found if each.origin == "project" and name in (each.name, each.id)]
+    return own[0] if own else find(name, workspace)

@@ -94,15 +94,25 @@ class ManifestVerdict(Event):
 class AgentInstalled(Event):
     """The program of an agent is there, in a version that fits."""
 
+    id: str
     name: str
     binary: str
     version: str
     method: str | None = None  # null: it was there already
 
 
+class AgentMended(Event):
+    """Something that stood in the way of a start was dealt with."""
+
+    id: str
+    name: str
+    action: str  # install, setup or login
+
+
 class SetupStepDone(Event):
     """One setup step is settled."""
 
+    id: str  # AGENT/STEP
     name: str
     step: str
     outcome: str
@@ -111,6 +121,7 @@ class SetupStepDone(Event):
 class AgentLogin(Event):
     """How it stands with the login of an agent."""
 
+    id: str
     name: str
     state: str
 

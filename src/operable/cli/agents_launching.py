@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from operable.cli.agents import json_file, launch, somebody
-from operable.cli.agents_events import AgentInstalled, AgentLogin, SetupStepDone
+from operable.cli.agents_events import AgentInstalled, AgentLogin, AgentMended, SetupStepDone
 from operable.host.launch.doctor import Check as Checked
 from operable.host.launch.doctor import doctor, mend
 from operable.host.launch.installer import Progress as Told
@@ -63,7 +63,9 @@ def installed(change: Change, context: Context) -> Iterator[AgentInstalled | Pro
         job.installation().install(again=True)
     found, version = checked(job)
     yield from _progress(told, context)
-    yield AgentInstalled(name=change.target, binary=found.binary, version=version, method=found.method)
+    yield AgentInstalled(
+        id=job.manifest.id, name=job.manifest.name, binary=found.binary, version=version, method=found.method
+    )
 
 
 # --- setup
@@ -74,7 +76,7 @@ def planned_setup(
 ) -> Iterator[Change]:
     """One change per open step. Fail setup_required when somebody is needed and nobody is there."""
     _, job = launch(name, workspace)
-    job = replace(job, answers=_answers(answers), person=somebody(context))
+    job = replace(job, answers=_answers(answers), person=somebody(context), remember=not context.dry_run)
     binary = _binary(job)
     setup = job.setup(binary)
     pending = setup.pending()
@@ -107,7 +109,10 @@ def set_up(changes: list[Change], context: Context) -> Iterator[SetupStepDone]:
     for change in changes:
         record = records.get(change.target)
         yield SetupStepDone(
-            name=job.manifest.name, step=change.target, outcome="done" if record is None else record.outcome
+            id=f"{job.manifest.id}/{change.target}",
+            name=job.manifest.name,
+            step=change.target,
+            outcome="done" if record is None else record.outcome,
         )
 
 
@@ -117,6 +122,7 @@ def set_up(changes: list[Change], context: Context) -> Iterator[SetupStepDone]:
 def planned_login(name: str, workspace: str, context: Context, *, again: bool) -> Change | None:
     """None: it is logged in. Fail auth_required when its login needs a person who is not there."""
     _, job = launch(name, workspace, person=somebody(context))
+    job = replace(job, remember=not context.dry_run)
     authentication = job.authentication(_binary(job), job.setup(None).environment())
     login = None if job.manifest.auth is None else job.manifest.auth.login
     if authentication.look() == "authed" and not again:
@@ -132,7 +138,7 @@ def logged_in(change: Change, context: Context) -> AgentLogin:
     _, job = _again(change, person=somebody(context))
     authentication = job.authentication(_binary(job), job.setup(None).environment())
     authentication.login()
-    return AgentLogin(name=job.manifest.name, state=authentication.look())
+    return AgentLogin(id=job.manifest.id, name=job.manifest.name, state=authentication.look())
 
 
 # --- doctor
@@ -141,6 +147,7 @@ def logged_in(change: Change, context: Context) -> AgentLogin:
 def looked_at(name: str, workspace: str, context: Context, *, fix: bool) -> Iterator[Check | Change]:
     """One check after the other; with `fix`, what can be mended from here as a plan instead of a failure."""
     loaded, job = launch(name, workspace, person=somebody(context))
+    job = replace(job, remember=not context.dry_run)
     for found in _checks(loaded, job, workspace):
         mendable = fix and found.fix is not None and found.fix.run is not None
         yield _check(found, severity="warning" if mendable else None)
@@ -150,11 +157,22 @@ def looked_at(name: str, workspace: str, context: Context, *, fix: bool) -> Iter
             )
 
 
-def mended(change: Change, context: Context) -> Iterator[Check]:
-    """Mend what can be mended, in order, looking again after each; then how things stand."""
-    loaded, job = _again(change, person=somebody(context))
-    for found in mend(lambda: _checks(loaded, job, change["workspace"])):
-        yield _check(found)
+def mended(changes: list[Change], context: Context) -> Iterator[AgentMended | Check]:
+    """Mend what can be mended, in order, looking again after each; then what was done, and how things stand."""
+    first = changes[0]
+    loaded, job = _again(first, person=somebody(context))
+    before = {
+        found.fix.action for found in _failing(loaded, job, first["workspace"]) if found.fix is not None
+    }
+    found = list(mend(lambda: _checks(loaded, job, first["workspace"])))
+    after = {each.fix.action for each in found if each.status == "failed" and each.fix is not None}
+    for action in sorted(before - after):
+        yield AgentMended(id=job.manifest.id, name=job.manifest.name, action=action)
+    yield from map(_check, found)
+
+
+def _failing(loaded: Loaded, job: Launch, workspace: str) -> list[Checked]:
+    return [found for found in _checks(loaded, job, workspace) if found.status == "failed"]
 
 
 def _checks(loaded: Loaded, job: Launch, workspace: str) -> Iterator[Checked]:

@@ -76,9 +76,10 @@ class LoginRecord:
 class Ledger:
     """The file; made on first use, readable by its owner only."""
 
-    def __init__(self, path: str, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, path: str, *, clock: Callable[[], float] = time.time, remember: bool = True) -> None:
         self.path = path
         self.clock = clock
+        self._remember = remember  # False: for a dry run, which must not even note what it found
         self._ready = False
 
     # --- installations
@@ -174,6 +175,8 @@ class Ledger:
             return database.execute(question, values).fetchall()
 
     def _write(self, order: str, values: tuple[object, ...]) -> None:
+        if not self._remember:
+            return
         with self._open() as database, database:
             database.execute(order, values)
 

@@ -11,6 +11,7 @@ start that finds everything in order runs no program at all.
 
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -64,12 +65,11 @@ class Launch:
     report: Report = lambda _: None
     stop: threading.Event | None = None
     clock: Callable[[], float] | None = None
+    remember: bool = True  # False: a dry run, after which the ledger is as it was
 
     @property
     def ledger(self) -> Ledger:
-        return (
-            Ledger(self.places.ledger) if self.clock is None else Ledger(self.places.ledger, clock=self.clock)
-        )
+        return Ledger(self.places.ledger, clock=self.clock or time.time, remember=self.remember)
 
     @property
     def scope(self) -> Scope:

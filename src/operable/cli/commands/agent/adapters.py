@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 @command(
+    has_results=False,  # a handful, and the one that is cut off would be the one that was forgotten
+    limit=None,
     columns=("name", "distribution", "version", "approved", "approved_version", "problem"),
     examples=["agent adapters", "agent adapters --output jsonl"],
 )

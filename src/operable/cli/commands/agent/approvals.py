@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 @command(
+    has_results=False,  # never cut short: a question that is not shown would be denied unseen
+    limit=None,
     columns=("session", "question", "kind", "tool", "text", "arguments"),
     examples=["agent approvals", "agent approvals --session ses_0f2c --output jsonl"],
 )

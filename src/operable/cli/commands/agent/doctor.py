@@ -8,6 +8,7 @@ left.
 
 from __future__ import annotations
 
+from operable.cli.agents_events import AgentMended
 from operable.tool import Change, Check, Context, command
 
 TYPE_CHECKING = False
@@ -35,10 +36,10 @@ def doctor(
 
 
 @doctor.apply
-def do(changes: list[Change], context: Context) -> Iterator[Check]:
+def do(changes: list[Change], context: Context) -> Iterator[AgentMended | Check]:
     from operable.cli.agents_launching import mended
 
-    return mended(changes[0], context)
+    return mended(changes, context)
 
 
 COMMAND = doctor
