@@ -168,13 +168,17 @@ def without_secrets(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {
             name: {"redacted": True, "value_hash": canonical_digest(item)}
-            if item is not None and _SENSITIVE.search(name.lower())
+            if _SENSITIVE.search(name.lower()) and item is not None and not _is_hidden(item)
             else without_secrets(item)
             for name, item in value.items()
         }
     if isinstance(value, list):
         return [without_secrets(item) for item in value]
     return value
+
+
+def _is_hidden(item: Any) -> bool:
+    return isinstance(item, Mapping) and set(item) == {"redacted", "value_hash"}
 
 
 def make_evidence(
