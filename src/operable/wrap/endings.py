@@ -59,10 +59,6 @@ def judged(upstream: Upstream) -> Iterator[Any]:
         from operable.tool.framework import Warn
 
         yield Warn("UPSTREAM_STDERR", shown(stderr, known_secrets(upstream)), source=upstream.plan["bin"])
-    if end.leftovers:
-        from operable.tool.framework import Warn
-
-        yield Warn("UPSTREAM_LEFTOVERS", f"{upstream.plan['bin']} left processes behind; they were ended")
 
 
 def _terminal(upstream: Upstream) -> Iterator[Any]:

@@ -1,11 +1,11 @@
 """Any MCP server as an agent-operable tool: `operable wrap --mcp 'CMD' COMMAND …`.
 
-The server is started for each call, asked for its tools, and each tool becomes a command. What the server does not call
-read-only is planned and applied; what it does not call harmless is destructive and needs `--confirm` (the protocol's own
-defaults). The properties of a tool's input become options; one that is called like a standard option gets the prefix
-`arg-`; `--arguments-json` takes them all as one object. Results are `mcp_result` (structured content) and `mcp_content`.
-Progress passes through. The command is split by the quoting rules of POSIX shells and run without one, with the
-allow-listed environment.
+The server is started, asked for its tools, and each tool becomes a command; it runs until the one call has ended. What it
+does not call read-only is planned and applied; what it does not call harmless is destructive and needs `--confirm` (the
+protocol's own defaults). The properties of a tool's input become options; one that is called like a standard option gets
+the prefix `arg-`; `--arguments-json` takes them all as one object. Results are `mcp_result` (structured content) and
+`mcp_content`. Progress passes through. The command is split by the quoting rules of POSIX shells and run without one, with
+the allow-listed environment.
 """
 
 from __future__ import annotations
@@ -75,8 +75,9 @@ def load(command: str) -> Tool:
         ) from problem
     if not argv:
         raise Fail("usage", "MCP_COMMAND_INVALID", "--mcp names no program", hint="--mcp 'npx some-server'")
-    with Bridge(argv) as bridge:
-        about, tools = bridge.about, bridge.tools
+    bridge = Bridge(argv)
+    bridge.start()  # it serves the call that follows, and ends with it, or with this process
+    about, tools = bridge.about, bridge.tools
     name = _name(about.name) or "mcp"
     tool = Tool(
         name,
@@ -87,7 +88,7 @@ def load(command: str) -> Tool:
     tool.module = ""  # what the server says is not kept: it may say something else tomorrow
     for each in tools:
         free = _free(_name(each.name) or "tool", set(tool.names()))
-        tool._commands[free] = McpCommand(free, each, argv)  # noqa: SLF001 - made of data, as a wrapper's are
+        tool._commands[free] = McpCommand(free, each, bridge)  # noqa: SLF001 - made of data, as a wrapper's are
     tool.checks["server"] = lambda: Check(ok=True, detail=f"{about.name} {about.version} answers")
     return tool
 
@@ -95,8 +96,8 @@ def load(command: str) -> Tool:
 class McpCommand(Command):
     """One tool of the server."""
 
-    def __init__(self, name: str, listed: Listed, argv: list[str]) -> None:
-        self._listed, self._argv = listed, argv
+    def __init__(self, name: str, listed: Listed, bridge: Bridge) -> None:
+        self._listed, self._bridge = listed, bridge
         options = {"mutates": not listed.read_only, "destructive": listed.destructive, "timeout": 300.0}
         super().__init__(self._function(), name, options)
         if self.mutates:
@@ -165,7 +166,7 @@ class McpCommand(Command):
         return apply
 
     def _results(self, given: dict[str, Any]) -> Iterator[Any]:
-        with Bridge(self._argv) as bridge:
+        with self._bridge as bridge:
             for item in bridge.call(self._listed.name, given):
                 if isinstance(item, tuple):
                     yield Progress(done=item[0], total=item[1], message=item[2])

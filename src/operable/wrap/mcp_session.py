@@ -53,25 +53,34 @@ class Bridge:
 
     def __init__(self, argv: Sequence[str]) -> None:
         self._command = replace(prepare(argv), tree=True)
-        self._ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._loop = asyncio.new_event_loop()
-        self._leave = asyncio.Event()
+        self._thread: threading.Thread | None = None
         self._session: Any = None
-        self._thread = threading.Thread(target=self._run, daemon=True, name="mcp")
         self.about = About("", "", "")
         self.tools: list[Listed] = []
 
     def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Start the server, unless it runs; Fail when it does not answer. It ends with the next block, or with us."""
+        if self._thread is not None:
+            return
+        self._ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._loop = asyncio.new_event_loop()
+        self._leave = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="mcp")
         self._thread.start()
         answer = self._ready.get()
         if isinstance(answer, BaseException):
             self._thread.join(_CLOSE_TIMEOUT)
             raise _failure(answer, self._command.argv[0]) from answer
-        return self
 
     def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._leave.set)
-        self._thread.join(_CLOSE_TIMEOUT)
+        if self._thread is not None:
+            self._loop.call_soon_threadsafe(self._leave.set)
+            self._thread.join(_CLOSE_TIMEOUT)
+            self._thread = None
 
     def call(self, name: str, arguments: dict[str, Any]) -> Iterator[Any]:
         """Progress as it comes, then the result."""

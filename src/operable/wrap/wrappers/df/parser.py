@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 def filesystems(upstream: Upstream) -> Iterator[Any]:
     seen: set[bytes] = set()
+    wanted = upstream.inputs["fs_type"]
     with open("/proc/self/mountinfo", "rb") as file:
         lines = file.read().splitlines()
     for line in reversed(lines):  # of two on one place, the later one covers the earlier
         before, _, behind = line.partition(b" - ")
         fields, about = before.split(b" "), behind.split(b" ")
         place = _plain(fields[4])
-        if place in seen:
+        if place in seen or (wanted and about[0].decode("utf-8", "replace") not in wanted):
             continue
         seen.add(place)
         try:

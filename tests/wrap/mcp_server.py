@@ -1,0 +1,50 @@
+"""An MCP server for the tests, made with the official SDK."""
+
+import asyncio
+import os
+from pathlib import Path
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp_types import ToolAnnotations
+
+server = MCPServer("Test Server", version="1.2.3")
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def add(a: int, b: int = 2, limit: int = 0) -> int:
+    """Add numbers."""
+    return a + b + limit
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+async def steps(ctx: Context) -> str:
+    """Take steps."""
+    await ctx.report_progress(1, 2, "half")
+    await ctx.report_progress(2, 2, "done")
+    return "there"
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def broken() -> str:
+    """Fail."""
+    raise ValueError("it is broken")
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+async def hang(path: str) -> str:
+    """Never answer."""
+    Path(path).write_text(str(os.getpid()), "ascii")  # noqa: ASYNC240 - nobody else is waiting
+    await asyncio.sleep(600)
+    return ""
+
+
+@server.tool()
+def delete_everything(path: str) -> str:
+    """Delete it."""
+    with open(path, "a", encoding="ascii") as file:
+        file.write("x")
+    return "deleted"
+
+
+server.run()

@@ -1,0 +1,112 @@
+"""An MCP server as an agent-operable tool."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.app.test_calling import ended, written
+from tests.cli.drive import PROGRAM, operable, running
+from tests.tool.drive import SIGTERM
+
+SERVER = f"{sys.executable} {Path(__file__).with_name('mcp_server.py')}"
+
+
+def bridged(*words, **options):
+    return operable("wrap", "--mcp", SERVER, *words, output=None, **options)
+
+
+def machine(*words):
+    return bridged(*words, "--output", "jsonl")
+
+
+def test_its_tools_are_commands_with_a_schema_and_capabilities():
+    said = json.loads(bridged("capabilities", "--output", "json").stdout)
+    commands = {each["name"]: each for each in said["commands"]}
+    assert (said["tool"], said["tool_version"]) == ("test-server", "1.2.3")
+    assert commands["add"]["read_only"] is True
+    assert (
+        commands["delete-everything"]["destructive"],
+        commands["delete-everything"]["requires_confirm"],
+    ) == (True, True)
+    schema = json.loads(bridged("input-schema", "--command", "add", "--output", "json").stdout)
+    assert {"a", "b", "arg-limit", "arguments-json"} <= set(schema["properties"])
+
+
+def test_a_call_gives_a_judged_stream():
+    outcome = machine("add", "--a", "40")
+    assert (outcome.exit_code, outcome.of("mcp_result")[0]["structured"]) == (0, {"result": 42})
+    assert outcome.of("mcp_content")[0]["text"] == "42"
+
+
+def test_options_that_are_called_like_standard_ones_and_whole_objects_arrive():
+    assert machine("add", "--a", "40", "--arg-limit", "1").of("mcp_result")[0]["structured"] == {"result": 43}
+    assert machine("add", "--arguments-json", '{"a": 1, "b": 1}').of("mcp_result")[0]["structured"] == {
+        "result": 2
+    }
+
+
+def test_progress_passes_through():
+    outcome = machine("steps")
+    assert [(each["done"], each["message"]) for each in outcome.of("aoi:progress")] == [
+        (1, "half"),
+        (2, "done"),
+    ]
+    assert outcome.of("mcp_content")[0]["text"] == "there"
+
+
+@pytest.mark.parametrize(
+    "words, code",
+    [
+        (["add"], "MISSING_OPTION"),
+        (["add", "--a", "x"], "INVALID_VALUE"),
+        (["add", "--arguments-json", "[1]"], "INVALID_VALUE"),
+        (["broken"], "MCP_TOOL_FAILED"),
+    ],
+)
+def test_what_goes_wrong_is_a_structured_error(words, code):
+    outcome = machine(*words)
+    assert outcome.exit_code != 0
+    assert code.encode() in outcome.stdout
+
+
+def test_what_is_not_called_harmless_needs_confirmation(tmp_path):
+    path = tmp_path / "deleted"
+    assert machine("delete-everything", "--path", str(path)).error["code"] == "CONFIRMATION_REQUIRED"
+    (plan,) = machine("delete-everything", "--path", str(path), "--dry-run").of("aoi:plan")
+    assert plan["target"] == "delete_everything"
+    assert not path.exists()
+    assert machine("delete-everything", "--path", str(path), "--confirm").exit_code == 0
+    assert path.read_text() == "x"
+
+
+def test_a_stop_ends_the_server(tmp_path):
+    path = tmp_path / "pid"
+    with running(
+        "wrap", "--mcp", SERVER, "hang", "--path", str(path), "--output", "jsonl", output=None
+    ) as process:
+        written(path)
+        process.process.send_signal(SIGTERM)
+        assert process.process.wait(30) != 0
+    assert ended(int(path.read_text()))
+
+
+@pytest.mark.parametrize(
+    "command, code",
+    [
+        ("no-such-server-of-ours", b"TOOL_NOT_FOUND"),
+        ("false", b"MCP_SERVER_FAILED"),
+        ("'", b"MCP_COMMAND_INVALID"),
+    ],
+)
+def test_a_server_that_cannot_be_had_is_a_structured_error(command, code):
+    done = subprocess.run(
+        [PROGRAM, "wrap", "--mcp", command, "add", "--output", "jsonl"],
+        capture_output=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert code in done.stdout, done
