@@ -21,16 +21,19 @@ from operable.lint.traces import question
 from operable.lint.variants import unconfirmed
 
 _PATIENCE = 5.0
+# On a loaded machine five seconds may be a start: waiting means much longer than the same call without a terminal.
+_MUCH_LONGER = 4
 
 
 def _command(case: Case) -> Iterator[Finding]:
     call = case.sample_invocation()
     calls = [call] if not case.target.destructive else [call, unconfirmed(case)]
     for plain in calls:
-        yield from _judged(case, case.observe(plain), "without a terminal")
+        seen = case.observe(plain)
+        yield from _judged(case, seen, "without a terminal")
         # A command that is told to read standard input would read the terminal, and wait with good reason.
         if plain.stdin is None and "-" not in plain.words:
-            watched = replace(plain, terminal=True, timeout=_PATIENCE)
+            watched = replace(plain, terminal=True, timeout=max(_PATIENCE, _MUCH_LONGER * seen.elapsed))
             yield from _judged(case, case.observe(watched), "with a terminal", plain)
 
 
