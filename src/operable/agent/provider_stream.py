@@ -21,6 +21,7 @@ from operable.agent.cancellation import Cancellation, Cancelled
 from operable.agent.history import Text, Turn
 from operable.agent.model import ConfigurationError, Finished, ModelError, Piece, Request, Retrying, ToolOffer
 from operable.agent.provider_errors import Broken, broke_off
+from operable.agent.provider_turns import mended, writable
 from operable.kernel.redact import Redactor
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class ProviderSession:
                     yield piece
                 return
             except Broken as problem:
-                message = self._redactor.text(problem.message)
+                message = self._redactor.text(mended(problem.message))
                 again = None if said_something else patience.after(problem, message)
                 if again is None:
                     raise ModelError(
@@ -167,7 +168,7 @@ class ProviderSession:
                     cancellation.check()
                     if not ready:
                         break
-                    last = ready.popleft()
+                    last = writable(ready.popleft())
                     yield last
             finally:
                 task.cancel()

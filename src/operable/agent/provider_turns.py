@@ -1,11 +1,16 @@
-"""What every provider does to turns on their way out, and to calls on their way in."""
+"""What every provider does to turns on their way out, and to pieces on their way in.
+
+JSON can say half of a character (a lone surrogate), and models and servers do; nothing that we write to a host or a
+file can. So every piece is made writable before anybody sees it.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from operable.agent.history import Text, Turn
-from operable.agent.model import Called
+from operable.agent.model import Called, Piece, Said, Thought
 
 _CONTINUED = Turn("user", (Text("(The beginning of the conversation is not shown.)"),))
 
@@ -33,3 +38,30 @@ def called(call_id: str, name: str, arguments: str) -> Called:
     if not isinstance(parsed, Mapping):
         return Called(call_id, name, {}, malformed=arguments)
     return Called(call_id, name, parsed)
+
+
+def writable(piece: Piece) -> Piece:
+    """The same piece; half characters in it are replaced."""
+    match piece:
+        case Said(text) if not _is_writable(text):
+            return Said(mended(text))
+        case Thought(text) if not _is_writable(text):
+            return replace(piece, text=mended(text))
+        case Called(call_id, name, arguments, malformed):
+            written = json.dumps([call_id, name, arguments, malformed], ensure_ascii=False)
+            if not _is_writable(written):
+                return Called(*json.loads(mended(written)))
+    return piece
+
+
+def mended(text: str) -> str:
+    """Pairs of halves joined; what has no other half becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _is_writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

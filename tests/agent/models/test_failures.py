@@ -1,6 +1,8 @@
 """What the providers make of everything that can go wrong between them and the vendor: over a real socket, in real formats."""
 
 import contextlib
+import json
+import socket
 import threading
 import time
 from email.utils import formatdate
@@ -11,11 +13,22 @@ from hypothesis import strategies as st
 
 from operable.agent import provider_stream
 from operable.agent.cancellation import Cancellation, Cancelled
-from operable.agent.model import Finished, ModelError, Piece, Retrying, Said
+from operable.agent.model import Finished, ModelError, Piece, Retrying, Said, Settings
 from operable.agent.provider_errors import retry_after
 from operable.testing.http_edge import Reply, Request
 from operable.testing.models import ModelServer
-from tests.agent.models.doors import DOORS, KEY, LIMIT, SSE, ask, opened, request
+from tests.agent.models.doors import (
+    DOORS,
+    KEY,
+    LIMIT,
+    SSE,
+    GoogleTokens,
+    ask,
+    environment,
+    model,
+    opened,
+    request,
+)
 
 BROKEN_EVENT = 'event: content_block_delta\ndata: {"type": "content_block_delta", "index": \n\n'
 
@@ -254,11 +267,31 @@ FIELDS = st.sampled_from(
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kind=KINDS, fields=st.dictionaries(FIELDS, VALUES, max_size=4))
 def test_nonsense_in_the_right_form_is_the_providers_fault_and_never_ours(name, server, kind, fields):
-    import json
-
     raw = f"event: {kind}\ndata: {json.dumps({**fields, 'type': kind})}\n\n"
     with opened(name, server.url) as session, contextlib.suppress(ModelError):
         ask(session, request(name, [{"raw": raw}, {"say": "Hello"}]))
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_half_a_character_does_not_keep_the_answer_from_being_written(name, server):
+    """Servers cut pairs of surrogates in two, and models write them into arguments."""
+    script = [
+        {"say": ["a\ud83d", "\ude42b"]},
+        {"call": "Read", "args": {"file_path": "\ud83d", "b": "\ud83d\ude42"}},
+    ]
+    with opened(name, server.url) as session:
+        pieces = ask(session, request(name, script))
+
+    assert pieces[:2] == [Said("a\ufffd"), Said("\ufffdb")]
+    assert pieces[2].arguments == {"file_path": "\ufffd", "b": "🙂"}
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_half_a_character_in_an_error_does_not_keep_it_from_being_told(name, server):
+    with opened(name, server.url) as session:
+        problem = failed(session, request(name, [{"status": 400, "message": "no \ud83d"}]))
+
+    assert problem.message == "The provider answered 400: no \ufffd."
 
 
 class _Redirecting(ModelServer):
@@ -304,6 +337,28 @@ def test_a_pause_before_another_try_ends_with_the_run(server):
         ended = _in_thread(lambda: next(stream))
         cancellation.cancel()
         assert isinstance(ended(), Cancelled)
+
+
+def test_a_run_that_waits_for_googles_token_can_be_stopped(server, tmp_path, monkeypatch):
+    """The token is fetched in a thread that nothing can stop; the run does not wait for it."""
+    monkeypatch.setattr(
+        "operable.agent.models.vertex.CONNECT_TIMEOUT", 1.0
+    )  # the thread ends soon after the test
+    tokens = GoogleTokens(tmp_path)
+    tokens.close()
+    cancellation = Cancellation()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        account = json.loads(tokens.file.read_text())
+        account["token_uri"] = f"http://127.0.0.1:{silent.getsockname()[1]}/token"
+        tokens.file.write_text(json.dumps(account))
+        session = model("vertex").configure(Settings(server.url, None, environment("vertex", tokens.file)))
+        ended = _in_thread(lambda: ask(session, request("vertex", []), cancellation))
+        silent.settimeout(LIMIT)
+        asking, _ = silent.accept()
+        cancellation.cancel()
+        assert isinstance(ended(), Cancelled)
+        asking.close()
+        session.close()
 
 
 @pytest.mark.parametrize("name", DOORS)
