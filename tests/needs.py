@@ -18,11 +18,14 @@ PACKAGES = {
     "apt-get": "apt",
     "bwrap": "bubblewrap",
     "cargo": "cargo",
+    "curl": "curl",
     "docker": "docker.io",
     "fish": "fish",
     "flock": "util-linux",
+    "git": "git",
     "go": "golang-go",
     "gpg": "gnupg",
+    "grep": "grep",
     "jq": "jq",
     "node": "nodejs",
     "npm": "npm",
@@ -30,6 +33,7 @@ PACKAGES = {
     "rg": "ripgrep",
     "setpriv": "util-linux",
     "ssh-keygen": "openssh-client",
+    "sqlite3": "sqlite3",
     "zsh": "zsh",
 }
 # A mirror that does not answer must not cost more than this; the tests concerned are then skipped, with the reason.

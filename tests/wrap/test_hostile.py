@@ -12,7 +12,7 @@ from tests.cli.drive import PROGRAM, SURROUNDINGS
 from tests.tool.drive import LIMIT
 from tests.wrap.drive import Made
 
-PRELUDE = "#!/bin/sh\n[ \"$1\" = --version ] && { echo 1.0; exit; }\necho $$ > \"$(dirname \"$0\")/pid\"\n"
+PRELUDE = '#!/bin/sh\n[ "$1" = --version ] && { echo 1.0; exit; }\necho $$ > "$(dirname "$0")/pid"\n'
 
 
 def living(group: int) -> list[int]:
@@ -186,7 +186,7 @@ def test_one_that_is_killed_in_its_middle_never_ends_ok(tmp_path, ending):
 
 
 def test_one_that_stops_in_the_middle_of_a_line_never_ends_ok_although_it_exits_0(tmp_path):
-    made = Made(tmp_path, PRELUDE + "printf '{\"a\":1}\\n{\"a\":'\n")
+    made = Made(tmp_path, PRELUDE + 'printf \'{"a":1}\\n{"a":\'\n')
 
     done = made.go()
 
@@ -203,7 +203,12 @@ def test_one_that_stops_in_the_middle_of_a_line_never_ends_ok_although_it_exits_
     ],
 )
 def test_where_it_has_an_end_marker_only_that_makes_it_whole(tmp_path, says, code):
-    rules = {"kind": "jsonl", "type": "kind", "events": {"row": {"event": "row"}}, "end": {"type": "done", "ok": "ok"}}
+    rules = {
+        "kind": "jsonl",
+        "type": "kind",
+        "events": {"row": {"event": "row"}},
+        "end": {"type": "done", "ok": "ok"},
+    }
     made = Made(
         tmp_path, PRELUDE + says + "\n", tool={"metadata": {"operable": {"parse": rules, "terminal": True}}}
     )
@@ -216,7 +221,9 @@ def test_where_it_has_an_end_marker_only_that_makes_it_whole(tmp_path, says, cod
 
 def test_secrets_on_stderr_reach_nobody(tmp_path):
     secret = "sk-ant-REDACTED"
-    made = Made(tmp_path, PRELUDE + f"echo 'password={secret}' >&2\necho '{{}}'\n[ \"$2\" = bad ] && exit 4\nexit 0\n")
+    made = Made(
+        tmp_path, PRELUDE + f"echo 'password={secret}' >&2\necho '{{}}'\n[ \"$2\" = bad ] && exit 4\nexit 0\n"
+    )
 
     done = made.go()
     assert done.of("aoi:warning")[0]["code"] == "UPSTREAM_STDERR"

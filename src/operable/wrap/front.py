@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from operable.tool.declare import Tool
+    from operable.wrap.tools import WrappedTool
 
 _ABOUT = ("--help", "-h", "--version", "--schema", "--capabilities")
 _SHIM = """\
@@ -23,22 +24,30 @@ _SHIM = """\
 import sys
 
 sys.path[:0] = [path for path in {path!r} if path not in sys.path]
-from operable.wrap.front import main
+from operable.wrap.front import shim_main
 
-main({name!r})
+shim_main({name!r})
 """
 
 
-def main(name: str, words: list[str] | None = None) -> NoReturn:
+def main(name: str, words: list[str]) -> NoReturn:
     """Run one command line of a wrapped tool and end the process."""
-    given = sys.argv[1:] if words is None else words
+    tool = _loaded(name, words)
+    tool.main(_with_default(tool, tool.plan["default"], words))
+
+
+def shim_main(name: str) -> NoReturn:
+    """The same for a shim, which takes nothing for granted: an unknown command is refused, as any tool does."""
+    _loaded(name, sys.argv[1:]).main()
+
+
+def _loaded(name: str, words: list[str]) -> WrappedTool:
     from operable.wrap.tools import load
 
     try:
-        tool = load(name)
+        return load(name)
     except Fail as fail:
-        refuse(given, fail)
-    tool.main(_with_default(tool, tool.plan["default"], given))
+        refuse(words, fail)
 
 
 def _with_default(tool: Tool, default: str | None, words: list[str]) -> list[str]:
