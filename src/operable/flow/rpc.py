@@ -8,7 +8,9 @@ raises becomes an error that tells the caller what they can fix, and hides what 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from operable.flow.canonical import parse
 from operable.flow.contracts import FlowError
@@ -34,17 +36,40 @@ class Job:
     silent: bool  # a notification: run, never answered
 
 
+class _Head(msgspec.Struct):
+    """A request as it should be; anything else takes the exact way."""
+
+    jsonrpc: Literal["2.0"]
+    method: str
+    id: Any = msgspec.UNSET
+    params: msgspec.Raw | None = None
+
+
+_HEAD = msgspec.json.Decoder(_Head)
+_ENCODER = msgspec.json.Encoder()
+
+
 def encode(value: Any) -> bytes:
     """One line. Lone surrogates, which no UTF-8 can hold, are escaped."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     try:
-        return text.encode() + b"\n"
-    except UnicodeEncodeError:
+        return _ENCODER.encode(value) + b"\n"
+    except (UnicodeEncodeError, OverflowError):
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
 def accept(line: bytes) -> Job | bytes | None:
     """A job to run, an answer that is already certain, or None for what is never answered."""
+    try:
+        head = _HEAD.decode(line)
+        if head.params is None or head.params == b"{}":
+            silent = head.id is msgspec.UNSET
+            return Job(method(head.method), {}, None if silent else head.id, silent)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, FlowError):
+        pass  # the exact way says what is wrong
+    return _accept_exactly(line)
+
+
+def _accept_exactly(line: bytes) -> Job | bytes | None:
     try:
         request = parse(line.decode("utf-8"))
     except (ValueError, RecursionError) as problem:
