@@ -79,12 +79,28 @@ def test_the_end_of_the_first_process_is_the_end_of_all(inside):
     assert not living(init)
 
 
+def test_processes_of_the_host_are_never_taken_for_inmates():
+    # As long as a sandbox is being set up, its first process sees the /proc of the host, as this one does.
+    users = [] if os.geteuid() == 0 else ["--user"]
+    process = subprocess.Popen(["unshare", *users, "--pid", "--fork", "--kill-child", "sleep", "50"])
+    try:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        assert until(lambda: children.read_text().split())
+        first = int(children.read_text().split()[0])
+
+        assert census(first) == Census(0, 0)
+        assert waiting(first) == Waiting()
+    finally:
+        process.kill()
+        process.wait(10)
+
+
 def test_who_is_gone_is_nobody(inside):
     process = subprocess.Popen(["true"])
     process.wait(10)
 
     assert not living(process.pid)
     assert census(process.pid) == Census(0, 0)
-    assert waiting(process.pid) == Waiting(idle=True)
+    assert waiting(process.pid) == Waiting()
     assert names_below(process.pid) == []
     kill(process.pid)  # and nothing happens

@@ -46,8 +46,9 @@ class Waiting:
 
 
 def waiting(init: int) -> Waiting:
-    writing, pending, idle = False, None, True
-    for number in _inmates(init):
+    numbers = list(_inmates(init))
+    writing, pending, idle = False, None, bool(numbers)
+    for number in numbers:
         place = f"/proc/{init}/root/proc/{number}/task"
         try:
             threads = os.listdir(place)
@@ -90,8 +91,12 @@ def kill(pid: int) -> None:
 
 
 def _inmates(init: int) -> Iterator[str]:
+    proc = f"/proc/{init}/root/proc"
     try:
-        names = os.listdir(f"/proc/{init}/root/proc")
+        # While a sandbox is being set up, its /proc is still that of the host, full of strangers.
+        if os.readlink(f"{proc}/1/ns/pid") != os.readlink(f"/proc/{init}/ns/pid"):
+            return
+        names = os.listdir(proc)
     except OSError:
         return
     yield from (name for name in names if name.isdecimal())

@@ -64,7 +64,9 @@ class CommandPlan:
     @property
     def mutates(self) -> bool:
         """Said to change things itself. What runs other tools, or an agent, leaves their own guards in force."""
-        return self.claims.get("read_only") is False and not self.relays and not self.claims_flag("runs_tools")
+        return (
+            self.claims.get("read_only") is False and not self.relays and not self.claims_flag("runs_tools")
+        )
 
     @property
     def destructive(self) -> bool:
