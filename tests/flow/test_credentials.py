@@ -21,7 +21,6 @@ SESSION = {
     "provider_assertions": {"a": "b"},
     "credentials": {"access_token": {"kind": "bearer", "value": CANARY}},
 }
-KINDS = ["env", "file", "stdin"]
 SOURCE = "credentials.access_token.value"
 
 
@@ -30,7 +29,7 @@ def bound(kind, **target):
 
 
 def given(*bindings, **options):
-    return materialise(SESSION, {"bindings": list(bindings)}, kinds=KINDS, **options)
+    return materialise(SESSION, {"bindings": list(bindings)}, **options)
 
 
 @requirement("agentcli:providers:materialisation")
@@ -149,7 +148,7 @@ def test_a_killed_process_leaves_no_credential_file(tmp_path, number):
         "import sys, json\n"
         "from operable.flow.credentials import materialise\n"
         "session, presentation, folder = json.loads(sys.argv[1])\n"
-        "with materialise(session, presentation, kinds=['file'], folder=folder):\n"
+        "with materialise(session, presentation, folder=folder):\n"
         "    print('ready', flush=True)\n"
         "    sys.stdin.read()\n"
     )
@@ -172,3 +171,12 @@ def test_a_killed_process_leaves_no_credential_file(tmp_path, number):
             break
         signal.sigtimedwait([], 0.01)
     assert not os.path.exists(tmp_path / folder)
+
+
+def test_a_provider_may_have_bindings_of_its_own():
+    stripe = {**SESSION, "provider": "stripe-api-key", "credentials": {"api_key": {"value": CANARY}}}
+
+    with materialise(stripe, None) as placed:
+        assert placed.environment == {"STRIPE_API_KEY": CANARY}
+    with materialise(stripe, {"bindings": []}) as placed:
+        assert placed.environment == {}

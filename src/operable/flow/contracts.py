@@ -60,6 +60,8 @@ class Identity:
     check_delegation: Callable[[list[dict[str, Any]], IdentityRequest], list[str]] | None = None
     # (session, request): give back what was made for this session only; called once, after the task
     release: Callable[[dict[str, Any], IdentityRequest], None] | None = None
+    # how credentials are presented when the identity declares no bindings
+    default_bindings: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from operable.flow.contracts import FlowError
+from operable.flow.contracts import FlowError, Identity, entry
 from operable.flow.findings import ENVIRONMENT_NAME
 from operable.flow.sessions import walk
 from operable.proc.keeper import KEEPER
@@ -62,12 +62,14 @@ def materialise(
     session: Mapping[str, Any],
     presentation: Mapping[str, Any] | None,
     *,
-    kinds: list[str],
     shell_stdin: str | None = None,
     folder: str | None = None,
 ) -> Iterator[Materialised]:
-    """Present a session's credentials for the time of a task. `kinds`: the provider's presentation_kinds."""
-    placed = _checked(session, (presentation or {}).get("bindings") or [], kinds)
+    """Present a session's credentials for the time of a task."""
+    provider: Identity = entry("identities", session["provider"])
+    bindings = (presentation or {}).get("bindings")
+    bindings = provider.default_bindings if bindings is None else bindings
+    placed = _checked(session, list(bindings), provider.capabilities["presentation_kinds"])
     if shell_stdin is not None and any(one.kind == "stdin" for one in placed):
         raise FlowError(
             "presentation_stdin_conflict", "a credential and shell.stdin cannot both be the standard input"

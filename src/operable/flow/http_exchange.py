@@ -7,6 +7,7 @@ repeats nothing that was sent or received.
 """
 
 import http.client
+import ipaddress
 import json
 import queue
 import ssl
@@ -20,8 +21,8 @@ from operable.flow.providers import is_safe_endpoint
 
 # Token answers and key sets are a few kilobytes; large JWKS documents below 100.
 LIMIT = 1024 * 1024
-# The addresses of machine metadata: on the machine's own link, over http by design.
-METADATA_HOSTS = ("169.254.169.254", "metadata.google.internal")
+# Machine metadata answers on the machine's own link, over http by design: by this name, or at a link-local address.
+_METADATA_NAME = "metadata.google.internal"
 
 
 class ExchangeFailed(Exception):  # noqa: N818 - a fact about the exchange
@@ -90,7 +91,13 @@ def _may_ask(url: str) -> bool:
     if is_safe_endpoint(url):
         return True
     parts = urlsplit(url)
-    return parts.scheme == "http" and parts.netloc in METADATA_HOSTS
+    host = parts.hostname or ""
+    if parts.scheme != "http" or "@" in parts.netloc:
+        return False
+    try:
+        return host == _METADATA_NAME or ipaddress.IPv4Address(host).is_link_local
+    except ValueError:
+        return False
 
 
 def _connection(url: str, timeout: float) -> http.client.HTTPConnection:
