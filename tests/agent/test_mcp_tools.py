@@ -13,6 +13,8 @@ import pytest
 from tests.agent.agent_process import LIMIT, AgentProcess, of_type, problems
 from tests.requirement import requirement
 
+# The official SDK takes more than a second of CPU to load, on both sides.
+pytestmark = pytest.mark.timeout(240)
 ROOT = Path(__file__).parent.parent.parent
 SERVER = {
     "type": "add_mcp_server",

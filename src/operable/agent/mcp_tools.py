@@ -81,6 +81,9 @@ class McpServers:
     def _serve(self) -> None:
         assert self._loop is not None  # noqa: S101 - see _started
         asyncio.set_event_loop(self._loop)
+        with contextlib.suppress(ImportError):  # each server will say so
+            # Before anything is timed: loading the SDK takes a second of our own, which no server has to answer for.
+            import mcp.client.streamable_http  # noqa: F401
         try:
             self._loop.run_forever()
         finally:
@@ -218,4 +221,6 @@ def _explained(error: BaseException) -> str:
     """The innermost reason; task groups wrap what happened in them."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error}; pip install 'operable[mcp]'"
     return str(error) or type(error).__name__
