@@ -26,7 +26,7 @@ def checked(slug: str, folder: str) -> str:
             target=slug[:80],
             hint="at most 58 of a-z and 0-9, with single hyphens between words: todo-app",
         )
-    target = os.path.join(folder, slug)
+    target = os.path.normpath(os.path.join(folder, slug))
     if os.path.lexists(target):
         raise Fail(
             "conflict", "FILE_EXISTS", f"{target} exists already", target=target, exit_code=EX_CANTCREAT
