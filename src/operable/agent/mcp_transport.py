@@ -1,27 +1,18 @@
 """How MCP servers are reached: a process of ours on its stdin and stdout, or somebody's HTTP.
 
-HTTP is the official SDK's. The SDK would also start processes, but in this project only `operable.proc` does, because
-its processes end with their owner, also after kill -9, with all that they started. So the streams of a stdio server are
-made here, and the SDK speaks through them. A server's stderr is drained and dropped: it may say anything.
+HTTP is the official SDK's; processes are started by `operable.run.mcp_stdio`.
 """
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
-from typing import Any
 
 from operable.kernel.errors import Fail
-from operable.proc.child import OPEN, Child, End
-from operable.proc.ladder import Graces
-from operable.proc.spawn import Command, prepare
-from operable.wire.frames import LineSplitter
+from operable.proc.spawn import prepare
+from operable.run.mcp_stdio import Streams, mcp_process
 from operable.wire.json_stream import AddMcpServer
 
-_BACKLOG = 256  # messages that the SDK has not taken yet; a server that sends more waits
 _HTTP_TIMEOUT, _HTTP_SILENCE = 30.0, 300.0
-_GRACES = Graces(interrupt=0.5, terminate=0.5)
-Streams = tuple[Any, Any]
 
 
 def check(server: AddMcpServer) -> None:
@@ -45,7 +36,7 @@ def transport(server: AddMcpServer, workspace: str) -> AbstractAsyncContextManag
     if server.transport == "stdio":
         argv = [server.command or "", *(server.args or ())]
         # No more of our environment than every child gets, and what the host has given for this server.
-        return _process(replace(prepare(argv, env=server.env, cwd=workspace), tree=True))
+        return mcp_process(replace(prepare(argv, env=server.env, cwd=workspace), tree=True))
     if server.transport == "sse":
         from mcp.client.sse import sse_client
 
@@ -65,80 +56,3 @@ async def _streamable_http(server: AddMcpServer) -> AsyncIterator[Streams]:
         streamable_http_client(server.url or "", http_client=client) as streams,
     ):
         yield streams
-
-
-@asynccontextmanager
-async def _process(command: Command) -> AsyncIterator[Streams]:
-    process = _Process(command)
-    try:
-        yield process.streams
-    finally:
-        await process.end()
-
-
-class _Process:
-    """A server that we started, between its pipes and the SDK's streams."""
-
-    def __init__(self, command: Command) -> None:
-        import anyio
-
-        self._arrived, read = anyio.create_memory_object_stream[Any](0)
-        write, self._to_send = anyio.create_memory_object_stream[Any](0)
-        self.streams = (read, write)
-        self._lines = asyncio.Queue[bytes | None]()
-        self._splitter = LineSplitter()
-        self._ended = asyncio.Event()
-        self._child = Child(
-            asyncio.get_running_loop(),
-            command,
-            on_stdout=self._take,
-            on_stdout_end=lambda: self._lines.put_nowait(None),
-            on_end=self._note_end,
-            stdin=OPEN,
-            graces=_GRACES,
-        )
-        self._tasks = [asyncio.create_task(self._receive()), asyncio.create_task(self._send())]
-
-    async def end(self) -> None:
-        """The child has a moment to end by itself, then less kindly."""
-        for task in self._tasks:
-            task.cancel()
-        if self._child.stdin is not None:
-            self._child.stdin.finish()
-        self._child.terminate()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._ended.wait()  # the ladder ends in SIGKILL: this is soon
-        for stream in (*self.streams, self._arrived, self._to_send):
-            stream.close()
-
-    def _take(self, chunk: bytes) -> None:
-        for line in self._splitter.feed(chunk):
-            self._lines.put_nowait(line)
-        if self._splitter.error is not None:
-            self._child.kill()  # what has lost one line cannot be followed
-        elif self._lines.qsize() > _BACKLOG:
-            self._child.stdout.pause()
-
-    def _note_end(self, _end: End) -> None:
-        self._ended.set()
-
-    async def _receive(self) -> None:
-        from mcp.shared.message import SessionMessage
-        from mcp.types import jsonrpc_message_adapter
-
-        async with self._arrived:
-            while (line := await self._lines.get()) is not None:
-                if self._lines.empty():
-                    self._child.stdout.resume()
-                try:
-                    message: Any = SessionMessage(jsonrpc_message_adapter.validate_json(line))
-                except ValueError as problem:
-                    message = problem
-                await self._arrived.send(message)
-
-    async def _send(self) -> None:
-        async with self._to_send:
-            async for message in self._to_send:
-                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                if self._child.stdin is not None:
-                    self._child.stdin.write(text.encode() + b"\n")

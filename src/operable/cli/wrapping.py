@@ -8,6 +8,10 @@ def call_wrapped(words: list[str]) -> None:
     from operable.wrap.places import RESERVED
 
     name = words[0]
+    if name == "--mcp" and len(words) > 1:
+        from operable.wrap.from_mcp import main as bridge
+
+        bridge(words[1], words[2:])
     if name.startswith("-") or name in RESERVED or name == "help":
         return
     from operable.wrap.front import main

@@ -7,6 +7,7 @@ comes: progress as (done, total, message), then the result. Whatever the SDK or 
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import threading
 from dataclasses import dataclass, field, replace
@@ -52,7 +53,7 @@ class Bridge:
     """A server that runs while the block lasts."""
 
     def __init__(self, argv: Sequence[str]) -> None:
-        self._command = replace(prepare(argv), tree=True)
+        self._command = replace(prepare(argv, cwd=os.getcwd()), tree=True)
         self._thread: threading.Thread | None = None
         self._session: Any = None
         self.about = About("", "", "")

@@ -1,0 +1,97 @@
+"""An MCP server that is a process of ours, between its pipes and the streams of the official SDK.
+
+The SDK would also start processes, but in this project only `operable.proc` does, because its processes end with their
+owner, also after kill -9, with all that they started. A server's stderr is drained and dropped: it may say anything.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from operable.proc.child import OPEN, Child, End
+from operable.proc.ladder import Graces
+from operable.proc.spawn import Command
+from operable.wire.frames import LineSplitter
+
+_BACKLOG = 256  # messages that the SDK has not taken yet; a server that sends more waits
+_GRACES = Graces(interrupt=0.5, terminate=0.5)
+Streams = tuple[Any, Any]
+
+
+@asynccontextmanager
+async def mcp_process(command: Command) -> AsyncIterator[Streams]:
+    """Start it; its streams for `mcp.ClientSession`. At the end of the block it is ended."""
+    process = _Process(command)
+    try:
+        yield process.streams
+    finally:
+        await process.end()
+
+
+class _Process:
+    """A server that we started, between its pipes and the SDK's streams."""
+
+    def __init__(self, command: Command) -> None:
+        import anyio
+
+        self._arrived, read = anyio.create_memory_object_stream[Any](0)
+        write, self._to_send = anyio.create_memory_object_stream[Any](0)
+        self.streams = (read, write)
+        self._lines = asyncio.Queue[bytes | None]()
+        self._splitter = LineSplitter()
+        self._ended = asyncio.Event()
+        self._child = Child(
+            asyncio.get_running_loop(),
+            command,
+            on_stdout=self._take,
+            on_stdout_end=lambda: self._lines.put_nowait(None),
+            on_end=self._note_end,
+            stdin=OPEN,
+            graces=_GRACES,
+        )
+        self._tasks = [asyncio.create_task(self._receive()), asyncio.create_task(self._send())]
+
+    async def end(self) -> None:
+        """The child has a moment to end by itself, then less kindly."""
+        for task in self._tasks:
+            task.cancel()
+        if self._child.stdin is not None:
+            self._child.stdin.finish()
+        self._child.terminate()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._ended.wait()  # the ladder ends in SIGKILL: this is soon
+        for stream in (*self.streams, self._arrived, self._to_send):
+            stream.close()
+
+    def _take(self, chunk: bytes) -> None:
+        for line in self._splitter.feed(chunk):
+            self._lines.put_nowait(line)
+        if self._splitter.error is not None:
+            self._child.kill()  # what has lost one line cannot be followed
+        elif self._lines.qsize() > _BACKLOG:
+            self._child.stdout.pause()
+
+    def _note_end(self, _end: End) -> None:
+        self._ended.set()
+
+    async def _receive(self) -> None:
+        from mcp.shared.message import SessionMessage
+        from mcp.types import jsonrpc_message_adapter
+
+        async with self._arrived:
+            while (line := await self._lines.get()) is not None:
+                if self._lines.empty():
+                    self._child.stdout.resume()
+                try:
+                    message: Any = SessionMessage(jsonrpc_message_adapter.validate_json(line))
+                except ValueError as problem:
+                    message = problem
+                await self._arrived.send(message)
+
+    async def _send(self) -> None:
+        async with self._to_send:
+            async for message in self._to_send:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                if self._child.stdin is not None:
+                    self._child.stdin.write(text.encode() + b"\n")
