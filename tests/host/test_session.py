@@ -195,6 +195,19 @@ def test_a_silent_turn_is_told_and_then_ends_as_timeout(tmp_path):
     assert found[-1].reason == "timeout"
 
 
+def test_one_turn_may_have_a_time_limit_of_its_own(tmp_path):
+    async def scene():
+        async with session(tmp_path) as talk:
+            late = await events_of(talk.send(steps({"say": "a"}, {"hang": True}), timeout=0.5))
+            fine = await talk.send("again").result()
+        return late, fine
+
+    late, fine = run(scene())
+    assert late[-1].reason == "timeout"
+    assert [event.error.code for event in late if isinstance(event, AgentError)] == ["turn_timeout"]
+    assert fine.ok
+
+
 def test_noise_on_stdout_is_told_a_bounded_number_of_times(tmp_path):
     async def scene():
         noise = [{"noise": f"warning {n}"} for n in range(200)]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 # SIGTERM, five seconds, SIGKILL, and a loaded machine.
 _CLEAN_UP = 15.0
+_GLANCE = 0.5
 
 
 class SyncTurn:
@@ -115,8 +116,7 @@ def complete_sync(agent: "AgentCliHandle", *, prompt: str, system: str = "", **o
 
 def blocking(work: Coroutine[Any, Any, _Result]) -> _Result:
     """Run on the private loop, wait for the result."""
-    future: Future[_Result] = asyncio.run_coroutine_threadsafe(work, _loop())
-    return future.result()
+    return _waited(asyncio.run_coroutine_threadsafe(work, _loop()))
 
 
 def interruptible(work: Coroutine[Any, Any, _Result]) -> _Result:
@@ -129,14 +129,25 @@ def interruptible(work: Coroutine[Any, Any, _Result]) -> _Result:
         finally:
             over.set()
 
-    future: Future[_Result] = asyncio.run_coroutine_threadsafe(noted(), _loop())
+    future: Future[_Result] | None = None
     try:
-        return future.result()
+        future = asyncio.run_coroutine_threadsafe(noted(), _loop())
+        return _waited(future)
     except BaseException:
-        if not future.done():
+        if future is not None and not future.done():
             future.cancel()
             over.wait(_CLEAN_UP)
         raise
+
+
+def _waited(future: "Future[_Result]") -> _Result:
+    """The result. Python may miss a signal that comes just before a wait without a limit, so this one has one."""
+    while True:
+        try:
+            return future.result(_GLANCE)
+        except TimeoutError:
+            if future.done():
+                raise
 
 
 async def _next(batches: AsyncIterator[list[AnyEvent]]) -> list[AnyEvent] | None:

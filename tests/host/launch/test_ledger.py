@@ -90,3 +90,15 @@ def test_a_newer_ledger_is_left_alone(tmp_path):
     with pytest.raises(Fail) as caught:
         Ledger(path).login(SCOPE)
     assert caught.value.code == "LEDGER_NEWER"
+
+
+def test_a_ledger_that_must_not_remember_reads_and_stays_as_it_was(tmp_path):
+    path = str(tmp_path / "ledger.sqlite")
+    Ledger(path).login_is(SCOPE, "authed")
+    dry = Ledger(path, remember=False)
+
+    dry.login_is(SCOPE, "unauthed")
+    dry.completed(SCOPE, "step", StepRecord("sha256:1", "done"))
+
+    assert dry.login(SCOPE).state == "authed"
+    assert Ledger(path).steps(SCOPE) == {}
