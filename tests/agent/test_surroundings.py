@@ -250,3 +250,18 @@ def test_sigterm_right_after_ready_is_a_clean_end_too(tmp_path: Path) -> None:
     with AgentProcess(tmp_path, "--resume", "early") as again:
         again.message("hello")
         assert said(again.answer()) == "You said: hello"
+
+
+@pytest.mark.parametrize(
+    ("closed", "status"),
+    [("<&-", 0), ("2>&- </dev/null", 0), (">&- </dev/null", 141), ("</dev/null >/dev/full", 74)],
+)
+def test_descriptors_that_are_closed_from_the_start_are_no_surprise(
+    closed: str, status: int, tmp_path: Path
+) -> None:
+    line = f'"{sys.executable}" -c "from operable.agent.front import main; main()" --json-stream --offline {closed}'
+    done = subprocess.run(
+        ["/bin/sh", "-c", line], capture_output=True, cwd=tmp_path, timeout=LIMIT, check=False
+    )
+    assert done.returncode == status
+    assert b"Traceback" not in done.stderr

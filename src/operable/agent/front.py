@@ -11,7 +11,7 @@ import os
 import sys
 
 from operable.agent.options import read_options
-from operable.kernel.errors import EX_CONFIG, EX_SOFTWARE, Fail
+from operable.kernel.errors import EX_CONFIG, EX_IOERR, EX_SIGPIPE, EX_SOFTWARE, Fail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _CAN_FAIL = ("resume", "tools", "apps", "sandbox", "effort")
 
 def main() -> "NoReturn":
     """The console script."""
+    _open_what_is_closed()
     status = run(sys.argv[1:])
     sys.stderr.flush()
     if sys.stdout is not None:
@@ -120,8 +121,22 @@ def _end_at_once_on_sigterm() -> None:
     signals.signal(signals.SIGTERM, lambda *_: os._exit(0))
 
 
+def _open_what_is_closed() -> None:
+    """Without stdin or stderr, /dev/null stands in: else the next file that is opened would take their place."""
+    for descriptor in (0, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115 - it lives as long as the process
+
+
 def _keep_stdout() -> int:
-    kept = os.dup(1)
+    try:
+        kept = os.dup(1)
+    except OSError:  # closed from the start: there is nobody to talk to
+        os._exit(EX_SIGPIPE)
     os.dup2(2, 1)
     os.set_inheritable(kept, False)
     return kept
@@ -187,4 +202,8 @@ def _write(stdout: int, line: bytes) -> None:
         while line:
             line = line[os.write(stdout, line) :]
     except BrokenPipeError:
-        os._exit(141)
+        os._exit(EX_SIGPIPE)
+    except OSError as problem:
+        sys.stderr.write(f"operable-agent: stdout cannot be written: {problem.strerror}\n")
+        sys.stderr.flush()
+        os._exit(EX_IOERR)

@@ -68,6 +68,8 @@ _WIDE = 60  # characters of a summary
 
 def serve_people(options: Mapping[str, Any], _environment: Mapping[str, str]) -> int:
     """Answer, on stdout; the exit status."""
+    if sys.stdout is None:  # closed from the start
+        return EX_SIGPIPE
     try:
         sys.stdout.write(_answer(options))
         sys.stdout.flush()

@@ -26,6 +26,7 @@ from operable.kernel.errors import Fail
 KEPT = 50  # sessions; the least recently used beyond that are removed, never one that is in use
 _SMALL = 64 * 1024  # below this, a snapshot is not worth its rename
 _SUMMARY = 80
+_NOT_THE_USERS = ("[history]", "[notice]", "[summary of")  # words of the host or of the agent itself
 
 
 class Listed(msgspec.Struct):
@@ -238,6 +239,6 @@ def _last_use(folder: str) -> float:
 def _summary(state: State) -> str:
     for turn in state.turns:
         for block in turn.blocks:
-            if turn.role == "user" and isinstance(block, Text):
+            if turn.role == "user" and isinstance(block, Text) and not block.text.startswith(_NOT_THE_USERS):
                 return " ".join(block.text.split())[:_SUMMARY]
     return ""
