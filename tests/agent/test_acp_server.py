@@ -539,6 +539,7 @@ def test_what_cannot_be_opened_is_refused_with_the_protocols_own_codes(tmp_path)
                 connection.new_session(cwd="relative"),
                 connection.new_session(cwd=str(tmp_path), additional_directories=["/"]),
                 connection.load_session(cwd=str(tmp_path), session_id="nobody"),
+                connection.load_session(cwd=str(tmp_path), session_id="latest"),
                 connection.fork_session(cwd=str(tmp_path), session_id="nobody"),
                 connection.close_session(session_id="nobody"),
                 say(connection, "nobody", "hello"),
@@ -556,7 +557,7 @@ def test_what_cannot_be_opened_is_refused_with_the_protocols_own_codes(tmp_path)
 
     codes, empty = run(scene())
 
-    assert codes == [-32602, -32602, -32602, -32002, -32002, -32002, -32002, -32602]
+    assert codes == [-32602, -32602, -32602, -32002, -32002, -32002, -32002, -32002, -32602]
     assert empty == -32602
 
 

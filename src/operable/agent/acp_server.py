@@ -205,6 +205,8 @@ class AcpAgent:
         self, session_id: str, cwd: str, servers: Sequence[Any] | None, given: Mapping[str, Any]
     ) -> AcpSession:
         """A session that is open already is left as it is; it knows its servers."""
+        if session_id == "latest":  # a word of the command line, and no id
+            return self._session(session_id)
         found = self._sessions.get(session_id)
         return found or await self._open(cwd, servers, given, resume=session_id)
 

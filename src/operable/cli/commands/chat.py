@@ -48,6 +48,7 @@ def chat(
     auto_approve: bool = False,
     allow: list[str] | None = None,
     tool: list[str] | None = None,
+    app: list[str] | None = None,
     sandbox: str | None = None,
     session_id: str | None = None,
     resume: str | None = None,
@@ -72,6 +73,7 @@ def chat(
     auto_approve: the same as --mode yolo
     allow: a tool that needs no question, by its name; may be repeated
     tool: an agent-operable tool to offer to the model; may be repeated
+    app: an application (APP.md) that you have approved, to offer to the model; may be repeated
     sandbox: run commands in this sandbox
     session_id: the id that a new session gets
     resume: go on with this session; latest is the last one of the workspace
@@ -93,6 +95,7 @@ def chat(
         "--workspace": workspace,
         "--allow": allow,
         "--tool": tool,
+        "--app": app,
         "--sandbox": sandbox,
         "--session-id": session_id,
         "--resume": resume,
