@@ -33,7 +33,7 @@ def filesystems(upstream: Upstream) -> Iterator[Any]:
             continue  # not to be seen from here
         if room.f_blocks == 0 and not upstream.inputs["all"]:
             continue
-        event: dict[str, Any] = {"type": "filesystem", "device": fields[2].decode("ascii")}
+        event: dict[str, Any] = {"type": "filesystem"}
         put(event, "mount_point", place)
         put(event, "source", _plain(about[1]))
         event["fs_type"] = about[0].decode("utf-8", "replace")
