@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -106,3 +107,15 @@ def test_what_only_reads_is_information(env: dict[str, str], tmp_path: Path) -> 
         assert agent.end() == 0
     assert of_type(events, "tool_request") == []
     assert "aoi:summary" in said(events)
+
+
+@pytest.mark.needs("git")
+def test_a_wrapped_tool_is_a_tool_by_its_own_name(tmp_path: Path, env: dict[str, str]) -> None:
+    line = f"{Path(OUTLINE).parent / 'operable'} wrap git"
+    tools = {ability.name: ability for ability in operable_tools([line], str(tmp_path), env)}
+    assert tools["git_status"].category == "info"
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True, timeout=50)
+    (tmp_path / "new.txt").write_text("x")
+    status = tools["git_status"].run({}, scene(tmp_path, environment=env))
+    assert status.ok, status.output
+    assert "new.txt" in status.output

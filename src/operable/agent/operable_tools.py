@@ -6,7 +6,8 @@ reads is of category `info`. Every other one is `exec`, and one that destroys is
 but yolo. Where a command wants a confirmation, a call without one is made as a dry run, and its answer tells the model
 how to confirm exactly that plan. Commands run through `operable.run`: bounded, judged, and ended with the run.
 
-Not offered: what is about the tool itself (schemas, completion) and streams without an end.
+A wrapped tool is one of them: `--tool 'operable wrap git'`. Not offered: what is about the tool itself (schemas,
+completion) and streams without an end.
 """
 
 import os
@@ -59,7 +60,9 @@ def _tool(line: str, workspace: str, environment: Mapping[str, str]) -> list[Abi
     entries = [entry for entry in description.capabilities.get("commands") or () if _offered(entry)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         schemas = list(pool.map(lambda entry: _input_schemas(source, entry), entries))
-    return [_ability(source, entry, *schema) for entry, schema in zip(entries, schemas, strict=True)]
+    name = description.capabilities.get("tool")
+    name = name if isinstance(name, str) and name else os.path.basename(words[0])
+    return [_ability(source, name, entry, *schema) for entry, schema in zip(entries, schemas, strict=True)]
 
 
 def _offered(entry: Any) -> bool:
@@ -90,17 +93,21 @@ def _document(source: Source, arguments: Sequence[str]) -> dict[str, Any] | None
 
 
 def _ability(
-    source: Source, entry: Mapping[str, Any], arguments: dict[str, Any] | None, items: dict[str, Any] | None
+    source: Source,
+    tool: str,
+    entry: Mapping[str, Any],
+    arguments: dict[str, Any] | None,
+    items: dict[str, Any] | None,
 ) -> Ability:
     command, reads = str(entry["name"]), entry.get("read_only") is True
     spelling = _spelling(source, entry, arguments, takes_items=items is not None)
-    shown = " ".join((os.path.basename(source.words[0]), *source.words[1:], command))
+    shown = f"{tool} {command}"
 
     def run(given: Mapping[str, Any], scene: Scene) -> Outcome:
         return run_command(spelling, given, scene)
 
     return Ability(
-        name=re.sub(r"[^A-Za-z0-9_-]+", "_", f"{os.path.basename(source.words[0])}_{command}")[:_NAME],
+        name=re.sub(r"[^A-Za-z0-9_-]+", "_", f"{tool}_{command}")[:_NAME],
         category="info" if reads else "exec",
         description=_described(entry, shown, needs_confirm=spelling.needs_confirm),
         schema=_offered_schema(arguments, items),
