@@ -7,7 +7,8 @@ that may be missing has the default ABSENT, which promises no null. `id` and `at
 session's log: the number of the event, and when it was written (milliseconds since 1970).
 
 Two of them have no class. AIP-45 calls an event `error`, and its reference driver one `plan`; AOI forbids a schema to define
-these names (section 8.2), and not a stream to carry them. So they go out as the other nine do, and our schema is silent.
+these names (section 8.2), and not a stream to carry them. So they go out as the other nine do, and our schema is silent
+(docs/decisions/0016-events-of-agents-in-our-stream.md).
 
 Commands name these classes in their annotations, so nothing heavy is imported at the top.
 """
