@@ -6,18 +6,19 @@ connecting, sending, and an answer that comes one byte a second. What goes wrong
 repeats nothing that was sent or received.
 """
 
-import http.client
 import ipaddress
 import json
 import queue
-import ssl
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 from operable.flow.providers import is_safe_endpoint
+
+if TYPE_CHECKING:
+    import http.client
 
 # Token answers and key sets are a few kilobytes; large JWKS documents below 100.
 LIMIT = 1024 * 1024
@@ -100,7 +101,10 @@ def _may_ask(url: str) -> bool:
         return False
 
 
-def _connection(url: str, timeout: float) -> http.client.HTTPConnection:
+def _connection(url: str, timeout: float) -> "http.client.HTTPConnection":
+    import http.client
+    import ssl
+
     parts = urlsplit(url)
     host = parts.hostname or ""
     try:
@@ -113,7 +117,7 @@ def _connection(url: str, timeout: float) -> http.client.HTTPConnection:
 
 
 def _sent(
-    connection: http.client.HTTPConnection,
+    connection: "http.client.HTTPConnection",
     method: str,
     url: str,
     headers: dict[str, str],
@@ -130,7 +134,7 @@ def _sent(
     return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, data)
 
 
-def _hang_up(connection: http.client.HTTPConnection) -> None:
+def _hang_up(connection: "http.client.HTTPConnection") -> None:
     """Let the thread see the end of its connection."""
     sock = connection.sock
     if sock is not None:
@@ -141,6 +145,8 @@ def _hang_up(connection: http.client.HTTPConnection) -> None:
 
 
 def _reason(error: Exception) -> str:
+    import ssl
+
     if isinstance(error, ExchangeFailed):
         return str(error)
     if isinstance(error, ssl.SSLCertVerificationError):
