@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from operable.agent.model import ConfigurationError, Settings
-from operable.agent.provider_stream import http_client, needs
+from operable.agent.provider_door import address, http_client, needs
 
 
 class Door(NamedTuple):
@@ -21,7 +21,7 @@ def openai_door(settings: Settings) -> Door:
     if not key:
         raise ConfigurationError("OPENAI_API_KEY not set")
     needs("openai")
-    base_url = settings.base_url or settings.environment.get("OPENAI_BASE_URL")
+    base_url = address(settings.base_url or settings.environment.get("OPENAI_BASE_URL"))
     if base_url:
         base_url = base_url.rstrip("/").removesuffix("/v1") + "/v1"
     own = base_url is None or (urlsplit(base_url).hostname or "").endswith("openai.com")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from operable.agent.cancellation import Cancellation, Cancelled
 from operable.agent.history import Text, Turn
-from operable.agent.model import ConfigurationError, Finished, ModelError, Piece, Request, Retrying, ToolOffer
+from operable.agent.model import Finished, ModelError, Piece, Request, Retrying, ToolOffer
 from operable.agent.provider_errors import Broken, broke_off
 from operable.agent.provider_turns import mended, writable
 from operable.kernel.redact import Redactor
@@ -27,10 +27,6 @@ from operable.kernel.redact import Redactor
 if TYPE_CHECKING:
     import asyncio  # at run time when a client is made: it stands between the command line and `ready`
 
-CONNECT_TIMEOUT, SILENCE_TIMEOUT = (
-    10.0,
-    120.0,
-)  # seconds; to the first byte of TCP, and between any two after it
 STREAM_RETRIES = 2  # a connection that failed or broke before the first word
 STREAM_DELAY = 0.5  # seconds before the first of them; the second waits twice as long
 STATUS_DELAYS = (1.0, 5.0, 10.0, 30.0, 60.0)  # seconds; for 429 and 5xx, unless the vendor says how long
@@ -74,7 +70,7 @@ class ProviderSession:
         self._making = threading.Lock()
         self._lock = threading.Lock()
         self._idle: list[_Line] = []
-        self._closed = False
+        self._closed = self._used = False
 
     def prepare(self) -> None:
         """Load the SDK and make the first client ahead of the first request, which finds it or waits for it.
@@ -84,9 +80,11 @@ class ProviderSession:
         """
         try:
             with self._making:
+                if self._used:
+                    return  # somebody was faster, and would only be disturbed
                 line = self._made()
                 _finish(line.loop, _started(line.loop, self._rehearse()))
-            self._give_back(line)
+                self._give_back(line)
         except Exception:  # noqa: BLE001 - nobody listens here; the first request meets the same fault and says it
             return
 
@@ -106,8 +104,13 @@ class ProviderSession:
 
     def stream(self, request: Request, cancellation: Cancellation) -> Iterator[Piece]:
         cancellation.check()
-        line = self._take()
         try:
+            line = self._take()
+        except Exception as error:  # noqa: BLE001 - whatever an SDK makes of what the user configured
+            reason = self._redactor.text(mended(f"{type(error).__name__}: {error}"))
+            raise ModelError(f"The provider could not be set up: {reason}") from None
+        try:
+            cancellation.check()  # the first client may have taken its time
             yield from self._tries(line, request, cancellation)
         finally:
             self._give_back(line)
@@ -180,6 +183,7 @@ class ProviderSession:
 
     def _take(self) -> _Line:
         with self._making:  # so that a request that comes while the first client is being made gets that one
+            self._used = True
             with self._lock:
                 if self._idle:
                     return self._idle.pop()
@@ -199,13 +203,6 @@ class ProviderSession:
         _close(line)
 
 
-def http_client(sdk: Any, transport: Any) -> Any:
-    """What an SDK (the module) talks HTTP with. No redirects: they would carry the key to whoever an answer names."""
-    timeout = sdk.Timeout(SILENCE_TIMEOUT, connect=CONNECT_TIMEOUT)
-    other = {} if transport is None else {"transport": transport}
-    return sdk.DefaultAsyncHttpxClient(timeout=timeout, follow_redirects=False, **other)
-
-
 def sse(events: Sequence[Mapping[str, Any]], *, named: bool = False) -> bytes:
     """Server-sent events, with their type as their name where the vendor does so."""
     written = ""
@@ -213,22 +210,6 @@ def sse(events: Sequence[Mapping[str, Any]], *, named: bool = False) -> bytes:
         name = f"event: {event['type']}\n" if named else ""
         written += f"{name}data: {json.dumps(event)}\n\n"
     return written.encode()
-
-
-def needs(*modules: str) -> None:
-    """`ConfigurationError` when a package that the provider is reached with is not installed."""
-    missing = [name for name in modules if not _installed(name)]
-    if missing:
-        raise ConfigurationError(f"{' and '.join(missing)} is not installed: pip install 'operable[agent]'")
-
-
-def _installed(module: str) -> bool:
-    from importlib.util import find_spec
-
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # of the package around it
-        return False
 
 
 class _Patience:

@@ -69,6 +69,16 @@ def test_every_variable_of_a_provider_is_needed(name, tmp_path):
             model(name).configure(Settings("http://127.0.0.1:9", None, rest))
 
 
+@pytest.mark.parametrize(
+    "url", ["example.org", "ftp://example.org", "https://", "http://a:b", "http://[", "\x00"]
+)
+@pytest.mark.parametrize("name", DOORS)
+def test_an_address_that_is_none_is_refused_before_the_first_request(name, url):
+    key = KEY if name == "vertex" else None
+    with pytest.raises(ConfigurationError, match="base URL"):
+        model(name).configure(Settings(url, key, environment(name)))
+
+
 @pytest.mark.parametrize("name", DOORS)
 def test_an_sdk_is_not_loaded_before_the_first_request(name):
     program = (

@@ -4,7 +4,7 @@ import pytest
 
 from operable.agent import claude_facts, openai_facts
 from operable.agent.model import ConfigurationError
-from operable.agent.provider_stream import needs
+from operable.agent.provider_door import needs
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operable.agent import provider_stream
+from operable.agent import provider_door, provider_stream
 from operable.agent.cancellation import Cancellation, Cancelled
 from operable.agent.model import Finished, ModelError, Piece, Retrying, Said, Settings
 from operable.agent.provider_errors import retry_after
@@ -361,9 +361,21 @@ def test_a_run_that_waits_for_googles_token_can_be_stopped(server, tmp_path, mon
         session.close()
 
 
+def test_what_the_sdk_refuses_to_begin_with_is_told_as_the_providers(server, tmp_path):
+    broken = tmp_path / "account.json"
+    broken.write_text(json.dumps({"type": "service_account", "private_key": "no key at all"}))
+    session = model("vertex").configure(Settings(server.url, None, environment("vertex", broken)))
+    problem = failed(session, request("vertex", []))
+    session.close()
+
+    assert problem.message.startswith("The provider could not be set up: ")
+    assert not problem.retryable
+    assert "no key at all" not in problem.message
+
+
 @pytest.mark.parametrize("name", DOORS)
 def test_a_silent_vendor_is_not_waited_for_for_ever(name, server, monkeypatch):
-    monkeypatch.setattr(provider_stream, "SILENCE_TIMEOUT", 0.3)
+    monkeypatch.setattr(provider_door, "SILENCE_TIMEOUT", 0.3)
     with opened(name, server.url) as session:
         problem = failed(session, request(name, [{"say": "Hel"}, {"hang": True}]))
 

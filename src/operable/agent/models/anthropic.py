@@ -9,7 +9,8 @@ from typing import Any
 from operable.agent.anthropic_messages import messages_session
 from operable.agent.claude_facts import EFFORTS, context_window, price
 from operable.agent.model import ConfigurationError, Model, Settings
-from operable.agent.provider_stream import ProviderSession, http_client, needs
+from operable.agent.provider_door import address, http_client, needs
+from operable.agent.provider_stream import ProviderSession
 
 
 def _configure(settings: Settings) -> ProviderSession:
@@ -19,7 +20,7 @@ def _configure(settings: Settings) -> ProviderSession:
     if not key and not token:
         raise ConfigurationError("ANTHROPIC_API_KEY not set")
     needs("anthropic")
-    base_url = settings.base_url or environment.get("ANTHROPIC_BASE_URL")
+    base_url = address(settings.base_url or environment.get("ANTHROPIC_BASE_URL"))
 
     def client(transport: Any) -> Any:
         import anthropic

@@ -17,7 +17,8 @@ from zlib import crc32
 from operable.agent.anthropic_messages import REHEARSED, messages_session
 from operable.agent.claude_facts import EFFORTS, context_window, price
 from operable.agent.model import ConfigurationError, Model, Settings
-from operable.agent.provider_stream import ProviderSession, Rehearsal, http_client, needs
+from operable.agent.provider_door import address, http_client, needs
+from operable.agent.provider_stream import ProviderSession, Rehearsal
 
 _STRING = 7  # the type of a header whose value is a text
 _CREDENTIALS = "AWS_SHARED_CREDENTIALS_FILE"
@@ -34,6 +35,7 @@ def _configure(settings: Settings) -> ProviderSession:
     if not region:
         raise ConfigurationError("AWS_REGION not set")
     identity = _identity(settings.api_key, environment)
+    base_url = address(settings.base_url)
     needs("anthropic", "boto3")
 
     def client(transport: Any) -> Any:
@@ -42,7 +44,7 @@ def _configure(settings: Settings) -> ProviderSession:
 
         return anthropic.AsyncAnthropicBedrock(
             aws_region=region,
-            base_url=settings.base_url,
+            base_url=base_url,
             max_retries=0,
             http_client=http_client(anthropic, transport),
             **identity,

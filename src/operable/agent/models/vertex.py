@@ -13,7 +13,8 @@ from typing import Any
 from operable.agent.anthropic_messages import messages_session
 from operable.agent.claude_facts import EFFORTS, context_window, price
 from operable.agent.model import ConfigurationError, Model, Settings
-from operable.agent.provider_stream import CONNECT_TIMEOUT, ProviderSession, http_client, needs
+from operable.agent.provider_door import CONNECT_TIMEOUT, address, http_client, needs
+from operable.agent.provider_stream import ProviderSession
 
 _FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
@@ -46,6 +47,7 @@ def _configure(settings: Settings) -> ProviderSession:
     if missing:
         raise ConfigurationError(f"{' and '.join(missing)} not set")
     account = {} if settings.api_key else _account(environment)
+    base_url = address(settings.base_url)
     needs("anthropic", "google.auth")
 
     def client(transport: Any) -> Any:
@@ -56,7 +58,7 @@ def _configure(settings: Settings) -> ProviderSession:
             project_id=str(project),
             access_token=settings.api_key or ("rehearsal" if transport else None),
             credentials=_credentials(account),
-            base_url=settings.base_url,
+            base_url=base_url,
             max_retries=0,
             http_client=http_client(anthropic, transport),
         )
