@@ -10,7 +10,8 @@ from tests.reference.tools import TOOLS, ready
 
 BIN = Path(sys.executable).parent
 EXAMPLES = Path(__file__).parents[2] / "examples"
-pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(400)]
+# Some fifty commands, each with its checks: minutes, on a machine that does nothing else.
+pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(1800)]
 
 
 # What cannot be tried in a room without processes, by its own word in the profile; it has tests of its own.
