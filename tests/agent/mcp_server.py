@@ -12,7 +12,9 @@ server = MCPServer("shop")
 @server.tool()
 def price(item: str) -> str:
     """What something costs."""
-    return f"{item} costs 3 {os.environ.get('CURRENCY', 'crowns')}, key {os.environ.get('AGENT_KEY', 'unseen')}"
+    return (
+        f"{item} costs 3 {os.environ.get('CURRENCY', 'crowns')}, key {os.environ.get('AGENT_KEY', 'unseen')}"
+    )
 
 
 @server.tool()

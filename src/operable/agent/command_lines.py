@@ -45,8 +45,7 @@ class CommandLines:
             ready = [descriptor for descriptor, _ in poll.poll()]
             if self._woken in ready:
                 os.read(self._woken, _CHUNK)
-            if self._ended or self._descriptor not in ready:
-                continue
+                continue  # perhaps it is over; if not, what has come waits
             chunk = os.read(self._descriptor, _CHUNK)
             if not chunk:
                 yield from self._last_line()

@@ -26,7 +26,11 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
     try:
         ran = run_program(
             _argv(
-                pattern, path, str(glob) if glob else None, scene.environment.get("PATH"), insensitive=insensitive
+                pattern,
+                path,
+                str(glob) if glob else None,
+                scene.environment.get("PATH"),
+                insensitive=insensitive,
             ),
             scene,
             timeout=_TIMEOUT,
