@@ -12,10 +12,15 @@ from operable.flow.contracts import FlowError, IdentityRequest
 from operable.flow.value_from import SOURCES, read_value
 
 
+def auth(identity: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The `auth` of an identity; empty when it has none, or is not (yet) known to be well-formed."""
+    found = identity.get("auth")
+    return found if isinstance(found, Mapping) else {}
+
+
 def settings(identity: Mapping[str, Any]) -> dict[str, Any]:
     """The provider's configuration, the inner one winning."""
-    auth = identity.get("auth") or {}
-    outer, inner = identity.get("provider_config"), auth.get("provider_config")
+    outer, inner = identity.get("provider_config"), auth(identity).get("provider_config")
     return {
         **(outer if isinstance(outer, Mapping) else {}),
         **(inner if isinstance(inner, Mapping) else {}),
@@ -23,19 +28,19 @@ def settings(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def inputs(identity: Mapping[str, Any]) -> dict[str, Any]:
-    found = (identity.get("auth") or {}).get("inputs")
+    found = auth(identity).get("inputs")
     return dict(found) if isinstance(found, Mapping) else {}
 
 
 def auth_member(identity: Mapping[str, Any], name: str) -> Any:
     """A member of `auth`, else the setting of the same name."""
-    value = (identity.get("auth") or {}).get(name)
+    value = auth(identity).get(name)
     return settings(identity).get(name) if value is None else value
 
 
 def is_required(identity: Mapping[str, Any]) -> bool:
     """Whether a missing credential is an error. Only an explicit false makes it optional."""
-    return (identity.get("auth") or {}).get("required") is not False
+    return auth(identity).get("required") is not False
 
 
 def text(identity: Mapping[str, Any], name: str) -> str | None:

@@ -13,7 +13,8 @@ from operable.flow.contracts import FlowError, IdentityRequest
 from operable.flow.http_exchange import Answer, ExchangeFailed, exchange, form
 from operable.flow.sessions import timestamp
 
-_ERROR_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.]{0,63}\Z")
+# The words of OAuth, Google and Stripe. Anything with digits or of both cases could be what was sent.
+_ERROR_WORD = re.compile(r"(?:[a-z_]{3,40}|[A-Z_]{3,40})\Z")
 CODE = "token_request_failed"
 
 

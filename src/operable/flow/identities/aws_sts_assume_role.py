@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 from operable.flow.contracts import FlowError, Identity, IdentityRequest
 from operable.flow.http_exchange import Answer, ExchangeFailed, exchange, form
 from operable.flow.identity_settings import (
+    auth,
     has_source,
     missing_texts,
     needed_secret,
@@ -55,7 +56,7 @@ def _check(profile: Mapping[str, Any]) -> list[str]:
 
 
 def _exchanges(identity: Mapping[str, Any]) -> bool:
-    return (identity.get("auth") or {}).get("mode") == "exchange"
+    return auth(identity).get("mode") == "exchange"
 
 
 def _resolve(request: IdentityRequest) -> dict[str, Any]:

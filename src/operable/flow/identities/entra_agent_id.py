@@ -12,6 +12,7 @@ from typing import Any
 
 from operable.flow.contracts import FlowError, Identity, IdentityRequest
 from operable.flow.identity_settings import (
+    auth,
     auth_member,
     missing_texts,
     needed_secret,
@@ -47,7 +48,7 @@ def _check(profile: Mapping[str, Any]) -> list[str]:
 
 
 def _is_on_behalf_of(identity: Mapping[str, Any]) -> bool:
-    return (identity.get("auth") or {}).get("mode") == "on-behalf-of"
+    return auth(identity).get("mode") == "on-behalf-of"
 
 
 def _scope(identity: Mapping[str, Any]) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.contracts import FlowError, Identity, IdentityRequest
-from operable.flow.identity_settings import has_source, secret, settings, text
+from operable.flow.identity_settings import auth, has_source, secret, settings, text
 from operable.flow.keys import TRUST_LEVELS
 from operable.flow.sessions import new_session
 
@@ -32,11 +32,11 @@ def _resolve(request: IdentityRequest) -> dict[str, Any]:
     except FlowError:
         token = None
     if not token:
-        if (request.identity.get("auth") or {}).get("required") is True:
+        if auth(request.identity).get("required") is True:
             place = f" in environment variable {variable}" if variable else " in the configured inputs"
             raise FlowError("token_not_found", f"Bearer token not found{place}")
         return new_session(request)
-    scopes = (request.identity.get("auth") or {}).get("scopes") or []
+    scopes = auth(request.identity).get("scopes") or []
     return new_session(
         request,
         credentials={

@@ -6,7 +6,7 @@ from typing import Any
 
 from operable.flow.contracts import FlowError, Identity, IdentityRequest
 from operable.flow.findings import js_trim
-from operable.flow.identity_settings import has_source, inputs, needed_secret, settings, text
+from operable.flow.identity_settings import auth, has_source, inputs, needed_secret, settings, text
 from operable.flow.keys import TRUST_LEVELS
 from operable.flow.sessions import new_session
 from operable.flow.value_from import read_text
@@ -35,10 +35,10 @@ def _resolve(request: IdentityRequest) -> dict[str, Any]:
         if not token:
             raise FlowError("token_file_empty", f"Bearer token file is empty: {path}")
     except FlowError:
-        if (request.identity.get("auth") or {}).get("required") is True:
+        if auth(request.identity).get("required") is True:
             raise
         return new_session(request)
-    scopes = (request.identity.get("auth") or {}).get("scopes") or []
+    scopes = auth(request.identity).get("scopes") or []
     return new_session(
         request,
         credentials={

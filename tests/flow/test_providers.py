@@ -1,0 +1,158 @@
+"""Profiles of every kind in whole manifests: what the validator says about them, and where."""
+
+import pytest
+
+from operable.flow.contracts import known, listed
+from operable.flow.validate import validate
+from tests.flow.manifests import manifest, shell_task
+from tests.requirement import requirement
+
+BEARER = {
+    "id": "bot",
+    "provider": "env-bearer",
+    "subject": {"kind": "service", "principal": "agent://acme/bot", "delegation_mode": "none"},
+    "auth": {
+        "mode": "service",
+        "required": True,
+        "scopes": ["read"],
+        "provider_config": {"token_env": "BOT_TOKEN"},
+    },
+    "trust": {"level": "restricted", "constraints": {"max_autonomy": "supervised", "escalation": "fail"}},
+    "presentation": {
+        "bindings": [
+            {
+                "source": "credentials.access_token.value",
+                "target": {"kind": "env", "name": "API_TOKEN"},
+                "required": True,
+                "redact": True,
+            }
+        ],
+        "handoff": "none",
+        "cleanup": "always",
+    },
+}
+PROOF = {
+    "id": "step-up",
+    "method": "jwt",
+    "issuer": "https://auth.example.com",
+    "audience": "agentcli",
+    "jwks_uri": "https://auth.example.com/jwks.json",
+    "proof": {"value_from": {"env": "STEP_UP"}},
+    "verify": {"required": True},
+}
+POLICY = {
+    "id": "policy",
+    "provider": "opa",
+    "provider_config": {"endpoint": "http://127.0.0.1:8181/v1/data/agentcli/authz/allow"},
+    "request": {"include": ["actor", "step_up", "identity", "command", "trust"]},
+}
+EVIDENCE = {
+    "id": "signed",
+    "provider": "ssh",
+    "payload": {"bind": ["execution_id", "result"]},
+    "methods": ["ssh-signature"],
+}
+
+
+def judged(identity=BEARER, proof=PROOF, policy=POLICY, evidence=EVIDENCE, version="0.2"):
+    task = shell_task(
+        identity={"ref": identity.get("id")},
+        authorization_proof={"ref": proof.get("id")},
+        authorization={"ref": policy.get("id")},
+        evidence={"ref": evidence.get("id")},
+    )
+    return validate(
+        manifest(
+            task,
+            version=version,
+            identity_profiles=[identity],
+            authorization_proof_profiles=[proof],
+            authorization_profiles=[policy],
+            evidence_profiles=[evidence],
+        )
+    )
+
+
+def test_a_manifest_with_profiles_of_every_kind_is_valid():
+    assert judged() == {"ok": True, "errors": [], "warnings": []}
+
+
+IDENTITY, P, A, E = (
+    f"$.{name}[0]"
+    for name in (
+        "identity_profiles",
+        "authorization_proof_profiles",
+        "authorization_profiles",
+        "evidence_profiles",
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "profiles, path, message",
+    [
+        ({"identity": {**BEARER, "provider": "x"}}, f"{IDENTITY}.provider", 'unknown identity provider "x"'),
+        ({"policy": {**POLICY, "provider": "x"}}, f"{A}.provider", 'unknown authorization provider "x"'),
+        ({"evidence": {**EVIDENCE, "provider": "x"}}, f"{E}.provider", 'unknown evidence provider "x"'),
+        ({"proof": {**PROOF, "jwks_uri": None}}, f"{P}.verify", "jwt proof verification requires public_key or jwks_uri"),
+        ({"proof": {**PROOF, "jwks_uri": "http://a.example"}}, f"{P}.jwks_uri", "must be an https URL"),
+        ({"proof": {"id": "n", "method": "none", "verify": {"required": True}}}, f"{P}.verify.required",
+         'method "none" cannot satisfy verify.required: true'),
+        ({"policy": {**POLICY, "provider_config": {}}}, f"{A}.provider_config.endpoint",
+         "is required and must be a non-empty string"),
+        ({"evidence": {**EVIDENCE, "provider_config": {"key_path": ""}}}, f"{E}.provider_config.key_path",
+         "must be a non-empty string"),
+        ({"identity": {**BEARER, "auth": {"mode": "exchange", "provider_config": {"token_env": "T"}}}}, IDENTITY,
+         'auth.mode "exchange" is not supported by provider "env-bearer"'),
+    ],
+)  # fmt: skip
+def test_structural_checks_have_their_paths_and_messages(profiles, path, message):
+    assert {"path": path, "message": message} in judged(**profiles)["errors"]
+
+
+def test_structural_checks_belong_to_0_2():
+    profiles = {"identity": {**BEARER, "provider": "x"}, "proof": {**PROOF, "jwks_uri": None}}
+
+    assert judged(**profiles, version="0.1")["ok"] is True
+
+
+HOSTILE = [5, "x", [], {"a": {}}, None, True]
+
+
+@pytest.mark.parametrize("folder", ["identities", "authorizers", "proofs", "evidences"])
+@pytest.mark.parametrize("value", HOSTILE)
+def test_no_profile_makes_a_check_fail(folder, value):
+    names = (
+        "provider_config auth subject trust presentation proof claims verify methods public_key jwks_uri issuer "
+        "ca_certificate ca_certificate_from allowed_signers"
+    ).split()
+    for found in listed(folder):
+        for name in names:
+            found.check({"id": "p", name: value})
+        if isinstance(value, dict | None):
+            continue
+        config = dict.fromkeys(CONFIG_NAMES, value)
+        found.check(
+            {"id": "p", "provider_config": config, "auth": {"provider_config": config, "inputs": config}}
+        )
+
+
+CONFIG_NAMES = (
+    "token_env token_file token_endpoint client_id client_secret subject_token resource endpoint role_arn region "
+    "session_name duration_seconds scopes audience svid_file public_key_pem jwks jwks_file tenant_id blueprint_app_id "
+    "agent_identity_id key_strategy account_mode permission_sets scope_hierarchy master_key_source scope_permissions "
+    "rego bundle policies entities policy_path api_key public_key key_path"
+).split()
+
+
+@requirement("agentcli:providers:bearers")
+def test_every_kind_has_the_documented_entries():
+    assert set(known("identities")) == set(
+        (
+            "none env-bearer file-bearer oidc-client-credentials oidc-token-exchange azure-managed-identity "
+            "aws-sts-assume-role gcp-workload-identity spiffe-jwt-svid entra-agent-id stripe-api-key"
+        ).split()
+    )
+    assert {"none", "opa", "cedar", "topaz"} == set(known("authorizers"))
+    assert {"none", "jwt", "detached-signature", "certificate"} == set(known("proofs"))
+    assert {"none", "ssh", "in-toto"} == set(known("evidences"))
