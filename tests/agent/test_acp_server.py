@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -429,6 +430,23 @@ def test_an_image_that_a_tool_gives_is_shown(tmp_path):
 
     (shown,) = editor.of("tool_call_update")[-1].content
     assert (shown.content.type, shown.content.mime_type) == ("image", "image/png")
+
+
+def test_names_that_are_no_text_are_shown_as_well_as_can_be(tmp_path):
+    (tmp_path / os.fsdecode(b"half-\xff.txt")).write_text("x")
+
+    async def scene():
+        async with editing(tmp_path) as (editor, connection):
+            session = await connection.new_session(cwd=str(tmp_path))
+            call = 'call Glob {"pattern": "half*"}'
+            ended = await say(connection, session.session_id, script(call, "say {result}"))
+            return editor, ended
+
+    editor, ended = run(scene())
+
+    assert ended.stop_reason == "end_turn"
+    assert "half-" in editor.of("tool_call_update")[-1].content[0].content.text
+    assert "half-" in editor.text()
 
 
 def test_a_plan_is_shown_as_a_plan_and_never_asked_about(tmp_path):

@@ -119,3 +119,17 @@ def test_no_id_leads_out_of_the_folder(session_id: str, tmp_path: Path) -> None:
     assert [listed.id for listed in sessions.listing()] == [session_id]
     with pytest.raises(Fail, match="already exists"):
         sessions.create(session_id, cwd="/w", provider="p", model="m")
+
+
+def test_half_a_character_does_not_keep_a_session_from_being_kept(tmp_path: Path) -> None:
+    sessions = Sessions(str(tmp_path))
+    store = sessions.create("s", cwd="/w", provider="p", model="m")
+    store.append(_turn("half \ud83d here"))
+    store.save(Tokens(1), 0.5, "m")
+    store.close()
+
+    again = sessions.resume("s", cwd="/w")
+    (turn,) = again.state.turns
+    again.close()
+
+    assert turn == _turn("half ? here")

@@ -12,7 +12,7 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -48,7 +48,7 @@ async def _serve(options: dict[str, Any], environment: Mapping[str, str], stdout
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, transport.end)
-    agent = AcpAgent(options, environment)
+    agent = AcpAgent(options, environment, transport.post)
     connection = AgentSideConnection(
         agent,  # type: ignore[arg-type]  # it has all methods but those that it does not offer
         transport,
@@ -67,7 +67,13 @@ async def _serve(options: dict[str, Any], environment: Mapping[str, str], stdout
 class AcpAgent:
     """The methods of the protocol, called by the SDK."""
 
-    def __init__(self, options: dict[str, Any], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        options: dict[str, Any],
+        environment: Mapping[str, str],
+        post: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self._post = post
         self._options = options
         self._environment = environment
         self._sessions: dict[str, AcpSession] = {}
@@ -244,7 +250,7 @@ class AcpAgent:
             raise _refusal(problem) from problem
         assert self._client is not None  # noqa: S101 - nothing is called before the connection is made
         session_id = options.get("session_id") or new_session_id()
-        session = AcpSession(session_id, conversation, close, self._client)
+        session = AcpSession(session_id, conversation, close, self._client, self._post)
         self._sessions[session_id] = session
         threading.Thread(target=conversation.session.prepare, daemon=True, name="prepare").start()
         try:

@@ -49,12 +49,18 @@ class AcpSession:
     """Made and used in the loop, but for what a run's thread calls."""
 
     def __init__(
-        self, session_id: str, conversation: Conversation, close: Callable[[], None], client: acp.Client
+        self,
+        session_id: str,
+        conversation: Conversation,
+        close: Callable[[], None],
+        client: acp.Client,
+        post: Callable[[dict[str, Any]], None],
     ) -> None:
         self.id = session_id
         self.conversation = conversation
         self._close = close
         self._client = client
+        self._post = post
         self._loop = asyncio.get_running_loop()
         self._run: Run | None = None
         self._thread: threading.Thread | None = None
@@ -172,9 +178,9 @@ class AcpSession:
     def _hear(self, event: protocol.Event) -> None:
         match event:
             case protocol.TextDelta(text=text):
-                self._tell(acp.update_agent_message_text(text))
+                self._say("agent_message_chunk", text)
             case protocol.Thinking(text=text) | protocol.Info(message=text):
-                self._tell(acp.update_agent_thought_text(text))
+                self._say("agent_thought_chunk", text)
             case protocol.ToolRequest():
                 self._request(event)
             case protocol.ToolRunning(call_id=call_id, tool_name=name):
@@ -235,6 +241,12 @@ class AcpSession:
     def _heard_server(self, event: protocol.Event) -> None:
         if isinstance(event, protocol.Error):
             self._failures.append(event.error.message)
+
+    def _say(self, kind: str, text: str) -> None:
+        """A piece of text; most of everything, so it takes the short way."""
+        update = {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
+        params = {"sessionId": self.id, "update": update}
+        self._post({"jsonrpc": "2.0", "method": "session/update", "params": params})
 
     def _tell(self, update: Any) -> None:
         """Send an update; returns when it is written, or when nobody is there any more."""

@@ -7,6 +7,7 @@ whoever writes, and never keeps a cancel from being heard.
 """
 
 import asyncio
+import json
 import queue
 import threading
 from typing import Any
@@ -17,9 +18,9 @@ from operable.agent.command_lines import CommandLines
 from operable.agent.outlet import LineOutlet
 from operable.wire.frames import LineTooLong
 
-_AHEAD = 64  # messages that are read before anybody has looked at them
+_AHEAD = 64  # messages that wait in either direction
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
-_Sent = tuple[bytes, "asyncio.Future[None]"]
+_Sent = tuple[bytes, "asyncio.Future[None] | None"]  # None: posted
 
 
 class LineTransport:
@@ -31,6 +32,8 @@ class LineTransport:
         self._outlet = LineOutlet(stdout, self._lines.end)
         self._inbox: asyncio.Queue[bytes | LineTooLong | None] = asyncio.Queue(_AHEAD)
         self._outbox: queue.SimpleQueue[_Sent | None] = queue.SimpleQueue()
+        self._room = threading.Semaphore(_AHEAD)  # for what is posted
+        self._closed = False
         threading.Thread(target=self._read, daemon=True, name="acp reader").start()
         self._writer = threading.Thread(target=self._write, daemon=True, name="acp writer")
         self._writer.start()
@@ -56,11 +59,20 @@ class LineTransport:
     async def send(self, message: dict[str, Any]) -> None:
         """Returns when it is written; what nobody reads is dropped."""
         sent: asyncio.Future[None] = self._loop.create_future()
-        line = msgspec.json.encode(_modest(message), enc_hook=str) + b"\n"
-        self._outbox.put((line, sent))
+        self._outbox.put((_line(_modest(message)), sent))
         await sent
 
+    def post(self, message: dict[str, Any]) -> None:
+        """Send from another thread than the loop's, in order with what it has sent; waits while many are unwritten.
+
+        For words as they come: a visit to the loop and the SDK's models would cost more than all the rest of a word.
+        """
+        if not self._closed:
+            self._room.acquire()
+            self._outbox.put((_line(message), None))
+
     async def close(self) -> None:
+        self._closed = True
         self.end()
         self._outbox.put(None)
         await asyncio.to_thread(self._writer.join)
@@ -77,7 +89,18 @@ class LineTransport:
         while (item := self._outbox.get()) is not None:
             line, sent = item
             self._outlet.write(line)
-            self._loop.call_soon_threadsafe(_settle, sent)
+            if sent is None:
+                self._room.release()
+            else:
+                self._loop.call_soon_threadsafe(_settle, sent)
+
+
+def _line(message: dict[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(message, enc_hook=str) + b"\n"
+    except UnicodeEncodeError:
+        # Half a character (undecodable bytes of a file name or a terminal): a line of it must still be a line.
+        return json.dumps(message, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
 
 
 def _settle(sent: "asyncio.Future[None]") -> None:

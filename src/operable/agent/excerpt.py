@@ -7,3 +7,12 @@ def excerpt(text: str, cap: int) -> str:
         return text
     half = cap // 2
     return f"{text[:half]}\n... [truncated {len(text) - 2 * half} chars] ...\n{text[-half:]}"
+
+
+def whole(text: str) -> str:
+    """Without half characters (bytes of file names that are no text): neither providers nor protocols can carry them."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode("utf-8")
+    return text

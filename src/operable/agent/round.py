@@ -16,7 +16,7 @@ from typing import Any
 from operable.agent.ability import Ability, Outcome, Scene
 from operable.agent.approvals import Decision, Desk
 from operable.agent.cancellation import Cancellation
-from operable.agent.excerpt import excerpt
+from operable.agent.excerpt import excerpt, whole
 from operable.agent.history import ToolOutput
 from operable.agent.model import Called
 from operable.agent.workspace import outside_workspace
@@ -174,7 +174,7 @@ class Round:
 
     def _settle(self, call: Call, outcome: Outcome) -> None:
         call_id = call.called.call_id
-        text = excerpt(outcome.output, call.ability.cap) if call.ability else outcome.output
+        text = whole(excerpt(outcome.output, call.ability.cap) if call.ability else outcome.output)
         if not outcome.ok:
             self.failed.append(call_id)
         self._emit(

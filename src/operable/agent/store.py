@@ -9,6 +9,7 @@ A disk that is full does not end a conversation: what could not be written is re
 and the next save that can writes all of it.
 """
 
+import json
 import os
 import shutil
 import threading
@@ -105,7 +106,7 @@ class SessionStore:
         self.state.sequence += 1
         if self._closed or self._missing:
             return
-        line = msgspec.json.encode(Line(sequence=self.state.sequence, **fields)) + b"\n"  # type: ignore[arg-type]
+        line = _encoded(Line(sequence=self.state.sequence, **fields)) + b"\n"  # type: ignore[arg-type]
         view = memoryview(line)
         try:
             while view:
@@ -118,7 +119,7 @@ class SessionStore:
 
     def _snapshot(self) -> None:
         path = os.path.join(self._folder, "state.json")
-        data = msgspec.json.encode(self.state)
+        data = _encoded(self.state)
         descriptor = os.open(f"{path}.tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -127,6 +128,14 @@ class SessionStore:
         os.replace(f"{path}.tmp", path)
         os.ftruncate(self._journal, 0)
         self._journal_size, self._snapshot_size, self._missing = 0, len(data), ""
+
+
+def _encoded(value: Line | State) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        # Half a character, as models may say it: the session is kept with a mark in its place.
+        return json.dumps(msgspec.to_builtins(value), ensure_ascii=False).encode("utf-8", "replace")
 
 
 class Sessions:
