@@ -85,9 +85,10 @@ def test_find_gives_every_path_as_it_is_page_by_page(tmp_path, names):
         key=lambda p: p.split(b"/"),
     )
 
-    seen, cursor = [], None
+    seen: list[bytes] = []
+    cursor: str | None = None
     for _ in range(len(expected) + 1):
-        more = ["--cursor", cursor] if cursor else []
+        more = () if cursor is None else ("--cursor", cursor)
         done = wrap("find", "files", os.fsdecode(place), "--limit", "4", *more)
         seen += [raw(event, "path") for event in done.results]
         cursor = done.summary["next_cursor"]

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from operable.tool.signature import Param
 
 
+# A page of the default limit, and some more. Loading msgspec costs as much as it saves on ten thousand rows.
+_MANY = 1000
+
+
 class WrappedCommand(Command):
     """One subcommand of a wrapped tool."""
 
@@ -37,8 +41,8 @@ class WrappedCommand(Command):
         if self.mutates:
             self.apply(self._apply_function())
         else:
-            self.injected["page"] = "Page"
-        self.injected["context"] = "Context"
+            self.injected["_page"] = "Page"
+        self.injected["_context"] = "Context"
 
     @property
     def params(self) -> tuple[Param, ...]:
@@ -52,11 +56,12 @@ class WrappedCommand(Command):
     def _function(self) -> Callable[..., Any]:
         plan, command = self._plan, self._command
 
-        def perform(*, context: Context, page: Page | None = None, **values: Any) -> Any:
+        # Inputs may be called `context` or `page`, but never so.
+        def perform(*, _context: Context, _page: Page | None = None, **values: Any) -> Any:
             given = inputs(command, values)
             if command["mutates"]:
-                return planned(plan, command, given, context)
-            return results(Upstream(plan, command, given, context, page))
+                return planned(plan, command, given, _context)
+            return results(Upstream(plan, command, given, _context, _page))
 
         perform.__doc__ = _documentation(command)
         perform.__wrapped__ = _declared  # type: ignore[attr-defined]  # what the SDK describes is in the manifest
@@ -114,8 +119,22 @@ def results(upstream: Upstream) -> Iterator[Any]:
     rows = _parsed(upstream)
     if upstream.after is not None and command.get("resume", "seek") == "seek":
         rows = sought(rows, command["cursor"], upstream.after)
-    yield from rows
+    yield from _eased(rows)
     yield from upstream.settle()
+
+
+def _eased(rows: Iterator[Any]) -> Generator[Any, None, None]:
+    """The first rows one by one, lists only once there are many: lists are what loads msgspec (`operable.tool.rows`)."""
+    count = 0
+    try:
+        for row in rows:
+            if row.__class__ is not list or count > _MANY:
+                yield row
+            else:
+                count += len(row)
+                yield from row
+    finally:
+        _close(rows)
 
 
 def _parsed(upstream: Upstream) -> Iterator[Any]:
@@ -161,9 +180,14 @@ def _single(rows: Iterator[Any]) -> Generator[Any, None, None]:
             else:
                 yield row
     finally:
-        close = getattr(rows, "close", None)
-        if close is not None:
-            close()
+        _close(rows)
+
+
+def _close(rows: Iterator[Any]) -> None:
+    """End what rows come from now, not when nobody refers to it any more: a program may be running behind them."""
+    close = getattr(rows, "close", None)
+    if close is not None:
+        close()
 
 
 def planned(

@@ -1,0 +1,99 @@
+"""Plans are kept while the manifests stay the same, and made again when anything changes or cannot be trusted."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from operable.kernel.errors import Fail
+from operable.manifest import render
+from operable.wrap import plans, reading
+from tests.wrap.drive import CLI, TOOL, Made
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "home"))
+    return Made(tmp_path, "#!/bin/sh\n")
+
+
+def kept(tmp_path) -> list[Path]:
+    return list((tmp_path / "home" / "cache" / "wrappers").iterdir())
+
+
+def test_a_plan_is_read_once(made, tmp_path, monkeypatch):
+    first = plans.plan_of(str(made.path))
+    monkeypatch.setattr(reading, "read", lambda folder: pytest.fail("it was read again"))
+
+    assert plans.plan_of(str(made.path)) == first
+
+
+def test_a_changed_manifest_is_read_again(made):
+    plans.plan_of(str(made.path))
+    (made.path / "CLI.md").write_text(render(CLI | {"description": "Changed."}, ""))
+
+    assert plans.plan_of(str(made.path))["summary"] == "Changed."
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xe3junk", b"\x00" * 100])
+def test_a_damaged_plan_is_made_again(made, tmp_path, damage):
+    first = plans.plan_of(str(made.path))
+    (file,) = kept(tmp_path)
+    file.write_bytes(damage)
+
+    assert plans.plan_of(str(made.path)) == first
+
+
+def test_without_a_home_the_manifests_are_read_every_time(made, monkeypatch):
+    for name in ("OPERABLE_HOME", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    assert plans.plan_of(str(made.path))["name"] == "prog"
+
+
+def test_where_nothing_can_be_kept_nothing_is(made, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "file"))
+
+    assert plans.plan_of(str(made.path))["name"] == "prog"
+
+
+def tool(**metadata):
+    return TOOL | {"metadata": {"operable": {"parse": {"kind": "jsonl"}} | metadata}}
+
+
+@pytest.mark.parametrize(
+    "changed, says",
+    [
+        (tool(limmit=3), "no key 'limmit'"),
+        (tool(operands=["nothing"]), "'nothing', which is not declared"),
+        (tool(options={"nothing": ["-x"]}), "'nothing', which is not declared"),
+        (tool(resume="perhaps"), "resume is one of"),
+        (TOOL | {"metadata": {"operable": {}}}, "needs parse"),
+        (TOOL | {"outputs": {"type": "object"}}, "outputs describes an event"),
+        (
+            TOOL | {"mutates": ["workspace:."], "approval": "always", "risk_level": 1},
+            "needs metadata.operable.plan",
+        ),
+        (TOOL | {"inputs": {"type": 3}}, "no JSON Schema"),
+    ],
+)
+def test_a_wrapper_that_says_nonsense_is_refused(made, changed, says):
+    (made.path / "tools" / "go" / "TOOL.md").write_text(render(changed, ""))
+
+    with pytest.raises(Fail) as caught:
+        reading.read(str(made.path))
+
+    assert caught.value.code == "WRAPPER_INVALID"
+    assert says in caught.value.message
+
+
+def test_a_manifest_that_is_a_link_out_of_its_folder_is_refused(made, tmp_path):
+    (tmp_path / "elsewhere.md").write_text(render(TOOL, ""))
+    (made.path / "tools" / "go" / "TOOL.md").unlink()
+    os.symlink(tmp_path / "elsewhere.md", made.path / "tools" / "go" / "TOOL.md")
+
+    with pytest.raises(Fail) as caught:
+        reading.read(str(made.path))
+
+    assert "leads out of the workspace" in caught.value.message

@@ -1,0 +1,227 @@
+"""The other wrapped tools against the real thing: rg, grep, jq, sqlite3, curl, ls, find, ps, df."""
+
+import os
+import sqlite3
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from tests.tool.drive import LIMIT
+from tests.wrap.drive import wrap
+
+
+@pytest.mark.needs("rg")
+def test_rg_without_a_match_is_an_answer(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n")
+
+    done = wrap("rg", "two", str(tmp_path))
+
+    assert (done.exit_code, done.results) == (0, [])
+    assert done.summary["upstream"] == {"program": "rg", "exit": 1, "meaning": "no_match"}
+
+
+@pytest.mark.needs("rg")
+def test_rg_gives_positions_in_bytes_and_lines_around(tmp_path):
+    (tmp_path / "a.txt").write_text("before\né needle\nafter\n")
+
+    done = wrap("rg", "needle", str(tmp_path), "--context", "1")
+
+    assert [event["type"] for event in done.results] == ["context", "match", "context"]
+    assert done.of("match")[0]["submatches"] == [{"start": 3, "end": 9, "text": "needle"}]
+
+
+@pytest.mark.needs("rg")
+def test_an_expression_that_cannot_be_read_is_a_usage_error(tmp_path):
+    done = wrap("rg", "(", str(tmp_path))
+
+    assert (done.error["category"], done.error["code"]) == ("usage", "RG_ERROR")
+    assert "unclosed group" in done.error["upstream_stderr"]
+
+
+@pytest.mark.needs("jq")
+def test_jq_gives_each_value_and_names_a_bad_filter(tmp_path):
+    (tmp_path / "a.json").write_text('{"a": [1, "x", null, {"type": "y"}]}')
+
+    done = wrap("jq", ".a[]", str(tmp_path / "a.json"))
+    bad = wrap("jq", ".a[", str(tmp_path / "a.json"))
+
+    assert [event["value"] for event in done.results] == [1, "x", None, {"type": "y"}]
+    assert (bad.error["category"], bad.error["code"]) == ("validation", "JQ_FILTER_INVALID")
+
+
+@pytest.mark.needs("jq")
+def test_a_filter_that_begins_with_a_dash_is_a_filter(tmp_path):
+    done = wrap("jq", "--null-input", "--", "-1")
+
+    assert [event["value"] for event in done.results] == [-1]
+
+
+@pytest.mark.needs("sqlite3")
+def test_sqlite3_gives_exact_values_and_the_shell_agrees(tmp_path):
+    path = tmp_path / "a.db"
+    script = (
+        "create table t(i, f, s, b, n); insert into t values (9007199254740993, 0.1, 'é\n', x'00ff', null)"
+    )
+    subprocess.run(["sqlite3", path, script], check=True, timeout=LIMIT)
+
+    done = wrap("sqlite3", "query", str(path), "select * from t")
+
+    assert done.results[0]["row"] == {
+        "i": 9007199254740993,
+        "f": 0.1,
+        "s": "é\n",
+        "b": {"b64": "AP8="},
+        "n": None,
+    }
+    assert [event["name"] for event in wrap("sqlite3", "tables", str(path)).results] == ["t"]
+
+
+@pytest.mark.parametrize(
+    "sql", ["delete from t", "attach 'x.db' as x", "pragma journal_mode=wal", "create table u(a)"]
+)
+def test_sqlite3_only_reads(tmp_path, sql):
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("create table t(a)")
+        connection.execute("insert into t values (1)")
+    connection.close()
+    before = (tmp_path / "a.db").read_bytes()
+
+    done = wrap("sqlite3", "query", str(tmp_path / "a.db"), sql, cwd=tmp_path)
+
+    assert (done.error["category"], done.error["code"]) == ("authz", "NOT_READ_ONLY")
+    assert (tmp_path / "a.db").read_bytes() == before
+    assert os.listdir(tmp_path) == ["a.db"]
+
+
+def test_a_statement_without_end_stops_at_the_deadline(tmp_path):
+    (tmp_path / "a.db").write_bytes(b"")
+    endless = "with recursive r(x) as (select 1 union all select x + 1 from r) select count(*) from r"
+
+    done = wrap("sqlite3", "query", str(tmp_path / "a.db"), endless, "--timeout", "1")
+
+    assert (done.exit_code, done.error["code"]) == (124, "TIMEOUT")
+
+
+@pytest.fixture
+def server():
+    """A web server that says what it was asked."""
+    seen: list[tuple[str, str, bytes]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            seen.append((self.command, self.headers.get("Authorization", ""), body))
+            self.send_response(404 if self.path == "/missing" else 200)
+            self.send_header("Set-Cookie", "session=verysecretvalue")
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(b"\xff\x00" if self.path == "/bytes" else b"hello")
+
+        do_GET = do_HEAD = do_POST = _answer  # noqa: N815 - the names that http.server looks for
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    running = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=running.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{running.server_port}", seen
+    finally:
+        running.shutdown()
+        running.server_close()
+        thread.join(LIMIT)
+
+
+@pytest.mark.needs("curl")
+def test_curl_gives_the_answer_whatever_its_status_and_bytes(server):
+    address, _ = server
+
+    found = wrap("curl", "get", f"{address}/")
+    missing = wrap("curl", "get", f"{address}/missing")
+    binary = wrap("curl", "get", f"{address}/bytes")
+
+    assert (found.results[0]["status"], found.results[0]["body"]) == (200, "hello")
+    assert (missing.exit_code, missing.results[0]["status"]) == (0, 404)
+    assert binary.results[0]["body_b64"] == "/wA="
+    assert b"verysecretvalue" not in found.stdout
+
+
+@pytest.mark.needs("curl")
+def test_what_is_secret_reaches_the_server_and_nobody_else(server):
+    address, seen = server
+    secret = "Bearer verysecret-token-1"
+
+    plan = wrap("curl", "send", address, "--data", "x", "--header", f"Authorization: {secret}", "--dry-run")
+    refused = wrap("curl", "send", address, "--data", "x", "--header", f"Authorization: {secret}")
+    assert seen == []
+    done = wrap(
+        "curl",
+        "send",
+        address,
+        "--data",
+        "@/etc/hostname",
+        "--header",
+        f"Authorization: {secret}",
+        "--confirm",
+    )
+
+    assert [event["action"] for event in plan.of("aoi:plan")] == ["send"]
+    assert refused.error["code"] == "CONFIRMATION_REQUIRED"
+    assert seen == [("POST", secret, b"@/etc/hostname")]
+    assert all("verysecret" not in each.stdout.decode() for each in (plan, refused, done))
+
+
+@pytest.mark.needs("curl")
+def test_a_server_that_is_not_there_is_a_temporary_failure():
+    done = wrap("curl", "get", "http://127.0.0.1:1/")
+
+    assert (done.error["category"], done.error["code"], done.error["retryable"]) == (
+        "temporary",
+        "CONNECTION_FAILED",
+        True,
+    )
+
+
+def test_an_address_that_is_no_web_address_is_refused():
+    assert wrap("curl", "get", "file:///etc/passwd").error["code"] == "INVALID_VALUE"
+
+
+def test_ls_pages_by_name_and_hides_what_begins_with_a_dot(tmp_path):
+    for name in ("b", "a", ".hidden", "c"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "link").symlink_to("nowhere")
+
+    first = wrap("ls", str(tmp_path), "--limit", "2")
+    second = wrap("ls", str(tmp_path), "--limit", "2", "--cursor", first.summary["next_cursor"])
+
+    assert [event["name"] for event in first.results] == ["a", "b"]
+    assert [(event["name"], event["kind"], event.get("target")) for event in second.results] == [
+        ("c", "file", None),
+        ("link", "symlink", "nowhere"),
+    ]
+
+
+def test_find_filters_and_warns_of_what_it_may_not_read(tmp_path):
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+    (tmp_path / "src" / "a.py").write_text("x" * 10)
+    (tmp_path / "src" / "deep" / "b.py").write_text("x")
+    (tmp_path / "src" / "c.txt").write_text("x")
+
+    by_name = wrap("find", str(tmp_path), "--name", "*.py")
+    large = wrap("find", str(tmp_path), "--name", "*.py", "--min-size", "5")
+    shallow = wrap("find", str(tmp_path), "--max-depth", "2", "--kind", "directory")
+
+    assert [os.path.basename(event["path"]) for event in by_name.results] == ["a.py", "b.py"]
+    assert [os.path.basename(event["path"]) for event in large.results] == ["a.py"]
+    assert [event["depth"] for event in shallow.results] == [1, 2]
+
+
+def test_ps_and_df_know_this_process_and_this_file_system():
+    (own,) = wrap("ps", "--pid", str(os.getpid())).results
+    mounts = {event["mount_point"]: event for event in wrap("df", "--all", "--limit", "1000").results}
+
+    assert (own["ppid"], own["uid"]) == (os.getppid(), os.getuid())
+    assert mounts["/"]["size_bytes"] > 0
