@@ -29,6 +29,7 @@ def serve(
     workspace: str,
 ) -> None:
     """Serve until the client leaves, or until a signal."""
+    relay.conclude(message="The client has left." if address is None else "Stopped.")
     toolbox = Toolbox(chosen(workspace, only, kinds), enabled=enabled)
     try:
         if address is None:

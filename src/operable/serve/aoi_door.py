@@ -152,7 +152,7 @@ class _Gathering:
         return Result(
             ok=ok,
             entries=self._entries,
-            summary=_plain(verdict.summary) if verdict.summary is not None else {},
+            summary=_summary(verdict.summary),
             warnings=self._warnings,
             errors=self._errors,
             code="OK" if ok else verdict.code,
@@ -174,6 +174,11 @@ async def _report(fields: Mapping[str, Any], progress: Progress) -> None:
             float(total) if isinstance(total, int | float) else None,
             message if isinstance(message, str) else None,
         )
+
+
+def _summary(event: Any) -> dict[str, Any]:
+    """A stream's last word, without its type."""
+    return {} if event is None else {name: value for name, value in _plain(event).items() if name != "type"}
 
 
 def _plain(event: Any) -> dict[str, Any]:

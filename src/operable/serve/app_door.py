@@ -46,7 +46,7 @@ class AppDoor:
             lines = [json.loads(line) for line in answer.stream.splitlines() if line.strip()]
             events = [each for each in lines if not str(each.get("type")).startswith("aoi:")]
             warnings = [each for each in lines if each.get("type") == "aoi:warning"]
-            return self._bounded(events, lines[-1], warnings)
+            return self._bounded(events, _without_type(lines[-1]), warnings)
         entries, beside = answer.entries()
         return self._bounded(entries, beside, [])
 
@@ -75,5 +75,5 @@ class AppDoor:
         return path
 
 
-def _without_type(event: dict[str, object]) -> dict[str, Any]:
+def _without_type(event: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in event.items() if name != "type"}

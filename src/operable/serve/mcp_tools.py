@@ -30,7 +30,7 @@ OUTPUT_SCHEMA: dict[str, Any] = {
     "properties": {
         "ok": {"type": "boolean"},
         "code": {"type": "string", "description": "OK, or why it failed"},
-        "entries": {"type": "array", "description": "the results"},
+        "entries": {"type": "array", "items": {}, "description": "the results"},
         "summary": {"type": "object"},
         "warnings": {"type": "array", "items": {"type": "object"}},
         "errors": {"type": "array", "items": {"type": "object"}},

@@ -58,7 +58,7 @@ def command_words(
         if name in arguments and arguments[name] is not None:
             written = str(value.get("x-cli") or f"--{name}")
             if written.startswith("-"):
-                options += _option(name, written, arguments[name])
+                options += _option(name, written, arguments[name], default=value.get("default"))
             else:
                 given = arguments[name]
                 operands += map(_text, given if isinstance(given, list) else [given])
@@ -72,10 +72,11 @@ def command_words(
     return [*options, "--output=jsonl", *(["--", *operands] if operands else [])], stdin
 
 
-def _option(name: str, written: str, value: Any) -> list[str]:
+def _option(name: str, written: str, value: Any, *, default: Any) -> list[str]:
     if isinstance(value, bool):
-        negative = written.startswith("--no-") and not name.startswith("no-")
-        return [written] if value is not negative else []
+        if value is (default is True):
+            return []  # it is so without a word
+        return [written if value or written.startswith("--no-") else f"--no-{name}"]
     if isinstance(value, list):
         return [f"{written}={_text(each)}" for each in value]
     return [f"{written}={_text(value)}"]

@@ -18,6 +18,7 @@ from operable.run.discovery import Source as Tool
 from operable.run.discovery import describe
 from operable.serve.aoi_door import AoiDoor, own_variables
 from operable.serve.operables import Action, Operable, Source
+from operable.tool.declare import ALIAS, BUILT_IN
 
 _REQUIRES = re.compile(r"operable(?![\w-])", re.IGNORECASE)
 
@@ -89,9 +90,12 @@ def _asked(name: str, path: str, workspace: str) -> Operable:
 
 
 def actions(capabilities: dict[str, Any]) -> Iterator[Action]:
-    """The commands of a capability manifest."""
-    for each in capabilities.get("commands") or ():
-        if isinstance(each, dict) and isinstance(each.get("name"), str):
+    """The commands of a capability manifest, without those by which a tool describes itself."""
+    found = [each for each in capabilities.get("commands") or () if isinstance(each, dict)]
+    names = {each.get("name") for each in found}
+    about = {f"{ALIAS}{name}" if f"{ALIAS}{name}" in names else name for name in BUILT_IN}
+    for each in found:
+        if isinstance(each.get("name"), str) and each["name"] not in about:
             yield Action(
                 each["name"],
                 summary=str(each.get("summary") or ""),

@@ -1,0 +1,103 @@
+"""Everything operable on one machine."""
+
+import pytest
+
+from operable.kernel.errors import Fail
+from operable.serve.catalog import catalog, kinds
+from tests.app.making import made
+from tests.cli.drive import operable
+
+
+@pytest.fixture
+def here(world, monkeypatch):
+    for name, value in world.env.items():
+        monkeypatch.setenv(name, value)
+    return world
+
+
+def found(world, **options):
+    return {(each.kind, each.name): each for each in catalog(str(world.project), **options)}
+
+
+def test_tools_wrappers_applications_and_agents_are_in_it(here):
+    everything = found(here)
+    assert kinds() == ["agent", "app", "tool", "wrap"]
+    assert {
+        ("tool", "bench"),
+        ("tool", "outline"),
+        ("app", "todo"),
+        ("agent", "operable-agent"),
+        ("wrap", "ls"),
+    } <= set(everything)
+    bench = everything["tool", "bench"]
+    assert (bench.version, bench.risk, bench.auth, bench.health) == ("1.0.0", "destructive", "none", "ok")
+    assert {action.name: action.risk for action in bench.actions} == {
+        "rows": "read-only",
+        "long": "read-only",
+        "slow": "read-only",
+        "wipe": "destructive",
+    }
+    todo = everything["app", "todo"]
+    assert {action.name for action in todo.actions if action.confirm} == {"remove", "item remove"}
+    assert everything["wrap", "ls"].risk == "read-only"
+    assert everything["agent", "operable-agent"].risk == "unknown"
+
+
+def test_no_program_is_run_that_was_not_declared(here, monkeypatch):
+    trap = here.folder / "bin"
+    trap.mkdir()
+    for name in ("ls", "git", "rg", "operable-something", "outline"):
+        (trap / name).write_text(f"#!/bin/sh\ntouch {here.folder}/ran-{name}\n")
+        (trap / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{trap}:/usr/bin:/bin")
+    found(here)
+    assert list(here.folder.glob("ran-*")) == []
+
+
+def test_a_declared_tool_that_is_broken_is_listed_with_its_problem(here):
+    broken = here.home / "config" / "tools" / "broken"
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o755)
+    one = found(here, only=["tool"])["tool", "broken"]
+    assert (one.health, one.door) == ("broken", None)
+    assert "capabilities" in one.problem
+
+
+def test_an_unapproved_application_is_listed_and_cannot_be_called(here):
+    made(here.project / "apps" / "new")
+    made(here.project / "apps" / "wrong", commands="[]")
+    apps = found(here, only=["app"])
+    assert (apps["app", "new"].health, apps["app", "new"].door) == ("unapproved", None)
+    assert apps["app", "wrong"].health == "broken"
+
+
+def test_words_are_looked_for_in_names_descriptions_and_commands(here):
+    assert list(found(here, only=["tool"], search="take AWAY")) == [("tool", "bench")]
+    assert found(here, only=["tool"], search="nothing has this") == {}
+
+
+def test_a_kind_that_is_none_is_a_usage_error(here):
+    with pytest.raises(Fail, match="There is no kind"):
+        list(catalog(only=["tol"]))
+
+
+def test_the_command_shows_it_page_by_page(here):
+    outcome = operable(
+        "catalog", "--kind", "tool", "--kind", "app", "--limit", "2", cwd=here.project, env=here.env
+    )
+    assert [(each["kind"], each["name"]) for each in outcome.results] == [("app", "todo"), ("tool", "bench")]
+    assert outcome.results[1]["commands"][0]["read_only"] is True
+    rest = operable(
+        "catalog",
+        "--kind",
+        "tool",
+        "--kind",
+        "app",
+        "--cursor",
+        outcome.summary["next_cursor"],
+        cwd=here.project,
+        env=here.env,
+    )
+    assert [each["name"] for each in rest.results] == ["outline"]
+    people = operable("catalog", "notes", "--kind", "tool", output=None, cwd=here.project, env=here.env)
+    assert "outline" in people.stdout.decode()
