@@ -55,7 +55,7 @@ def _evaluate(
     base = config.get("data")
     data = {**(base if isinstance(base, Mapping) else {}), **data}
     query = config.get("query") or _QUERY
-    result = evaluate_rego(modules, data, query, request, timeout=timeout)
+    result = evaluate_rego(modules, data, query, request, timeout=surroundings.timeout)
     digest = hashlib.sha256(json.dumps([modules, data], sort_keys=True).encode()).hexdigest()
     return {**_judged(result), "policy_ref": f"{label}#sha256:{digest}"}
 
