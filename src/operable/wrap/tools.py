@@ -38,6 +38,14 @@ class WrappedTool(Tool):
         if not plan["syscalls"]:
             self.checks["version"] = self._check_version
 
+        if plan["unverified"]:
+            self.checks["verified"] = self._check_verified
+
+    def _check_verified(self) -> Check:
+        from operable.tool.framework import Check
+
+        return Check(ok=False, severity="warning", detail="this wrapper is a draft that nobody has finished")
+
     def _check_binary(self) -> Check:
         from operable.wrap.doctor import binary
 

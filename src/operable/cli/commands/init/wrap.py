@@ -1,0 +1,49 @@
+"""`operable init wrap`: a draft of a wrapper for a program, from what its `--help` and its completion file say.
+
+Runs `PROGRAM --help` and `--version`, and `PROGRAM COMMAND --help` for each command that it lists. The draft is marked
+unverified, and each of its commands needs `--confirm`: what a program changes stands in no help text. See
+docs/guides/wrap-a-tool.md for how to finish it.
+"""
+
+from __future__ import annotations
+
+from operable.cli.apps_events import FileWritten
+from operable.tool import Change, Fail, command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@command(mutates=True, examples=["init wrap tar", "init wrap tar --to ~/.config/operable/wrappers --dry-run"])
+def wrap(program: str, *, to: str = ".") -> Iterator[Change]:
+    """Draft a wrapper for a program.
+
+    program: its name, or its path
+    to: the folder that gets it, as a folder of the program's name
+    """
+    import os
+
+    from operable.wrap.drafting import draft
+
+    folder = os.path.join(os.path.expanduser(to), os.path.basename(program))
+    if os.path.lexists(folder):
+        raise Fail(
+            "conflict", "FILE_EXISTS", f"{folder} exists already", target=folder, hint="--to another folder"
+        )
+    for path, text in draft(program).items():
+        yield Change("create", os.path.join(folder, path), text=text)
+
+
+@wrap.apply
+def write(changes: list[Change]) -> Iterator[FileWritten]:
+    import os
+
+    for change in changes:
+        os.makedirs(os.path.dirname(change.target), exist_ok=True)
+        with open(change.target, "x", encoding="utf-8") as file:
+            file.write(change["text"])
+        yield FileWritten(path=change.target)
+
+
+COMMAND = wrap

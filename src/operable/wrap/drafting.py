@@ -1,0 +1,177 @@
+"""Drafts a wrapper from what a program says about itself: `--help`, `--version`, and its completion file for fish.
+
+A draft is for a person to finish. What the text cannot tell is set to what does no harm: every command counts as one that
+changes things and needs `--confirm`, every line of output as a JSON value, and the wrapper as `unverified` until somebody
+has removed that word. Help texts are written for people, and read here by their usual form; the rest is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from operable.kernel.errors import Fail
+from operable.manifest import render
+from operable.proc.output import output
+from operable.proc.spawn import prepare
+from operable.wrap.places import is_name
+
+_TIMEOUT = 10.0
+_HELP_LIMIT = 1_048_576
+# More than this is no help text that a person would finish the draft of.
+_MOST = 100
+_OPTION = re.compile(
+    r"^\s{1,12}(?:-(?P<letter>\w)(?:,\s*|\s+|\s*\|\s*))?--(?P<name>[a-z][a-z0-9-]*)"
+    r"(?:(?:=|\s|\[=)(?P<value><[^>\n]+>|\[?[A-Z][A-Z0-9_|-]*\]?))?(?:\]|\s|$)\s*(?P<text>.*)$"
+)
+_HEADING = re.compile(r"^\s*(?:[A-Za-z]+ )*commands?:?\s*$", re.IGNORECASE)
+_COMMAND = re.compile(r"^\s{2,8}(?P<name>[a-z][a-z0-9-]*)(?:,\s*[a-z]+)?\s{2,}(?P<text>\S.*)$")
+_FISH = re.compile(r"-l\s+(?P<name>[a-z][a-z0-9-]*)(?P<rest>.*)$")
+_FISH_TEXT = re.compile(r"-d\s+(?:'([^']*)'|\"([^\"]*)\")")
+_FISH_FOLDERS = ("/usr/share/fish/completions", "/usr/share/fish/vendor_completions.d")
+# Not the program's to decide here.
+_OURS = frozenset("help version output format timeout limit cursor dry-run confirm debug no-color".split())
+
+
+class Option(NamedTuple):
+    """An option as a help text shows it."""
+
+    name: str
+    takes_value: bool
+    text: str
+
+
+def draft(program: str) -> dict[str, str]:
+    """The files of a wrapper for this program, by their path in its folder. Runs `--help` and `--version`, nothing else."""
+    name = os.path.basename(program)
+    if not is_name(name):
+        raise Fail("usage", "WRAPPER_NAME", f"{name[:80]!r} cannot be the name of a wrapper", target=name)
+    told = _asked(program, "--help")
+    found = re.search(r"(\d+\.\d+(?:\.\d+)?)", _asked(program, "--version"))
+    version = found[1] if found else "0.0"
+    commands = list(subcommands(told)) or [("run", f"Run {name}.")]
+    nested = len(commands) > 1 or commands[0][0] != "run"
+    files = {"CLI.md": render(_cli(name, version, [word for word, _ in commands]), f"# {name}\n\nA draft.\n")}
+    for word, text in commands:
+        helped = _asked(program, word, "--help") if nested else told
+        shown = list(options(helped, _fish(name)))
+        manifest = _tool(name, word, text, shown, nested=nested)
+        files[f"tools/{word}/TOOL.md"] = render(manifest, f"# {name} {word}\n\nA draft.\n")
+    return files
+
+
+def options(text: str, completions: str = "") -> Iterator[Option]:
+    """The options that a help text and a completion file show, each once."""
+    seen: set[str] = set()
+    for line in text.splitlines():
+        found = _OPTION.match(line)
+        if found and found["name"] not in seen | _OURS and len(seen) < _MOST:
+            seen.add(found["name"])
+            yield Option(found["name"], found["value"] is not None, found["text"].strip())
+    for line in completions.splitlines():
+        found = _FISH.search(line) if line.startswith("complete") else None
+        if found and found["name"] not in seen | _OURS and len(seen) < _MOST:
+            seen.add(found["name"])
+            told = _FISH_TEXT.search(found["rest"])
+            takes = re.search(r"\s-(?:r|x)\b", found["rest"]) is not None
+            yield Option(found["name"], takes, (told[1] or told[2] or "") if told else "")
+
+
+def subcommands(text: str) -> Iterator[tuple[str, str]]:
+    """The subcommands below a heading such as `Commands:`, with what they do."""
+    inside, seen = False, set[str]()
+    for line in text.splitlines():
+        if _HEADING.match(line):
+            inside = True
+        elif inside and line and not line[0].isspace():
+            inside = False
+        found = _COMMAND.match(line) if inside else None
+        if found and found["name"] not in seen and found["name"] != "help" and len(seen) < _MOST:
+            seen.add(found["name"])
+            yield found["name"], found["text"].strip()
+
+
+def _asked(program: str, *words: str) -> str:
+    """What the program prints for these words, on either stream; a status other than 0 is common for help."""
+    done = output(prepare([program, *words]), timeout=_TIMEOUT, limit=_HELP_LIMIT)
+    return done.stdout.decode("utf-8", "replace") + done.stderr
+
+
+def _fish(name: str) -> str:
+    for folder in _FISH_FOLDERS:
+        try:
+            with open(f"{folder}/{name}.fish", encoding="utf-8", errors="replace") as file:
+                return file.read(_HELP_LIMIT)
+        except OSError:
+            continue  # most programs have none
+    return ""
+
+
+def _cli(name: str, version: str, commands: list[str]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "id": name.lower().replace("_", "-").replace(".", "-"),
+        "description": f"The program {name}.",
+        "version": "0.1.0",
+        "bin": name,
+        "install": [{"method": "apt", "package": name}],
+        "version_check": {
+            "cmd": f"{name} --version",
+            "parse": r"(\d+\.\d+(?:\.\d+)?)",
+            "range": f">={version}",
+        },
+        "sandbox": {
+            "network": {"egress": []},
+            "fs": {"read": ["**"], "write": [], "deny": []},
+            "exec": {"allow": False},
+            "env": {"pass": [], "set": {"LC_ALL": "C.UTF-8"}},
+        },
+        "commands": {word: f"./tools/{word}/TOOL.md" for word in commands},
+        "metadata": {"operable": {"unverified": True}},
+    }
+
+
+def _tool(name: str, word: str, text: str, shown: list[Option], *, nested: bool) -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        "arguments": {
+            "type": "array",
+            "items": {"type": "string"},
+            "default": [],
+            "description": "its operands",
+        }
+    }
+    elements: dict[str, list[str]] = {}
+    for option in shown:
+        key = option.name.replace("-", "_")
+        if key in properties:
+            continue
+        kind = {"type": "string"} if option.takes_value else {"type": "boolean", "default": False}
+        properties[key] = kind | {"description": option.text or f"--{option.name}"}
+        elements[key] = [f"--{option.name}=${{input.{key}}}" if option.takes_value else f"--{option.name}"]
+    return {
+        "name": word,
+        "id": f"{name.lower().replace('_', '-')}.{word}",
+        "description": text,
+        "version": "0.1.0",
+        "inputs": {"type": "object", "properties": properties},
+        "outputs": {
+            "type": "object",
+            "properties": {"type": {"const": "value"}, "value": {}},
+            "required": ["type"],
+        },
+        "mutates": ["workspace:."],
+        "approval": "always",
+        "risk_level": 3,
+        "runner": {"cli": "../../CLI.md", "argv": [*([word] if nested else []), "--", "${input.arguments}"]},
+        "examples": [{"name": "a draft", "input": {}, "note": f"{word} --dry-run --output jsonl"}],
+        "metadata": {
+            "operable": {
+                "operands": ["arguments"],
+                "options": elements,
+                "plan": {"action": word, "target": name},
+                "parse": {"kind": "jsonl", "as": "value"},
+            }
+        },
+    }

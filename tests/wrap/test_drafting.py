@@ -1,0 +1,72 @@
+"""Drafts of wrappers: what help texts tell, and nothing that could do harm."""
+
+import pytest
+
+from operable.kernel.errors import Fail
+from operable.wrap.drafting import Option, draft, options, subcommands
+from operable.wrap.reading import read
+
+HELP = """\
+Usage: prog [OPTIONS] COMMAND
+
+Options:
+  -q, --quiet            say nothing
+      --depth=N          so deep
+  -o, --out <FILE>       write there
+      --limit N          ours, not the program's
+  -h, --help             show this
+
+Commands:
+  list      List things
+  remove    Remove a thing
+  help      Say this
+
+More text here.
+"""
+
+
+def test_options_are_read_with_their_values_and_ours_left_out():
+    assert list(options(HELP)) == [
+        Option("quiet", False, "say nothing"),
+        Option("depth", True, "so deep"),
+        Option("out", True, "write there"),
+    ]
+
+
+def test_a_completion_file_adds_what_the_help_left_out():
+    fish = "complete -c prog -s q -l quiet -d 'again'\ncomplete -c prog -l colour -r -d 'which colour'\n# -l comment\n"
+
+    assert list(options(HELP, fish))[-1] == Option("colour", True, "which colour")
+
+
+def test_subcommands_stand_below_their_heading():
+    assert list(subcommands(HELP)) == [("list", "List things"), ("remove", "Remove a thing")]
+
+
+def test_a_draft_can_be_loaded_is_unverified_and_does_nothing_without_confirmation(tmp_path, monkeypatch):
+    program = tmp_path / "prog"
+    program.write_text(
+        f"#!/bin/sh\n[ \"$1\" = --version ] && {{ echo 'prog 2.5.1'; exit; }}\ncat <<'X'\n{HELP}X\n"
+    )
+    program.chmod(0o755)
+
+    files = draft(str(program))
+    for path, text in files.items():
+        place = tmp_path / "made" / "prog" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    plan = read(str(tmp_path / "made" / "prog"))
+
+    assert plan["unverified"] is True
+    assert plan["version_check"]["range"] == ">=2.5.1"
+    assert {name: command["destructive"] for name, command in plan["commands"].items()} == {
+        "list": True,
+        "remove": True,
+    }
+
+
+def test_a_program_with_a_name_that_no_wrapper_can_have_is_refused():
+    with pytest.raises(Fail) as caught:
+        draft("/bin/list")
+
+    assert caught.value.code == "WRAPPER_NAME"
