@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operable.flow.audit_log import Head, append, find, read, verify
+from operable.flow.audit_chain import Head, verify
+from operable.flow.audit_log import append, find, read
 from operable.flow.contracts import FlowError
 
 CANARY = "canary-4f1c9d-do-not-show"
