@@ -22,6 +22,13 @@ PARTS = {
     "operable.wire.notes": ("Note", "remarks", "is_noteworthy"),
     "operable.wire.reserved": ("check_domain_types", "check_schema", "event_types"),
 }
+# Codecs of conversations with agents: their vocabulary is explained where it is used (host and agent).
+CONVERSATIONS = (
+    "operable.wire.events",
+    "operable.wire.json_stream",
+    "operable.wire.jsonrpc",
+    "operable.wire.acp",
+)
 TYPES = {**EVENTS, "entry": Entry, "hit": Hit, "match": Match}
 # Words for parameters and members that have none in the source (tools.api).
 TEXTS: dict[str, dict[str, str]] = {
@@ -75,6 +82,8 @@ def render() -> str:
                 lines += ["### Verdict", "", "See [operable.run](run.md#verdict).", ""]
             else:
                 lines += section(name, item, TEXTS, level="###")
+    for name in CONVERSATIONS:
+        lines += ["", f"## {name}", "", _opening(name), ""]
     return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip() + "\n"
 
 
@@ -82,10 +91,14 @@ def missing() -> list[str]:
     """What this page does not explain."""
     found = []
     for part in pkgutil.iter_modules(wire.__path__, "operable.wire."):
+        if part.name in CONVERSATIONS:
+            continue
         public = {item.name for item in module(part.name).declared() if not item.name.startswith("_")}
         shown = {*PARTS.get(part.name, ()), *(kind.__name__ for kind in TYPES.values())}
         found += [f"{part.name}.{name}" for name in sorted(public - shown)]
-        found += undocumented(part.name, [name for name in PARTS[part.name] if name != "Verdict"], TEXTS)
+        found += undocumented(
+            part.name, [name for name in PARTS.get(part.name, ()) if name != "Verdict"], TEXTS
+        )
     definitions = schema("aoi-events")["$defs"]
     for name, kind in TYPES.items():
         fields = {member.name for member in module("operable.wire.framework").find(kind.__name__).fields()}

@@ -44,7 +44,7 @@ _CATEGORY_OF = {
     EX_CONFIG: "config",
     EX_TIMEOUT: "timeout",
 }
-# The lists that applications call so hold their results; see docs/decisions/0019.
+# The lists that applications call so hold their results; see docs/decisions/0018.
 _LISTS = ("items", "entries", "results", "data")
 
 

@@ -141,5 +141,8 @@ def _secrets(launch: Launch, slugs: Sequence[str]) -> Check:
     if not missing:
         return Check("secrets", "ok", f"{len(slugs)} present")
     return Check(
-        "secrets", "failed", f"missing: {', '.join(missing)}", Fix("secrets", "operable secret set SLUG")
+        "secrets",
+        "failed",
+        f"missing: {', '.join(missing)}",
+        Fix("secrets", "put them where a backend finds them: docs/guides/confine-an-agent.md"),
     )
