@@ -156,7 +156,7 @@ class ProviderSession:
             async with aclosing(self._answer(line.client, request)) as source:
                 is_first = True
                 async for piece in source:
-                    ready.append(piece)
+                    ready.append(writable(piece))  # here, where what is no text is the provider's fault
                     loop.stop()
                     if is_first:
                         is_first = False
@@ -171,7 +171,7 @@ class ProviderSession:
                     cancellation.check()
                     if not ready:
                         break
-                    last = writable(ready.popleft())
+                    last = ready.popleft()
                     yield last
             finally:
                 task.cancel()
