@@ -19,7 +19,7 @@ def render() -> str:
     lines = [
         "# Requirements",
         "",
-        "Generated from `src/operable/spec/requirements.toml`, `src/operable/spec/drafts/` and the tests; `./dev fix` renews it.",
+        "Generated from `requirements.toml` and `drafts/` in `src/operable/spec`, and the tests; `./dev fix` renews it.",
         "Each requirement is a behaviour that one can observe, in our own words; the tests that name it are its evidence.",
     ]
     for (draft, section), entries in groupby(requirements(), key=lambda entry: (entry.draft, entry.section)):
