@@ -23,7 +23,7 @@ from tests.flow.certificates import Authority
 from tests.flow.identities.requests import request
 from tests.flow.identities.test_clouds import sts_answer
 from tests.flow.loopback import loopback
-from tests.flow.proofs.tokens import MANIFEST, RSA, pem, token
+from tests.flow.proofs.tokens import MANIFEST, RSA, named, pem, token
 from tests.flow.ssh_keys import allowed, written
 
 CANARY = "zebra-quilt-ninety-one"
@@ -178,6 +178,7 @@ PROOFS = {
         json.dumps({"certificate": LEAF.certificate_pem.decode(), "signature": CANARY, "note": CANARY}),
         token({"iss": "i", "note": CANARY, CANARY: 1}),
     ],
+    ids=named,
 )
 def test_proofs_are_silent_about_themselves(method, value, outputs):
     proof = {"ref": "p", "method": method, **PROOFS[method], "proof": {"value_from": {"env": "P"}}}

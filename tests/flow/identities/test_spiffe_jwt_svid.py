@@ -10,7 +10,7 @@ from joserfc.jwk import RSAKey
 from operable.flow.contracts import FlowError
 from operable.flow.sessions import described_session
 from tests.flow.identities.requests import problems, session
-from tests.flow.proofs.tokens import EC, RSA, pem, token
+from tests.flow.proofs.tokens import EC, RSA, named, pem, token
 from tests.requirement import requirement
 
 ID = "spiffe://acme.example/deployer"
@@ -85,6 +85,7 @@ def test_trust_comes_from_one_local_source(tmp_path, source):
         (token(claims(), typ="JWS"), "spiffe_svid_invalid"),
         (token(claims(), key=rsa.generate_private_key(65537, 2048)), "spiffe_signature_invalid"),
     ],
+    ids=named,
 )
 @requirement("agentcli:providers:spiffe")
 def test_anything_else_has_its_code(tmp_path, svid, code):

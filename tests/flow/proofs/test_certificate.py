@@ -13,7 +13,7 @@ from operable.flow.canonical import canonical_digest, canonical_text
 from operable.flow.contracts import ProofRequest, Surroundings, entry
 from operable.flow.keys_and_signatures import certificate_id
 from tests.flow.certificates import Authority
-from tests.flow.proofs.tokens import MANIFEST, Ledger
+from tests.flow.proofs.tokens import MANIFEST, Ledger, named
 from tests.requirement import requirement
 
 CA = Authority("Acme CA")
@@ -69,6 +69,7 @@ def test_a_certificate_and_a_signature_of_its_key_prove():
         (proof(Authority("Acme CA").issue("deploy")), "not issued by the trusted authority"),
         (proof(Authority("Other").issue("deploy")), "not issued by the trusted authority"),
     ],
+    ids=named,
 )
 @requirement("agentcli:proofs:certificate")
 def test_anything_else_proves_nothing(value, reason):

@@ -11,7 +11,7 @@ from operable.flow import ssh_signatures
 from operable.flow.canonical import canonical_text
 from operable.flow.contracts import HandoffContext, entry
 from operable.flow.keys_and_signatures import key_id
-from tests.flow.proofs.tokens import EC, ED, MANIFEST, NOW, RSA, Ledger, pem, verify
+from tests.flow.proofs.tokens import EC, ED, MANIFEST, NOW, RSA, Ledger, named, pem, verify
 from tests.flow.ssh_keys import KINDS, allowed
 from tests.requirement import requirement
 
@@ -43,7 +43,7 @@ def test_raw_signatures_of_every_kind_of_key(key):
     assert proven(raw(key, b"other"), public_key=pem(key))["reason"] == "the signature does not verify"
 
 
-@pytest.mark.parametrize("value", ["", "!!!", "AAAA", raw(ED)])
+@pytest.mark.parametrize("value", ["", "!!!", "AAAA", raw(ED)], ids=named)
 @requirement("agentcli:proofs:detached")
 def test_anything_else_proves_nothing(value):
     assert proven(value, public_key=pem(RSA))["verified"] is False
@@ -136,6 +136,7 @@ def test_a_v4_envelope_is_good_once():
         (envelope(key_id=key_id(RSA.public_key())), "another key"),
         (envelope().replace('"n1"', '"n2"'), "does not verify"),
     ],
+    ids=named,
 )
 @requirement("agentcli:proofs:handoff")
 def test_any_other_v4_envelope_fails_closed(value, reason):

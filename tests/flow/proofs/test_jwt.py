@@ -23,6 +23,7 @@ from tests.flow.proofs.tokens import (
     Ledger,
     b64,
     claims,
+    named,
     pem,
     token,
     verify,
@@ -87,6 +88,7 @@ def test_algorithms_of_the_contract_and_of_the_extension(alg):
         (token(crit=["exp"]), "extensions"),
         (token(b64=False), "extensions"),
     ],
+    ids=named,
 )
 @requirement("agentcli:proofs:jwt")
 def test_a_token_that_proves_nothing_says_why(value, reason):
@@ -206,6 +208,7 @@ def from_set(keys, value=None, status=200, headers=None, body=None):
         ),
         ([{**RSA_JWK, "use": "sig", "key_ops": ["verify"], "alg": "RS256"}], None),
     ],
+    ids=named,
 )
 @requirement("agentcli:proofs:jwks")
 def test_the_one_key_that_fits_is_used(keys, value):

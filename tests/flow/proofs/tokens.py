@@ -92,3 +92,8 @@ class Ledger:
         fresh = nonce not in self.used
         self.used.add(nonce)
         return fresh
+
+
+def named(value: object) -> str:
+    """A name for a parameter. Tokens and keys are new in every process, and names must not be."""
+    return value if isinstance(value, str) and len(value) < 40 else type(value).__name__
