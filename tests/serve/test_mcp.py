@@ -266,6 +266,20 @@ def test_the_end_of_its_input_ends_the_server(world):
     assert b"Traceback" not in done.stderr
 
 
+def test_a_machine_is_told_what_would_be_served(world):
+    done = subprocess.run(
+        [*world.command("--output", "jsonl", "--only", "bench")],
+        env=world.env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=50,
+        check=False,
+    )
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["name"] for each in events[1:-1]] == ["bench_rows", "bench_long", "bench_slow"]
+    assert (events[0]["type"], events[-1]["ok"]) == ("aoi:meta", True)
+
+
 # --- HTTP
 
 

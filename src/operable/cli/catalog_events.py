@@ -1,4 +1,4 @@
-"""The events of `operable catalog`."""
+"""The events of `operable catalog` and `operable mcp`."""
 
 from __future__ import annotations
 
@@ -34,3 +34,23 @@ class Operable(Event):
     auth: str
     health: Literal["ok", "missing", "broken", "unapproved", "unknown"]
     problem: str | None = None
+
+
+class McpTool(Event):
+    """One command as MCP clients see it."""
+
+    name: str
+    kind: Literal["app", "tool", "wrap"]
+    operable: str
+    command: str
+    description: str
+    read_only: bool
+    destructive: bool  # each call needs a yes
+    idempotent: bool
+
+
+class McpServing(Event):
+    """Where the server is, from now until it is stopped."""
+
+    url: str
+    token_file: str  # what it holds goes into the header Authorization, after `Bearer`

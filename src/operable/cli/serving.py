@@ -6,55 +6,62 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from operable.cli.catalog_events import McpServing, McpTool
 from operable.kernel.catalogue import unknown
 from operable.serve.catalog import catalog
 from operable.serve.mcp_tools import Toolbox
-from operable.serve.mcp_transports import serve_http, serve_stdio, token_of
-from operable.serve.operables import Operable
-from operable.tool import Relay
+from operable.serve.mcp_transports import listening, serve_http, serve_stdio, token_of
+from operable.tool import Context
 from operable.tool.places import state_directory
 
 _KINDS = ("app", "tool", "wrap")
 
 
-def serve(
-    relay: Relay,
-    *,
-    only: Sequence[str],
-    kinds: Sequence[str],
-    enabled: bool,
-    address: tuple[str, int] | None,
-    workspace: str,
-) -> None:
-    """Serve until the client leaves, or until a signal."""
-    relay.conclude(message="The client has left." if address is None else "Stopped.")
-    toolbox = Toolbox(chosen(workspace, only, kinds), enabled=enabled)
-    try:
-        if address is None:
-            stdout = relay.take_stdout()
-            asyncio.run(serve_stdio(toolbox, 0, stdout))
-            return
-        token, path = token_of(state_directory("serve"))
-
-        def ready(port: int) -> None:
-            host = f"[{address[0]}]" if ":" in address[0] else address[0]
-            sys.stderr.write(f"operable mcp: http://{host}:{port}/mcp (bearer token: {path})\n")
-            sys.stderr.flush()
-
-        asyncio.run(serve_http(toolbox, *address, token, ready))
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            toolbox.results.close()
-
-
-def chosen(workspace: str, only: Sequence[str], kinds: Sequence[str]) -> list[Operable]:
+def toolbox_of(workspace: str, only: Sequence[str], kinds: Sequence[str], *, enabled: bool) -> Toolbox:
     """What can be called; Fail for a name that nothing has."""
-    found = [
-        each for each in catalog(os.path.realpath(workspace), only=kinds or _KINDS) if each.door is not None
-    ]
+    everything = catalog(os.path.realpath(workspace), only=kinds or _KINDS)
+    found = [each for each in everything if each.door is not None]
     for name in only:
         if not any(each.name == name for each in found):
             raise unknown("operable", name, sorted({each.name for each in found}))
-    return [each for each in found if not only or each.name in only]
+    return Toolbox([each for each in found if not only or each.name in only], enabled=enabled)
+
+
+def listing(toolbox: Toolbox) -> Iterator[McpTool]:
+    """What clients would be offered."""
+    for tool in asyncio.run(toolbox.tools()).values():
+        yield McpTool(
+            name=tool.name,
+            kind=tool.operable.kind,  # type: ignore[arg-type]  # one of the three
+            operable=tool.operable.name,
+            command=tool.action.name,
+            description=tool.description,
+            read_only=tool.action.read_only,
+            destructive=tool.guarded,
+            idempotent=tool.action.idempotent,
+        )
+
+
+def serve_client(context: Context, toolbox: Toolbox) -> None:
+    """Serve who started us, until it closes its end."""
+    context.conclude(message="The client has left.")
+    with contextlib.closing(toolbox.results):
+        asyncio.run(serve_stdio(toolbox, 0, 1))
+
+
+def serve_clients(context: Context, toolbox: Toolbox, host: str, port: int) -> Iterator[McpServing]:
+    """Serve whoever has the token, until a signal."""
+    token, path = token_of(state_directory("serve"))
+    listener = listening(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    url = f"http://{shown}:{listener.getsockname()[1]}/mcp"
+    with contextlib.closing(toolbox.results), listener:
+        if context.machine:
+            yield McpServing(url=url, token_file=path)
+        else:
+            sys.stderr.write(f"operable mcp: {url} (bearer token: {path})\n")
+            sys.stderr.flush()
+        asyncio.run(serve_http(toolbox, listener, host, token))
+    context.conclude(message="Stopped.")

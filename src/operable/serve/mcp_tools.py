@@ -7,6 +7,7 @@ needs none. Results are structured; what is too long for a model is one resource
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -151,8 +152,10 @@ class Results:
             return file.read()
 
     def close(self) -> None:
+        """Remove them all; one that somebody else has removed is gone as well."""
         while self._paths:
-            os.unlink(self._paths.popitem()[1])
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._paths.popitem()[1])
 
 
 def checked(tool: McpTool, arguments: Mapping[str, Any]) -> None:

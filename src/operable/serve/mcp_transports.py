@@ -11,6 +11,7 @@ import hmac
 import ipaddress
 import os
 import secrets
+import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -56,14 +57,8 @@ async def serve_stdio(toolbox: Toolbox, stdin: int, stdout: int) -> None:
         group.cancel_scope.cancel()
 
 
-async def serve_http(
-    toolbox: Toolbox, host: str, port: int, token: str, on_ready: Callable[[int], object]
-) -> None:
-    """Serve clients on a loopback address, until a signal; `on_ready` gets the port."""
-    import socket
-
-    import uvicorn
-
+def listening(host: str, port: int) -> socket.socket:
+    """A socket on a loopback address; Fail for another one, or when it is taken."""
     try:
         loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -76,12 +71,11 @@ async def serve_http(
             target=host,
             hint="serve on 127.0.0.1, behind a proxy with TLS",
         )
-    app = _guarded(server(toolbox).streamable_http_app(host=host), token)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
+        listener.listen(128)
     except OSError as problem:
         listener.close()
         raise Fail(
@@ -90,8 +84,14 @@ async def serve_http(
             f"cannot listen on {host}:{port}: {problem.strerror}",
             target=f"{host}:{port}",
         ) from problem
-    listener.listen(128)
-    on_ready(listener.getsockname()[1])
+    return listener
+
+
+async def serve_http(toolbox: Toolbox, listener: socket.socket, host: str, token: str) -> None:
+    """Serve clients on a socket, until a signal."""
+    import uvicorn
+
+    app = _guarded(server(toolbox).streamable_http_app(host=host), token)
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5
     )

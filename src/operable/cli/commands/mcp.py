@@ -3,14 +3,19 @@
 Over stdio unless `--http` is given: its input and output are then the protocol and nothing else. Destructive commands, and
 those that need confirmation, are off unless `--allow-destructive`; then each call of one needs a yes, from the person at
 the client where it can ask one, else as the argument `confirm`. A cancelled call ends everything that it started.
+
+With `--output jsonl` it lists the tools that it would serve, since stdout cannot be two protocols; with `--http` it gives
+one `mcp_serving` event and serves until it is stopped.
 """
 
 from __future__ import annotations
 
-from operable.tool import Relay, command
+from operable.cli.catalog_events import McpServing, McpTool
+from operable.tool import Context, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Literal
 
 
@@ -18,7 +23,6 @@ if TYPE_CHECKING:
     runs_tools=True,
     limit=None,
     timeout=None,
-    has_results=False,
     examples=[
         "mcp",
         "mcp --only outline --only git --allow-destructive",
@@ -34,8 +38,8 @@ def mcp(
     host: str = "127.0.0.1",
     port: int = 0,
     workspace: str = ".",
-    relay: Relay,
-) -> None:
+    context: Context,
+) -> Iterator[McpTool | McpServing]:
     """Serve the catalog to MCP clients, one tool per command.
 
     only: serve the tool, wrapper or app of this name, and no others
@@ -46,16 +50,15 @@ def mcp(
     port: 0 takes a free one
     workspace: the project whose own things are served, too
     """
-    from operable.cli.serving import serve
+    from operable.cli.serving import listing, serve_client, serve_clients, toolbox_of
 
-    serve(
-        relay,
-        only=only or [],
-        kinds=kind or [],
-        enabled=allow_destructive,
-        address=(host, port) if http else None,
-        workspace=workspace,
-    )
+    toolbox = toolbox_of(workspace, only or [], kind or [], enabled=allow_destructive)
+    if http:
+        yield from serve_clients(context, toolbox, host, port)
+    elif context.machine:
+        yield from listing(toolbox)
+    else:
+        serve_client(context, toolbox)
 
 
 COMMAND = mcp
