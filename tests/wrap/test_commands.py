@@ -1,0 +1,158 @@
+"""Wrapped commands in the SDK: inputs of any name, cursors that find their place or say that it is gone, plans that hide secrets."""
+
+import pytest
+
+from operable.kernel.errors import Fail
+from operable.manifest import render
+from operable.wrap.commands import sought
+from operable.wrap.schemas import inputs, params
+from tests.wrap.drive import CLI, Made, wrap
+
+PRELUDE = '#!/bin/sh\n[ "$1" = --version ] && { echo 1.0; exit; }\n'
+
+
+def rows(*batches):
+    yield from batches
+
+
+def test_the_next_page_begins_behind_the_row_in_the_middle_of_a_batch():
+    flow = rows([{"n": 1}, {"n": 2}, {"n": 3}], [{"n": 4}])
+
+    assert list(sought(flow, "n", 2)) == [{"n": 3}, {"n": 4}]
+
+
+def test_a_row_that_is_gone_is_a_conflict():
+    with pytest.raises(Fail) as caught:
+        list(sought(rows([{"n": 1}]), "n", 7))
+
+    assert caught.value.code == "CURSOR_STALE"
+
+
+def test_inputs_may_have_the_names_that_the_sdk_uses(tmp_path):
+    schema = {"type": "object", "properties": {"context": {"type": "string"}, "page": {"type": "string"}}}
+    made = Made(
+        tmp_path,
+        PRELUDE + 'printf \'{"words":"%s %s"}\\n\' "$2" "$3"\n',
+        tool={
+            "inputs": schema | {"required": ["context", "page"]},
+            "runner": {"cli": "../../CLI.md", "argv": ["go", "${input.context}", "${input.page}"]},
+        },
+    )
+
+    assert made.go("--context", "a", "--page", "b").results[0]["words"] == "a b"
+
+
+def test_a_change_hides_secrets_needs_confirmation_and_gets_the_inputs_as_they_were(tmp_path):
+    made = Made(
+        tmp_path,
+        PRELUDE + f"cat > {tmp_path}/read\necho '{{\"done\":true}}'\n",
+        tool={
+            "inputs": {"type": "object", "properties": {"note": {"type": "string"}}, "required": ["note"]},
+            "mutates": ["workspace:."],
+            "approval": "always",
+            "risk_level": 3,
+            "metadata": {
+                "operable": {
+                    "parse": {"kind": "jsonl"},
+                    "secrets": ["note"],
+                    "stdin": "told",
+                    "plan": {"action": "write", "target": "the note"},
+                }
+            },
+        },
+        parser="def told(inputs):\n    return inputs['note'].encode()\n",
+    )
+
+    plan = made.go("--note", "verysecret1", "--dry-run")
+    refused = made.go("--note", "verysecret1")
+    assert not (tmp_path / "read").exists()
+    done = made.go("--note", "verysecret1", "--confirm", plan.summary["plan_digest"])
+
+    assert refused.error["code"] == "CONFIRMATION_REQUIRED"
+    assert (tmp_path / "read").read_text() == "verysecret1"
+    assert done.results[0]["done"] is True
+    assert all(b"verysecret1" not in each.stdout for each in (plan, refused, done))
+
+
+def test_an_input_out_of_its_bounds_is_refused_before_anything_runs(tmp_path):
+    made = Made(
+        tmp_path,
+        PRELUDE + f"touch {tmp_path}/ran\n",
+        tool={
+            "inputs": {
+                "type": "object",
+                "properties": {"depth": {"type": "integer", "minimum": 1, "maximum": 9}},
+            }
+        },
+    )
+
+    done = made.go("--depth", "10")
+
+    assert (done.error["category"], done.error["code"]) == ("validation", "INVALID_VALUE")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_pretty_objects_one_after_another_stream_as_they_come(tmp_path):
+    """As `kubectl -w -o json` prints them; the program never ends by itself."""
+    made = Made(
+        tmp_path,
+        PRELUDE
+        + 'for n in 1 2 3; do printf \'{\\n "n": %s,\\n "in": {"a": [1]}\\n}\\n\' $n; done\nexec sleep 1000\n',
+        tool={"metadata": {"operable": {"parse": {"kind": "json"}, "unbounded": True}}},
+    )
+
+    done = made.go("--limit", "3")
+
+    assert [event["n"] for event in done.results] == [1, 2, 3]
+    assert done.summary["truncated"] is True
+
+
+def test_the_list_inside_an_object_is_what_comes(tmp_path):
+    made = Made(
+        tmp_path,
+        PRELUDE + 'echo \'{"count": 2, "items": [{"n": 1}, {"type": "x", "n": 2}]}\'\n',
+        tool={"metadata": {"operable": {"parse": {"kind": "json", "each": "items"}}}},
+    )
+
+    assert made.go().results == [
+        {"type": "row", "n": 1},
+        {"type": "row", "native_type": "x", "n": 2},
+    ]
+
+
+def test_an_unknown_native_type_is_told_once(tmp_path):
+    rules = {
+        "kind": "jsonl",
+        "type": "k",
+        "events": {"known": {"event": "row", "fields": {"n": "a.0.n"}}, "noise": None},
+    }
+    lines = ['{"k":"known","a":[{"n":1}]}', '{"k":"noise"}', '{"k":"new"}', '{"k":"new"}']
+    made = Made(
+        tmp_path,
+        PRELUDE + "".join(f"echo '{line}'\n" for line in lines),
+        tool={"metadata": {"operable": {"parse": rules}}},
+    )
+
+    done = made.go()
+
+    assert done.results == [{"type": "row", "n": 1}]
+    assert [warning["code"] for warning in done.of("aoi:warning")] == ["UPSTREAM_UNKNOWN_TYPE"]
+
+
+def test_a_path_is_also_an_option_for_its_bytes():
+    command = {"inputs": {"properties": {"file": {"type": "string", "format": "path"}}, "required": ["file"]}}
+
+    assert [param.name for param in params(command)] == ["file", "file_b64"]
+    assert inputs(command, {"file_b64": "/wo="}) == {"file": "\udcff\n"}
+    with pytest.raises(Fail):
+        inputs(command, {"file_b64": "not base64!"})
+    with pytest.raises(Fail):
+        inputs(command, {})
+
+
+def test_a_wrapper_that_shadows_a_bundled_one_wins_when_its_folder_is_named(tmp_path):
+    made = Made(tmp_path, PRELUDE + "echo '{\"mine\":true}'\n")
+    own = made.path.rename(made.path.parent / "git")
+    (own / "CLI.md").write_text(render(CLI | {"name": "git", "id": "git"}, ""))
+
+    assert wrap("git", "go", env=made.env).results == [{"type": "row", "mine": True}]
