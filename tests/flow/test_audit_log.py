@@ -238,3 +238,23 @@ def test_several_processes_share_one_chain(tmp_path):
 
     found = verify(str(log))
     assert (found["verified"], found["records"]) == (True, 30)
+
+
+def test_a_full_disk_is_an_error_and_leaves_the_chain_whole(tmp_path):
+    program = (
+        "import resource, sys\nfrom operable.flow.audit_log import append\n"
+        "from operable.flow.contracts import FlowError\n"
+        "append(sys.argv[1], {'i': 0})\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "try: append(sys.argv[1], {'i': 'x' * 2000})\n"
+        "except FlowError as error: print(error.code, error)\n"
+    )
+    log = tmp_path / "log"
+
+    answer = subprocess.run(
+        [sys.executable, "-c", program, str(log)], capture_output=True, text=True, timeout=50, check=True
+    )
+
+    assert answer.stdout.startswith("internal_error the audit log cannot be written")
+    found = verify(str(log))
+    assert (found["verified"], found["records"]) == (True, 1)

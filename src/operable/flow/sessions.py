@@ -97,6 +97,7 @@ def new_session(
     """A session with every member. What the identity declares wins over what the provider found."""
     identity = request.identity
     subject, trust = identity.get("subject") or {}, identity.get("trust") or {}
+    presentation = identity.get("presentation") or {}
     shown_subject = {
         "principal": subject.get("principal") or principal,
         "issuer": subject.get("issuer") or issuer,
@@ -118,7 +119,7 @@ def new_session(
         "credentials": credentials or {},
         "provider_assertions": assertions or {},
         "refresh": {"supported": refreshable, "expires_at": expires_at},
-        "handoff": {"mode": "none", "prepared": False},
+        "handoff": {"mode": presentation.get("handoff") or "none", "prepared": False},
     }
 
 

@@ -198,8 +198,9 @@ def test_own_keys_are_believed_last_and_said_to_be_own(tmp_path):
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_without_a_key_there_is_no_evidence(provider, tmp_path):
-    around = Surroundings(cwd=str(tmp_path), environment={"HOME": str(tmp_path)})
+@pytest.mark.parametrize("home", [True, False])
+def test_without_a_key_or_a_home_there_is_no_evidence(provider, home, tmp_path):
+    around = Surroundings(cwd=str(tmp_path), environment={"HOME": str(tmp_path)} if home else {})
     with pytest.raises(FlowError) as caught:
         make_evidence(provider, PAYLOAD, {}, around)
 

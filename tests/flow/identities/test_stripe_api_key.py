@@ -169,3 +169,15 @@ def test_keys_are_presented_as_variables_only():
 
     (problem,) = problems("stripe-api-key", KEPT, presentation={"bindings": [binding]})
     assert '"file" is not supported' in problem
+
+
+def test_a_declared_handoff_is_refused_here_and_tolerated_where_nothing_runs():
+    asked = request("stripe-api-key", KEPT, env={"FULL": KEY}, presentation={"handoff": "downscope"})
+
+    with pytest.raises(FlowError) as caught:
+        resolve_identity(asked)
+    assert caught.value.code == "unsupported_capability"
+    assert resolve_identity(asked, tolerate_handoff=True)["handoff"] == {
+        "mode": "downscope",
+        "prepared": False,
+    }
