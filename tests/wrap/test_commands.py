@@ -147,6 +147,8 @@ def test_a_path_is_also_an_option_for_its_bytes():
     with pytest.raises(Fail):
         inputs(command, {"file_b64": "not base64!"})
     with pytest.raises(Fail):
+        inputs(command, {"file_b64": "AA=="})
+    with pytest.raises(Fail):
         inputs(command, {})
 
 

@@ -101,6 +101,13 @@ def _decoded(name: str, given: Any, value: Any) -> Any:
         raise Fail(
             "usage", "INVALID_VALUE", f"--{name}-b64 is no base64", target=f"--{name}-b64"
         ) from problem
+    if any("\0" in word for word in words):
+        raise Fail(
+            "usage",
+            "INVALID_VALUE",
+            f"--{name}-b64 holds a null byte, which no path can",
+            target=f"--{name}-b64",
+        )
     if isinstance(given, list):
         return [*(value or []), *words]
     return words[0]

@@ -33,6 +33,10 @@ TERMINATE_GRACE = 1.0
 GRACE = 8.0
 
 
+# Of a command without a deadline (`watch`): how long the program may take to answer one question.
+ASK_TIMEOUT = 30.0
+
+
 class Upstream:
     """What a parser is given. A function of parser.py takes one of these and yields rows, lists of rows, or notices."""
 
@@ -111,17 +115,20 @@ class Upstream:
 
         What follows the last separator is a record that was cut off: the program died, or is not the one we know.
         """
-        rest = b""
+        rest: list[bytes] = []
+        kept = 0
         for chunk in self.chunks():
-            if separator not in chunk:
-                rest += chunk
-            else:
-                found = (rest + chunk).split(separator)
-                rest = found.pop()
+            if separator in chunk:
+                found = b"".join([*rest, chunk]).split(separator)
+                rest = [found.pop()]
+                kept = len(rest[0])
                 yield found
-            if len(rest) > limit:
+            else:
+                rest.append(chunk)
+                kept += len(chunk)
+            if kept > limit:
                 raise self.too_long(limit)
-        if rest:
+        if kept:
             self.cut_off()
 
     def blocks(self, limit: int = RECORD_LIMIT) -> Iterator[bytes]:
@@ -144,7 +151,7 @@ class Upstream:
         """Run the same program with other words to its end; anything but exit 0 is a Fail."""
         from operable.proc.output import output
 
-        done = output(self._prepared(argv), timeout=self._remaining() or GRACE, limit=limit)
+        done = output(self._prepared(argv), timeout=self._remaining() or ASK_TIMEOUT, limit=limit)
         if done.status != 0:
             from operable.wrap.endings import failed
 
