@@ -122,8 +122,8 @@ META = '{"type":"aoi:meta","tool":"t","tool_version":"1","aoi_version":"0.2","sc
 
 @requirement("appmd:aoi:passed-through")
 def test_a_stream_is_judged_by_its_own_rules():
-    good = META + '{"type":"hit"}\n{"type":"aoi:summary","ok":true,"count":1}\n'
-    good, cut = good.encode(), (META + '{"type":"hit"}\n').encode()
+    whole = META + '{"type":"hit"}\n{"type":"aoi:summary","ok":true,"count":1}\n'
+    good, cut = whole.encode(), (META + '{"type":"hit"}\n').encode()
     assert answer(good).ok
     assert answer(good).stream == good
     assert answer(cut).verdict.code == "EXIT0_WITHOUT_SUMMARY"

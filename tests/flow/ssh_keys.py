@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from operable.flow.ssh_signatures import public_line
 
-KINDS = {
+KINDS: dict[str, Any] = {
     "ed25519": ed25519.Ed25519PrivateKey.generate,
     "ecdsa-256": lambda: ec.generate_private_key(ec.SECP256R1()),
     "ecdsa-384": lambda: ec.generate_private_key(ec.SECP384R1()),

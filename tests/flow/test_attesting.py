@@ -1,6 +1,7 @@
 """Attestations: the signed text, its signature, and the record beside it."""
 
 import hashlib
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from tests.flow.ssh_keys import allowed, written
 from tests.requirement import requirement
 
 SOURCE = {"workflow_id": "w", "task_id": "t"}
-FACTS = {"execution_id": "e1", "source": SOURCE, "timestamp": "2026-01-01T00:00:00.000Z"}
+FACTS: dict[str, Any] = {"execution_id": "e1", "source": SOURCE, "timestamp": "2026-01-01T00:00:00.000Z"}
 RECORD = {**FACTS, "principal_used": "me@host"}
 TEXT = attestation_text(command_hash="sha256:aa", principal="me@host", **FACTS)
 

@@ -18,6 +18,7 @@ CANARY = "canary-4f1c9d-do-not-show"
 
 
 def fill(path, count, **options):
+    head = None
     for index in range(count):
         head = append(str(path), {"execution_id": f"e{index}", "z": index, "a": [1.5, None, "é"]}, **options)
     return head

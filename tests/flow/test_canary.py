@@ -104,7 +104,7 @@ def angry_answer(asked):
 @pytest.fixture
 def outputs(caplog, capfd, recwarn):
     """Collects texts; at the end none may hold a canary, nor may anything that was logged or printed."""
-    texts = []
+    texts: list[str] = []
     with caplog.at_level(logging.DEBUG):
         yield texts
     printed = capfd.readouterr()

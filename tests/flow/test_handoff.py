@@ -24,7 +24,10 @@ TASK = {
     "runtime": {"timeout_ms": 30000}, "delivery": {"mode": "none"}, "output": {"format": "text"}, "contract": {"audit": "always"},
     "approval": {"required": True, "policy": "manual", "risk_level": "medium", "timeout_s": 300},
 }  # fmt: skip
-MANIFEST: dict[str, Any] = {"version": "0.1", "workflows": [{"id": "fixture", "name": "Handoff v4 fixture", "tasks": [TASK]}]}
+MANIFEST: dict[str, Any] = {
+    "version": "0.1",
+    "workflows": [{"id": "fixture", "name": "Handoff v4 fixture", "tasks": [TASK]}],
+}
 
 
 def fields(manifest, **overrides):

@@ -99,9 +99,9 @@ def _web_identity(request: IdentityRequest) -> str:
 
 
 def _signed(request: IdentityRequest, url: str, region: str, body: bytes) -> dict[str, str]:
-    from botocore.auth import SigV4Auth  # type: ignore[import-untyped]
-    from botocore.awsrequest import AWSRequest  # type: ignore[import-untyped]
-    from botocore.credentials import Credentials  # type: ignore[import-untyped]
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
 
     environment = request.surroundings.environment
     key, secret = environment.get("AWS_ACCESS_KEY_ID"), environment.get("AWS_SECRET_ACCESS_KEY")

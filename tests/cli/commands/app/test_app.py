@@ -22,7 +22,7 @@ def world(tmp_path):
     def app(*words, **options):
         return operable("app", *words, cwd=project, env=home, **options)
 
-    app.root = project
+    app.root = project  # type: ignore[attr-defined]
     return app
 
 
