@@ -12,6 +12,7 @@ What this does not cover, and `docs/guides/adapt-an-agent.md` says so: the distr
 whoever can already write into the environment that Operable itself runs in.
 """
 
+import csv
 import fcntl
 import os
 import tempfile
@@ -19,7 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib.machinery import PathFinder
-from importlib.metadata import Distribution, EntryPoint, PackagePath, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 import msgspec
@@ -145,7 +147,7 @@ def _pin(entry_point: EntryPoint) -> Pin:
     distribution = _distribution(entry_point)
     files = _files(distribution)
     _check_origin(entry_point, {os.path.realpath(str(distribution.locate_file(file))) for file in files})
-    hashes = {str(file): _sha256(str(distribution.locate_file(file))) for file in files}
+    hashes = {file: _sha256(str(distribution.locate_file(file))) for file in files}
     return Pin(entry_point.name, distribution.name, distribution.version, digest(hashes))
 
 
@@ -157,13 +159,17 @@ def _distribution(entry_point: EntryPoint) -> Distribution:
     return entry_point.dist
 
 
-def _files(distribution: Distribution) -> list[PackagePath]:
-    files = [
-        file
-        for file in distribution.files or ()
+def _files(distribution: Distribution) -> list[str]:
+    """What the distribution says it consists of. Read from its record: `files` of the importlib_metadata package, which any
+    other package may have put in place of the standard library's, leaves out what is missing.
+    """
+    record = distribution.read_text("RECORD") or ""
+    files = [PurePosixPath(row[0]) for row in csv.reader(record.splitlines()) if row]
+    return sorted(
+        str(file)
+        for file in files
         if file.suffix != ".pyc" and file.name not in _IGNORED and "__pycache__" not in file.parts
-    ]
-    return sorted(files, key=str)
+    )
 
 
 def _check_origin(entry_point: EntryPoint, files: set[str]) -> None:
