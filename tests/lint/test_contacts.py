@@ -1,5 +1,6 @@
 """Whom a tool tries to reach is counted by the kernel; talking to oneself is not reaching anybody."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -19,7 +20,8 @@ TRY = "import socket\ntry:\n    {0}\nexcept OSError:\n    pass\n"
 
 def outgoing(tmp_path: Path, code: str, **options) -> tuple[str, ...] | None:
     program = tmp_path / "tool"
-    program.write_text(f"#!{sys.executable}\n{code}\n")
+    # The interpreter itself, not the link to it in a checkout that may lie in /tmp, which is empty inside.
+    program.write_text(f"#!{os.path.realpath(sys.executable)}\n{code}\n")
     program.chmod(0o755)
     with Laboratory(Probe(str(program), "tool", sandbox("bubblewrap"), **options), Profile()) as lab:
         return lab.observe(Invocation(())).outgoing

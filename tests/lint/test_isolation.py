@@ -148,7 +148,8 @@ GREED = "blocks = []\nwhile True:\n    blocks.append(bytearray(64 * 1024 * 1024)
 
 def python(tmp_path: Path, code: str) -> Path:
     program = tmp_path / "notes"
-    program.write_text(f"#!{sys.executable}\n{code}")
+    # The interpreter itself, not the link to it in a checkout that may lie in /tmp, which is empty inside.
+    program.write_text(f"#!{os.path.realpath(sys.executable)}\n{code}")
     program.chmod(0o755)
     return program
 
