@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from operable.app.packages import Package
+from operable.app.packages import Package, read
 from operable.app.shelf import find
 from operable.app.trust import Approvals
 
@@ -46,3 +46,10 @@ def approved(root: Path, approvals: Approvals, *, shell: bool = False) -> Packag
     package = find(str(root))
     approvals.approve(package, shell=shell)
     return package
+
+
+def package_at(root: Path) -> Package:
+    """The package of a project in this folder; there must be one."""
+    found = read(str(root), "project")
+    assert found is not None
+    return found

@@ -5,7 +5,7 @@ import pytest
 from operable.app.admission import command_path, needs_confirmation, require_confirmation
 from operable.app.packages import read
 from operable.kernel.errors import Fail
-from tests.app.making import made
+from tests.app.making import made, package_at
 from tests.requirement import requirement
 
 
@@ -53,6 +53,6 @@ def test_confirmation_matches_by_prefix_and_cannot_be_hidden(package, words, nee
 
 
 def test_an_upper_command_covers_those_below_it(tmp_path):
-    package = read(str(made(tmp_path / "two", more="confirmationRequired: [item]")), "project")
+    package = package_at(made(tmp_path / "two", more="confirmationRequired: [item]"))
     assert needs_confirmation(package, ["item", "add", "x"])
     assert not needs_confirmation(package, ["list"])

@@ -6,7 +6,7 @@ import pytest
 
 from operable.app.packages import activate, read, resource
 from operable.kernel.errors import Fail
-from tests.app.making import made
+from tests.app.making import made, package_at
 from tests.requirement import requirement
 
 
@@ -22,7 +22,7 @@ def test_the_catalog_reads_the_frontmatter_and_opens_nothing_else(tmp_path):
         if path.exists():
             os.rename(path, tmp_path / f"gone-{folder}")
         os.mkfifo(path)
-    package = read(str(root), "project")
+    package = package_at(root)
     assert package is not None
     assert package.app is not None
     assert (package.slug, package.app.commands[0], package.app.confirmation_required) == (
@@ -37,7 +37,7 @@ def test_activation_reads_the_body_and_the_named_skills(tmp_path):
     root = made(tmp_path / "one")
     (root / "skills" / "other").mkdir()
     os.mkfifo(root / "skills" / "other" / "SKILL.md")  # not named: never opened
-    found = activate(read(str(root), "project"))
+    found = activate(package_at(root))
     assert found.body.startswith("# App")
     assert list(found.skills) == ["use"]
     assert found.skills["use"].endswith("Use it.\n")
@@ -47,7 +47,7 @@ def test_activation_names_the_skill_that_is_missing(tmp_path):
     root = made(tmp_path / "one")
     (root / "skills" / "use" / "SKILL.md").unlink()
     with pytest.raises(Fail, match=r"skills/use/SKILL\.md") as caught:
-        activate(read(str(root), "project"))
+        activate(package_at(root))
     assert caught.value.code == "RESOURCE_NOT_FOUND"
 
 
@@ -57,7 +57,7 @@ def test_a_resource_is_one_file_inside_the_package(tmp_path):
     (tmp_path / "secret").write_text("s")
     (root / "app" / "link").symlink_to(tmp_path / "secret")
     os.mkfifo(root / "app" / "pipe")
-    package = read(str(root), "project")
+    package = package_at(root)
     assert b"words" in resource(package, "app/cli.py")
     for path, code in (
         ("../secret", "OUTSIDE_PACKAGE"),
@@ -88,8 +88,9 @@ def test_a_file_that_only_has_the_name_is_no_package(tmp_path, text):
 
 def test_a_package_that_is_wrong_is_one_with_a_problem(tmp_path):
     root = made(tmp_path / "one", more="scheduling: sometimes")
-    package = read(str(root), "project")
+    package = package_at(root)
     assert package.app is None
+    assert package.problem is not None
     assert "scheduling" in package.problem
     with pytest.raises(Fail) as caught:
         package.require()
@@ -98,5 +99,5 @@ def test_a_package_that_is_wrong_is_one_with_a_problem(tmp_path):
 
 @requirement("appmd:decision:unknown-keys")
 def test_unknown_keys_are_kept_out_of_the_way(tmp_path):
-    package = read(str(made(tmp_path / "one", more="colour: blue")), "project")
+    package = package_at(made(tmp_path / "one", more="colour: blue"))
     assert package.app is not None

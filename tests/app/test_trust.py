@@ -5,11 +5,10 @@ import threading
 
 import pytest
 
-from operable.app.packages import read
 from operable.app.shelf import find
 from operable.app.trust import Approvals, content_digest
 from operable.kernel.errors import Fail
-from tests.app.making import approved, made
+from tests.app.making import approved, made, package_at
 from tests.requirement import requirement
 
 
@@ -151,7 +150,7 @@ def test_a_damaged_file_of_approvals_approves_nothing(tmp_path, text):
     path = tmp_path / "approvals.json"
     path.write_text(text)
     with pytest.raises(Fail) as caught:
-        Approvals(str(path)).require(read(str(made(tmp_path / "one")), "project"))
+        Approvals(str(path)).require(package_at(made(tmp_path / "one")))
     assert caught.value.code == "APPROVALS_UNUSABLE"
 
 

@@ -22,9 +22,10 @@ class Leaf:
 
     @property
     def key_pem(self) -> bytes:
-        return self.key.private_bytes(
+        pem: bytes = self.key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
+        return pem
 
 
 class Authority:

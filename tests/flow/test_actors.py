@@ -63,5 +63,7 @@ def test_claims_of_an_unverified_proof_count_for_nothing():
 
 def test_without_a_proof_there_is_no_step_up():
     assert step_up(None) is None
-    assert step_up(PROOF)["verification_level"] == "high"
+    known = step_up(PROOF)
+    assert known is not None
+    assert known["verification_level"] == "high"
     assert actor_context(identity=None, session=None, proof=None)["actor"]["principal"] is None

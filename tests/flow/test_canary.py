@@ -120,6 +120,7 @@ def test_sessions_are_silent_about_their_credentials(provider, tmp_path, outputs
         asked = request(provider, config, env=ENV, cwd=str(tmp_path), **members)
         session = resolve_identity(asked)
         release_session(session, asked)
+    assert session is not None
     held = json.dumps(session)
     assert any(needle in held for needle in NEEDLES) is (provider != "none")
     assert bool(secrets_of(session)) is (provider != "none")

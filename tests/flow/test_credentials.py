@@ -156,6 +156,8 @@ def test_a_killed_process_leaves_no_credential_file(tmp_path, number):
     process = subprocess.Popen(
         [sys.executable, "-c", program, what], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
+    assert process.stdout is not None
+    assert process.stdin is not None
     assert process.stdout.readline() == b"ready\n"
     (folder,) = os.listdir(tmp_path)
 

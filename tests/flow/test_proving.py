@@ -96,4 +96,6 @@ def test_required_false_does_not_make_a_token_optional():
 
 def test_none_stops_nothing_and_verifies_nothing():
     assert verify_proof(None, MANIFEST, Surroundings(cwd="/")) is None
-    assert verify_proof({"ref": "p", "method": "none"}, MANIFEST, Surroundings(cwd="/"))["verified"] is False
+    found = verify_proof({"ref": "p", "method": "none"}, MANIFEST, Surroundings(cwd="/"))
+    assert found is not None
+    assert found["verified"] is False

@@ -29,6 +29,7 @@ def test_every_leaf_of_the_credentials_is_hidden():
         session(credentials={"k": {"kind": "b", "value": CANARY, "more": [CANARY, {"x": 5}]}})
     )
 
+    assert shown is not None
     assert shown["credentials"] == {
         "k": {"kind": "[REDACTED]", "value": "[REDACTED]", "more": ["[REDACTED]", {"x": "[REDACTED]"}]}
     }

@@ -42,6 +42,7 @@ async def connected(world, *words, mode="auto", answer=None, **env):
     parameters = StdioServerParameters(
         command=program, args=arguments, env={**world.env, **env}, cwd=world.project
     )
+    assert sys.__stderr__ is not None
     transport = stdio_client(parameters, errlog=sys.__stderr__)
     async with Client(
         transport, mode=mode, elicitation_callback=elicited if answer is not None else None
@@ -248,6 +249,8 @@ def test_a_signal_ends_the_server(world, stop):
                 "clientInfo": {"name": "t", "version": "1"},
             },
         }
+        assert process.stdin is not None
+        assert process.stdout is not None
         process.stdin.write(json.dumps(request).encode() + b"\n")
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "operable"
@@ -294,7 +297,9 @@ def http(world):
         text=True,
     )
     try:
+        assert process.stderr is not None
         found = re.search(r"(http://127\.0\.0\.1:\d+/mcp) \(bearer token: (.+)\)", process.stderr.readline())
+        assert found is not None
         with open(found[2], encoding="ascii") as file:
             yield found[1], file.read().strip(), process
     finally:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from operable.serve.words import command_words, offered, unspecified
 from operable.tool import Tool
 from operable.tool.arguments import parse
+from operable.tool.declare import Command
 from operable.tool.describe import input_schema
 
 tool = Tool("t", version="1", schema_name="org.example.t")
@@ -31,7 +32,13 @@ def wipe(name: str) -> None:
     """Wipe."""
 
 
-SCHEMA = input_schema(tool, tool.find("rows"))
+def command(name: str) -> Command:
+    found = tool.find(name)
+    assert found is not None
+    return found
+
+
+SCHEMA = input_schema(tool, command("rows"))
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 
 
@@ -51,7 +58,7 @@ TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 )
 def test_a_tool_reads_the_arguments_that_were_given(arguments):
     words, stdin = command_words(SCHEMA, arguments, confirmed=False)
-    call = parse(tool, tool.find("rows"), words)
+    call = parse(tool, command("rows"), words)
     assert stdin is None
     for name, value in arguments.items():
         if name == "limit":
@@ -69,7 +76,7 @@ def test_what_is_not_the_callers_is_not_offered():
 
 
 def test_a_confirmation_comes_from_the_server_and_not_from_the_arguments():
-    schema = input_schema(tool, tool.find("wipe"))
+    schema = input_schema(tool, command("wipe"))
     assert "--confirm" not in command_words(schema, {"name": "x", "confirm": None}, confirmed=False)[0]
     assert "--confirm" in command_words(schema, {"name": "x"}, confirmed=True)[0]
     assert "--confirm" not in command_words(SCHEMA | {"properties": {}}, {"query": "x"}, confirmed=True)[0]
@@ -82,6 +89,7 @@ def test_structured_input_goes_to_stdin():
     assert "input" in offered(schema)["properties"]
     words, stdin = command_words(schema, {"input": [{"a": "é"}, {"b": 1}]}, confirmed=False)
     assert words == ["--input-jsonl=-", "--output=jsonl"]
+    assert stdin is not None
     assert [json.loads(line) for line in stdin.splitlines()] == [{"a": "é"}, {"b": 1}]
 
 

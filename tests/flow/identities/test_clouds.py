@@ -80,7 +80,9 @@ def test_a_role_is_assumed_with_a_signed_request():
     shown = json.dumps(described_session(found))
     assert CANARY not in shown
     assert "AKIAIOSFODNN7EXAMPLE" not in shown
-    assert described_session(found)["credential_summary"]["expires_at"] == "2030-01-01T00:00:00Z"
+    session = described_session(found)
+    assert session is not None
+    assert session["credential_summary"]["expires_at"] == "2030-01-01T00:00:00Z"
 
 
 @requirement("agentcli:providers:clouds")

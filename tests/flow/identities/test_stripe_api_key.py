@@ -90,6 +90,7 @@ def test_a_key_is_minted_for_a_task_and_deleted_after_it():
     assert post.headers["authorization"] == f"Bearer {MASTER}"
     assert post.form == {"permissions[charges][read]": "true"}
     assert (delete.method, delete.path) == ("DELETE", "/v1/api_keys/ak%2F1")
+    assert found is not None
     assert found["credentials"]["api_key"]["value"] == KEY
     assert KEY not in shown
     assert MASTER not in shown
@@ -177,7 +178,9 @@ def test_a_declared_handoff_is_refused_here_and_tolerated_where_nothing_runs():
     with pytest.raises(FlowError) as caught:
         resolve_identity(asked)
     assert caught.value.code == "unsupported_capability"
-    assert resolve_identity(asked, tolerate_handoff=True)["handoff"] == {
+    resolved = resolve_identity(asked, tolerate_handoff=True)
+    assert resolved is not None
+    assert resolved["handoff"] == {
         "mode": "downscope",
         "prepared": False,
     }

@@ -24,7 +24,7 @@ KEYS = {"RS256": RSA, "PS256": RSA, "ES256": EC, "ES384": EC384, "EdDSA": ED, "E
 
 
 def pem(key: Any) -> str:
-    return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    return str(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo), "ascii")
 
 
 def b64(data: bytes) -> str:
@@ -51,21 +51,21 @@ def token(payload: dict[str, Any] | None = None, alg: str = "RS256", key: Any = 
 
 def signature(data: bytes, alg: str, key: Any) -> bytes:
     if alg == "RS256":
-        return key.sign(data, padding.PKCS1v15(), hashes.SHA256())
+        return bytes(key.sign(data, padding.PKCS1v15(), hashes.SHA256()))
     if alg == "PS256":
-        return key.sign(data, padding.PSS(padding.MGF1(hashes.SHA256()), 32), hashes.SHA256())
+        return bytes(key.sign(data, padding.PSS(padding.MGF1(hashes.SHA256()), 32), hashes.SHA256()))
     if alg in ("ES256", "ES384"):
         size, chosen = (32, hashes.SHA256()) if alg == "ES256" else (48, hashes.SHA384())
         r, s = decode_dss_signature(key.sign(data, ec.ECDSA(chosen)))
         return r.to_bytes(size, "big") + s.to_bytes(size, "big")
-    return key.sign(data)
+    return bytes(key.sign(data))
 
 
 def verify(
     method: str, value: str, profile: dict[str, Any], handoff: HandoffContext | None = None, **around: Any
 ) -> dict[str, Any]:
     surroundings = Surroundings(**{"cwd": "/", "timeout": 20.0, **around})
-    return entry("proofs", method).verify(
+    found: dict[str, Any] = entry("proofs", method).verify(
         ProofRequest(
             profile=profile,
             value=value,
@@ -76,6 +76,7 @@ def verify(
             handoff=handoff,
         )
     )
+    return found
 
 
 class Ledger:
