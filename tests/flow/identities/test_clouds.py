@@ -80,9 +80,9 @@ def test_a_role_is_assumed_with_a_signed_request():
     shown = json.dumps(described_session(found))
     assert CANARY not in shown
     assert "AKIAIOSFODNN7EXAMPLE" not in shown
-    session = described_session(found)
-    assert session is not None
-    assert session["credential_summary"]["expires_at"] == "2030-01-01T00:00:00Z"
+    described = described_session(found)
+    assert described is not None
+    assert described["credential_summary"]["expires_at"] == "2030-01-01T00:00:00Z"
 
 
 @requirement("agentcli:providers:clouds")
