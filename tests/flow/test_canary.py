@@ -28,7 +28,7 @@ from tests.flow.ssh_keys import allowed, written
 
 CANARY = "zebra-quilt-ninety-one"
 GUID = "11111111-2222-3333-4444-555555555555"
-SVID = token({"sub": "spiffe://a/b", "aud": "api", "exp": time.time() + 600, "note": CANARY})
+SVID = token({"sub": "spiffe://a/b", "aud": "api", "exp": time.time() + 86_400, "note": CANARY})
 ENV = {
     "SECRET": f"{CANARY}-in",
     "STRIPE": "sk_test_zebraquiltninetyone",

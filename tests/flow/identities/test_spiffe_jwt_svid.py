@@ -68,27 +68,28 @@ def test_trust_comes_from_one_local_source(tmp_path, source):
 
 
 @pytest.mark.parametrize(
-    "svid, code",
+    "made, code",
     [
-        (None, "spiffe_svid_unavailable"),
-        ("", "spiffe_svid_unavailable"),
-        ("a.b", "spiffe_svid_invalid"),
-        ("e30.e30.", "spiffe_svid_invalid"),
-        (token(claims(), alg="ES256", key=EC), "spiffe_algorithm_unsupported"),
-        (token(claims(exp=int(time.time()) - 60)), "spiffe_svid_expired"),
-        (token(claims(exp=...)), "spiffe_svid_expired"),
-        (token(claims(nbf=time.time() + 600)), "spiffe_svid_not_active"),
-        (token(claims(iat=time.time() + 600)), "spiffe_svid_invalid"),
-        (token(claims(aud="other")), "spiffe_audience_mismatch"),
-        (token(claims(sub="https://acme.example/x")), "spiffe_svid_invalid"),
-        (token(claims(sub="spiffe://u@acme/x")), "spiffe_svid_invalid"),
-        (token(claims(), typ="JWS"), "spiffe_svid_invalid"),
-        (token(claims(), key=rsa.generate_private_key(65537, 2048)), "spiffe_signature_invalid"),
+        (lambda: None, "spiffe_svid_unavailable"),
+        (lambda: "", "spiffe_svid_unavailable"),
+        (lambda: "a.b", "spiffe_svid_invalid"),
+        (lambda: "e30.e30.", "spiffe_svid_invalid"),
+        (lambda: token(claims(), alg="ES256", key=EC), "spiffe_algorithm_unsupported"),
+        (lambda: token(claims(exp=int(time.time()) - 60)), "spiffe_svid_expired"),
+        (lambda: token(claims(exp=...)), "spiffe_svid_expired"),
+        (lambda: token(claims(nbf=time.time() + 600)), "spiffe_svid_not_active"),
+        (lambda: token(claims(iat=time.time() + 600)), "spiffe_svid_invalid"),
+        (lambda: token(claims(aud="other")), "spiffe_audience_mismatch"),
+        (lambda: token(claims(sub="https://acme.example/x")), "spiffe_svid_invalid"),
+        (lambda: token(claims(sub="spiffe://u@acme/x")), "spiffe_svid_invalid"),
+        (lambda: token(claims(), typ="JWS"), "spiffe_svid_invalid"),
+        (lambda: token(claims(), key=rsa.generate_private_key(65537, 2048)), "spiffe_signature_invalid"),
     ],
     ids=named,
 )
 @requirement("agentcli:providers:spiffe")
-def test_anything_else_has_its_code(tmp_path, svid, code):
+def test_anything_else_has_its_code(tmp_path, made, code):
+    svid = made()  # made here, not when the tests are collected: by then it may have expired
     with pytest.raises(FlowError) as caught:
         found(tmp_path, svid)
 
