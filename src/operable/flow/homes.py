@@ -1,0 +1,132 @@
+"""The home of workflow manifests: where manifests, the registry, approvals and the audit of one user are kept.
+
+The layout is that of the programs that already use it, so that both find each other's files. The home is, in this order,
+what the caller says, `AGENTCLI_HOME`, `flow` below `OPERABLE_HOME`, and `~/.agentcli`. Folders are private (0700), files
+too (0600). A symbolic link, a FIFO or a device in the place of one of them is refused, and opening one never waits.
+"""
+
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+
+from operable.flow.contracts import FlowError
+from operable.flow.failures import invalid_argument
+
+# A manifest of 16 MiB is larger than any that was ever seen; the server reads no larger request either.
+FILE_LIMIT = 16 * 1024 * 1024
+_PLACES = {
+    "manifests": "manifests",
+    "output": "output",
+    "state": "state",
+    "registry": "registry",
+    "audit": "state/audit.ndjson",
+    "approvals": "state/approvals.ndjson",
+    "allowed_signers": "state/allowed_signers",
+    "skill_path": "skills/manifest-authoring/SKILL.md",
+    "readme": "README.md",
+    "sampleManifest": "manifests/bot-health.json",
+}
+
+
+def home_of(environment: Mapping[str, str], home: str | None = None, *, cwd: str | None = None) -> str:
+    """The absolute path of the home; FlowError when nothing says where it is."""
+    user = environment.get("HOME", "")
+    operable = environment.get("OPERABLE_HOME")
+    chosen = home or environment.get("AGENTCLI_HOME") or (operable and os.path.join(operable, "flow"))
+    if not chosen:
+        if not os.path.isabs(user):
+            raise invalid_argument("There is no home directory: set AGENTCLI_HOME, or pass home")
+        chosen = os.path.join(user, ".agentcli")
+    return os.path.abspath(os.path.join(cwd or os.getcwd(), expanded(chosen, user)))
+
+
+def expanded(path: str, user: str) -> str:
+    """`~` and `~/…` of this user; other people's homes are not guessed."""
+    if path != "~" and not path.startswith("~/"):
+        return path
+    if not os.path.isabs(user):
+        raise invalid_argument(f"There is no home directory for {path}: HOME is not set")
+    return user + path[1:]
+
+
+def paths(root: str) -> dict[str, str]:
+    """Everything that has a place in a home, by its name."""
+    return {"root": root, **{name: os.path.join(root, place) for name, place in _PLACES.items()}}
+
+
+def private_folder(path: str) -> str:
+    """The folder, made if it is missing; FlowError when something else has its place."""
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    except FileExistsError:
+        pass  # told apart below
+    except OSError as problem:
+        raise invalid_argument(f"The folder {path} cannot be made: {problem.strerror}") from None
+    require_folder(path)
+    return path
+
+
+def require_folder(path: str) -> None:
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError as problem:
+        raise invalid_argument(f"The folder {path} cannot be used: {problem.strerror}") from None
+    if stat.S_ISLNK(mode):
+        raise invalid_argument(f"Refusing to use symbolic-link directory: {path}")
+    if not stat.S_ISDIR(mode):
+        raise invalid_argument(f"Expected directory path but found another file type: {path}")
+
+
+def read_private(path: str) -> bytes:
+    """The content of a regular file; FileNotFoundError when there is none, FlowError for anything else in its place."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise
+    except OSError as problem:
+        if os.path.islink(path):
+            raise invalid_argument(f"Refusing to use a non-regular file: {path}") from None
+        raise invalid_argument(f"{path} cannot be read: {problem.strerror}") from None
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise invalid_argument(f"Refusing to use a non-regular file: {path}")
+        data = file.read(FILE_LIMIT + 1)
+    if len(data) > FILE_LIMIT:
+        raise invalid_argument(f"{path} is larger than {FILE_LIMIT} bytes")
+    return data
+
+
+def write_private(path: str, data: bytes) -> bool:
+    """Replace a file as a whole, or leave the old one: it is on disk before it has its name. Whether there was one."""
+    try:
+        existed = stat.S_ISREG(os.lstat(path).st_mode)
+        if not existed:
+            raise invalid_argument(f"Refusing to use a non-regular file: {path}")
+    except FileNotFoundError:
+        existed = False
+    folder = os.path.dirname(path)
+    draft = None
+    try:
+        descriptor, draft = tempfile.mkstemp(prefix=".", suffix=".new", dir=folder)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(draft, path)
+        draft = None
+        _sync_folder(folder)
+    except OSError as problem:
+        raise FlowError("internal_error", f"{path} cannot be written: {problem.strerror}") from None
+    finally:
+        if draft is not None:
+            os.unlink(draft)
+    return existed
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
