@@ -1,0 +1,28 @@
+"""agentcli.import: keep the manifest that a project ships."""  # noqa: N999 - the file is called like the method
+
+import os
+from typing import Any
+
+from operable.flow.failures import invalid_argument
+from operable.flow.homes import home_of
+from operable.flow.importing import import_from
+from operable.flow.method import Defaults, Method
+
+
+def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
+    path, name = params.get("path"), params.get("name")
+    if not isinstance(path, str) or not path.strip():
+        raise invalid_argument("path is required")
+    if name is not None and not isinstance(name, str):
+        raise invalid_argument("name must be a string")
+    home = home_of(defaults.environment, defaults.home, cwd=defaults.cwd)
+    return {"ok": True, **import_from(home, os.path.join(defaults.cwd, path), name)}
+
+
+METHOD = Method(
+    name="agentcli.import",
+    order=43,
+    summary="Keep the manifest that a project ships",
+    run=_run,
+    params=("path", "name"),
+)

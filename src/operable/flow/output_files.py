@@ -1,0 +1,49 @@
+"""Documents that a command writes where its caller said: only below the caller's folder, and never through a link.
+
+A manifest may come from anybody, and so may the path that somebody was told to write its result to. What would leave the
+folder, directly or through a symbolic link on the way, is refused before anything is made.
+"""
+
+import json
+import os
+import stat
+from typing import Any
+
+from operable.flow.failures import invalid_argument
+from operable.flow.homes import write_private
+
+
+def write_document(path: str, value: Any, *, cwd: str) -> str:
+    """Write JSON with two spaces and a final newline; the absolute path. FlowError for a place that is refused."""
+    folder = os.path.realpath(cwd)
+    place = os.path.normpath(os.path.join(folder, path))
+    if place == folder or not path or path.endswith("/"):
+        raise invalid_argument("Output path must point to a file inside the current working directory.")
+    if not _below(place, folder):
+        raise invalid_argument("Refusing to write outside the current working directory.")
+    parent = os.path.dirname(place)
+    if not _below(os.path.realpath(parent), folder, itself=True):
+        raise invalid_argument("Refusing to write through a symlink outside the current working directory.")
+    _require_replaceable(place)
+    try:
+        os.makedirs(parent, mode=0o700, exist_ok=True)
+    except OSError as problem:
+        raise invalid_argument(f"{parent} cannot be made: {problem.strerror}") from None
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    write_private(place, text.encode("utf-8", "surrogatepass") + b"\n")
+    return place
+
+
+def _require_replaceable(place: str) -> None:
+    try:
+        mode = os.lstat(place).st_mode
+    except OSError:
+        return  # nothing there; what else is wrong shows when it is written
+    if stat.S_ISLNK(mode):
+        raise invalid_argument("Refusing to overwrite a symbolic link.")
+    if not stat.S_ISREG(mode):
+        raise invalid_argument("Refusing to overwrite a non-regular file.")
+
+
+def _below(path: str, folder: str, *, itself: bool = False) -> bool:
+    return (itself and path == folder) or path.startswith(folder.rstrip("/") + "/")

@@ -1,0 +1,108 @@
+"""The registry: valid manifests under names, one JSON file each, in the home's folder `registry`.
+
+Adding replaces a file as a whole, so that a reader never sees half of one and two who add at once leave one of both.
+Listing never fails because of one bad entry: what is no manifest is listed with a marker that says why.
+"""
+
+import json
+import os
+import re
+import stat
+from typing import Any
+
+from operable.flow.canonical import parse
+from operable.flow.contracts import FlowError
+from operable.flow.failures import invalid_argument
+from operable.flow.homes import paths, private_folder, read_private, require_folder, write_private
+from operable.flow.merge import Json
+from operable.flow.validate import validate
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+_SUFFIX = ".json"
+
+
+def entries(home: str) -> list[Json]:
+    """Every entry by name: its workflows, or why it cannot be used."""
+    folder = paths(home)["registry"]
+    if not os.path.lexists(folder):
+        return []
+    require_folder(folder)
+    names = sorted(
+        name
+        for name in os.listdir(folder)
+        if name.endswith(_SUFFIX) and _NAME.fullmatch(name.removesuffix(_SUFFIX))
+    )
+    return [_entry(folder, name.removesuffix(_SUFFIX)) for name in names]
+
+
+def show(home: str, name: str) -> Any:
+    """The manifest of this name; FlowError when there is none."""
+    path = _path(home, name)
+    try:
+        data = read_private(path)
+    except FileNotFoundError:
+        raise invalid_argument(f'Registry entry "{name}" not found') from None
+    try:
+        return parse(data)
+    except ValueError as problem:
+        raise FlowError("parse_error", f'Registry entry "{name}" is not JSON: {str(problem)[:200]}') from None
+
+
+def add(home: str, name: str, manifest: Any) -> Json:
+    """Keep a valid manifest under this name, in the place of whatever was there."""
+    path = _path(home, name)
+    found = validate(manifest)
+    if not found["ok"]:
+        first = found["errors"][0]
+        message = f"Manifest validation failed: {first['path']} {first['message']}"
+        raise FlowError("validation_error", message, validation=found)
+    private_folder(home)
+    private_folder(os.path.dirname(path))
+    text = json.dumps(manifest, indent=2, ensure_ascii=False)
+    overwritten = write_private(path, text.encode("utf-8", "surrogatepass") + b"\n")
+    return {"name": name, "path": path, "overwritten": overwritten}
+
+
+def exists(home: str, name: str) -> bool:
+    return os.path.lexists(_path(home, name))
+
+
+def remove(home: str, name: str) -> Json:
+    """Forget an entry, whatever its file holds; FlowError when there is none."""
+    path = _path(home, name)
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        raise invalid_argument(f'Registry entry "{name}" not found') from None
+    except OSError as problem:
+        raise invalid_argument(f'Registry entry "{name}" cannot be removed: {problem.strerror}') from None
+    return {"name": name, "removed": True}
+
+
+def default_name(path: str) -> str:
+    """What a manifest is called when nobody says: its file's name without the ending."""
+    return os.path.basename(path).removesuffix(_SUFFIX)
+
+
+def _path(home: str, name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise invalid_argument(f"Registry name must match /^[A-Za-z0-9][A-Za-z0-9._-]*$/: {name}")
+    return os.path.join(paths(home)["registry"], name + _SUFFIX)
+
+
+def _entry(folder: str, name: str) -> Json:
+    path = os.path.join(folder, name + _SUFFIX)
+    try:
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            return {"name": name, "symlink_refused": True}
+        if not stat.S_ISREG(mode):
+            return {"name": name, "invalid_type_refused": True}
+        manifest = parse(read_private(path))
+        workflows = [
+            {"id": flow["id"], "name": flow["name"], "task_count": len(flow["tasks"])}
+            for flow in manifest["workflows"]
+        ]
+    except (OSError, ValueError, FlowError, LookupError, TypeError):
+        return {"name": name, "parse_error": True}
+    return {"name": name, "workflows": workflows}
