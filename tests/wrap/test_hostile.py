@@ -219,6 +219,25 @@ def test_where_it_has_an_end_marker_only_that_makes_it_whole(tmp_path, says, cod
     assert done.summary["ok"] is (code is None)
 
 
+def test_behind_its_end_marker_nothing_is_taken_for_its_own_word(tmp_path):
+    says = """printf '{"kind":"row"}\\n{"kind":"done","ok":true}\\n{"kind":"row"}\\n{"kind":"done","ok":false}\\n'"""
+    rules = {
+        "kind": "jsonl",
+        "type": "kind",
+        "events": {"row": {"event": "row"}},
+        "end": {"type": "done", "ok": "ok"},
+    }
+    made = Made(
+        tmp_path, PRELUDE + says + "\n", tool={"metadata": {"operable": {"parse": rules, "terminal": True}}}
+    )
+
+    done = made.go()
+
+    assert (done.summary["ok"], len(done.results)) == (True, 1)
+    assert [warning["code"] for warning in done.of("aoi:warning")] == ["UPSTREAM_NON_JSON"] * 2
+    assert done.summary["upstream"]["non_json"] == 2
+
+
 def test_secrets_on_stderr_reach_nobody(tmp_path):
     secret = "sk-ant-REDACTED"
     made = Made(

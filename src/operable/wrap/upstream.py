@@ -17,7 +17,7 @@ from operable.kernel.errors import EX_TIMEOUT, Fail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
     from typing import Any
 
     from operable.proc.child import End
@@ -55,6 +55,7 @@ class Upstream:
         self.after: Any = None if page is None else page.after
         self.fetch: int | None = None if page is None else page.fetch
         self.stdin: bytes | None = None
+        self.env: dict[str, str] = {}  # what the function adds to the variables that the manifest names
         self.end: End | None = None
         self.foreign = 0  # records that were not what was promised
         self.failure: Fail | None = None  # what the program itself reported as its error
@@ -147,12 +148,14 @@ class Upstream:
         if kept:
             yield b"".join(rest)
 
-    def ask(self, argv: Sequence[str], *, limit: int = RECORD_LIMIT) -> bytes:
-        """Run the same program with other words to its end; anything but exit 0 is a Fail."""
+    def ask(
+        self, argv: Sequence[str], *, limit: int = RECORD_LIMIT, fine: Container[int | None] = (0,)
+    ) -> bytes:
+        """Run the same program with other words to its end; any exit status that is not `fine` is a Fail."""
         from operable.proc.output import output
 
         done = output(self._prepared(argv), timeout=self._remaining() or ASK_TIMEOUT, limit=limit)
-        if done.status != 0:
+        if done.status not in fine:
             from operable.wrap.endings import failed
 
             raise failed(self, done.status, done.stderr)
@@ -191,7 +194,7 @@ class Upstream:
         plan = self.plan
         words = [plan["bin"], *plan["bin_args"], *argv]
         try:
-            return prepare(words, env=plan["env_set"], inherit=plan["env_pass"])
+            return prepare(words, env={**plan["env_set"], **self.env}, inherit=plan["env_pass"])
         except Fail as fail:
             if fail.code == "TOOL_NOT_FOUND":
                 fail.hint = f"install it: {' or '.join(plan['install'])}"

@@ -26,6 +26,8 @@ def _parse(upstream: Upstream, rules: Mapping[str, Any]) -> Iterator[Any]:
             if not line or line.isspace():
                 continue
             try:
+                if upstream.complete is not None:
+                    raise ValueError  # behind the end marker nothing is the program's own word, whatever it looks like
                 value = decode(line)
             except ValueError:
                 if rows:
