@@ -1,6 +1,7 @@
 """JSON values out of any chunks: all of them, whole, once."""
 
 import json
+from binascii import a2b_base64
 
 import pytest
 from hypothesis import given
@@ -76,3 +77,40 @@ def test_text_between_objects_comes_out_by_itself():
 def test_what_is_no_exact_json_is_refused(raw):
     with pytest.raises(ValueError, match=r"."):
         decode(raw)
+
+
+def test_bytes_that_are_no_text_stand_beside_it_and_control_characters_are_read():
+    """As `ip -j link` prints an interface with such a name."""
+    assert decode(b'{"name":"a\xff\x01","in":[{"n":"\xfe"}],"list":["x","\xfd"],"ok":"\xc3\xa9"}') == {
+        "name": "a\ufffd\x01",
+        "name_b64": "Yf8B",
+        "in": [{"n": "\ufffd", "n_b64": "/g=="}],
+        "list": ["x", "\ufffd"],
+        "list_b64": ["eA==", "/Q=="],
+        "ok": "\u00e9",
+    }
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"\xff": 1}',
+        b'{"a": "\xff", "b": "\\udcff"}',
+        b'{"a": "\xff", "b": NaN}',
+        b'{"a": "\xff", "b": 1e400}',
+        b'{"a": ["\xff", 1]}',
+        b'{"a": [["\xff"]]}',
+        b'["\xff"]',
+        b'{"a": "\xff"' + b"[" * 100_000,
+    ],
+)
+def test_bytes_that_cannot_be_told_exactly_are_refused(raw):
+    with pytest.raises(ValueError, match=r"."):
+        decode(raw)
+
+
+@given(raw=st.binary(min_size=1).filter(lambda raw: b'"' not in raw and b"\\" not in raw))
+def test_any_bytes_of_a_text_come_back(raw):
+    value = decode(b'{"a":"' + raw + b'"}')
+
+    assert (a2b_base64(value["a_b64"]) if "a_b64" in value else value["a"].encode()) == raw

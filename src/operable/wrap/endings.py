@@ -18,7 +18,7 @@ from operable.wrap.fields import base64
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from operable.wrap.upstream import Upstream
@@ -84,6 +84,7 @@ def failed(upstream: Upstream, status: int | None, stderr: str) -> Fail:
     text = shown(stderr, known_secrets(upstream))
     if text:
         details["upstream_stderr"] = text
+    meaning = {**meaning, **_reason(meaning, stderr)}
     if status is not None and status < 0:
         name = _SIGNALS.get(-status, f"signal {-status}")
         return Fail("partial", "UPSTREAM_KILLED", f"{program} was ended by {name}", target=program, **details)
@@ -99,6 +100,19 @@ def failed(upstream: Upstream, status: int | None, stderr: str) -> Fail:
         target=program,
         **details,
     )
+
+
+def _reason(meaning: Mapping[str, Any], stderr: str) -> Mapping[str, Any]:
+    """What the first rule says whose pattern the program's own words match: many programs know one status for all errors.
+
+    It tells errors apart and nothing else: no words turn a failure into a success.
+    """
+    import re
+
+    for rule in meaning.get("reasons", ()):
+        if re.search(rule["match"], stderr, re.MULTILINE):
+            return {name: value for name, value in rule.items() if name != "match"}
+    return {}
 
 
 def foreign(upstream: Upstream, line: bytes) -> Any:

@@ -84,6 +84,9 @@ def _chosen(rule: Mapping[str, Any], value: dict[str, Any]) -> dict[str, Any]:
         found = at(value, path)
         if found is not _NONE:
             event[name] = found
+            raw = at(value, f"{path}_b64")
+            if raw is not _NONE:
+                event[f"{name}_b64"] = raw  # the bytes of a text that is no UTF-8 (`values.decode`)
     return event
 
 

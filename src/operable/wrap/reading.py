@@ -27,6 +27,9 @@ _TOOL_KEYS = frozenset(
 # Kinds of parsers that are data; `python` is the function of parser.py that `function` names.
 _RESUMES = ("seek", "native")
 _DESTRUCTIVE_RISK = 3
+# What an exit status means; and which of its reasons the program's own words give.
+_REASON_KEYS = frozenset(("match", "category", "code", "hint", "retryable"))
+_EXIT_KEYS = _REASON_KEYS - {"match"} | {"ok", "reasons", "word"}
 
 
 def read(folder: str) -> dict[str, Any]:
@@ -139,19 +142,30 @@ def _exits(path: str, words: Mapping[str, str], rules: Mapping[str, Any]) -> dic
     """Exit status -> what it means: a word, and whether it is a success or which error it is."""
     found: dict[int, dict[str, Any]] = {int(code): {"word": word} for code, word in words.items()}
     for code, rule in rules.items():
-        if not isinstance(rule, dict) or rule.keys() - {
-            "category",
-            "code",
-            "hint",
-            "ok",
-            "retryable",
-            "word",
-        }:
+        if not isinstance(rule, dict) or rule.keys() - _EXIT_KEYS:
             raise invalid(
-                path, f"metadata.operable.exits: {code} needs ok, word, category, code, hint or retryable"
+                path,
+                f"metadata.operable.exits: {code} needs {', '.join(sorted(_EXIT_KEYS))}, and nothing else",
             )
+        for reason in rule.get("reasons", ()):
+            _check_reason(path, code, reason)
         found.setdefault(int(code), {}).update(rule)
     return found
+
+
+def _check_reason(path: str, code: str, reason: Any) -> None:
+    import re
+
+    if not isinstance(reason, dict) or "match" not in reason or reason.keys() - _REASON_KEYS:
+        raise invalid(
+            path, f"metadata.operable.exits: a reason of {code} has {', '.join(sorted(_REASON_KEYS))}"
+        )
+    try:
+        re.compile(reason["match"])
+    except (re.error, TypeError) as error:
+        raise invalid(
+            path, f"metadata.operable.exits: a reason of {code} is no expression: {error}"
+        ) from error
 
 
 def _events(path: str, outputs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,8 +1,9 @@
 """JSON values out of bytes: strictly, exactly, and out of any chunks.
 
-`decode` reads one value. `Values` finds where values begin and end in a stream of them (pretty-printed objects one after
-another, as `kubectl -w` prints them) or inside one long array, without waiting for its end: every byte is looked at once,
-and only the value in hand is kept.
+`decode` reads one value. Programs in C (`ip`, `lsblk`) write names as they are into their JSON, whether these are UTF-8 or
+not, and control characters too; such an object is read all the same, with the bytes beside the text. `Values` finds where
+values begin and end in a stream of them (pretty-printed objects one after another, as `kubectl -w` prints them) or inside
+one long array, without waiting for its end: every byte is looked at once, and only the value in hand is kept.
 """
 
 from __future__ import annotations
@@ -10,19 +11,80 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from operable.wrap.fields import base64, put
+
 # What matters outside of a string, and inside of one.
 _OUTSIDE = re.compile(rb'["\[\]{},]')
 _INSIDE = re.compile(rb'["\\]')
 
 
+# An escape that could be taken for what stands in for a byte that is no UTF-8.
+_AMBIGUOUS = re.compile(rb"\\u[dD][cC]")
+
+
 def decode(raw: bytes) -> Any:
-    """One JSON value; ValueError when it is none, or cannot be told exactly (bytes that are no UTF-8, infinite numbers)."""
+    """One JSON value; ValueError when it is none, or cannot be told exactly (an infinite number, a key that is no UTF-8).
+
+    A text that is no UTF-8 comes with U+FFFD in it, and `<key>_b64` beside it.
+    """
     import msgspec
 
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if raw[:1] in (b"{", b"["):
+            return _decode_raw(raw)
         raise ValueError(str(error)) from error
+
+
+def _decode_raw(raw: bytes) -> Any:
+    """An object or array with raw bytes and control characters in its texts."""
+    import json
+
+    if _AMBIGUOUS.search(raw):
+        raise ValueError("a lone surrogate is no text")
+    try:
+        text = raw.decode("utf-8", "surrogateescape")
+        return _told(json.loads(text, strict=False, parse_constant=_refused, parse_float=_finite))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _refused(word: str) -> Any:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    return number if number - number == 0 else _refused(digits)
+
+
+def _told(value: Any) -> Any:
+    """The same value, with the bytes beside each text that is no UTF-8."""
+    if value.__class__ is list:
+        if any(item.__class__ is str and _is_odd(item) for item in value):
+            raise ValueError("bytes that are no UTF-8 where nothing can stand beside them")
+        return [_told(item) for item in value]
+    if value.__class__ is not dict:
+        return value
+    event: dict[str, Any] = {}
+    for name, inner in value.items():
+        name.encode("utf-8")  # UnicodeEncodeError is a ValueError
+        if inner.__class__ is str and _is_odd(inner):
+            put(event, name, inner.encode("utf-8", "surrogateescape"))
+        elif inner.__class__ is list and any(item.__class__ is str and _is_odd(item) for item in inner):
+            if any(item.__class__ is not str for item in inner):
+                raise ValueError("bytes that are no UTF-8 in a list of several kinds")
+            raws = [item.encode("utf-8", "surrogateescape") for item in inner]
+            event[name] = [item.decode("utf-8", "replace") for item in raws]
+            event[f"{name}_b64"] = [base64(item) for item in raws]
+        else:
+            event[name] = _told(inner)
+    return event
+
+
+def _is_odd(text: str) -> bool:
+    return not text.isascii() and any("\udc80" <= letter <= "\udcff" for letter in text)
 
 
 class Values:
