@@ -18,6 +18,11 @@ from operable.flow.plan import normal_shell
 
 SCHEMA = "openclaw.scheduler.handoff-artifact"
 CANONICALIZATION = {"name": "json-sort-v1", "version": 1, "digest": "sha256", "undefined": "null"}
+# What a runtime must enforce before it is given an artifact.
+V4_FEATURES = (
+    "handoff_v4_artifact artifact_bound_proofs signed_or_provider_verified_evidence provider_session_cache "
+    "credential_presentation source_run_bound_delegation immutable_runtime_events"
+).split()
 _EXECUTION_BINDING = 2
 _PROVEN = ("jwt", "detached-signature", "certificate")
 _DEEPEST = 16

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from operable.flow import merge
 from operable.flow.canonical import utf16_length
+from operable.flow.handoff import V4_FEATURES
 from operable.flow.job_fields import BY_VERSION, MAX_LENGTHS
 from operable.flow.merge import Json, first
 from operable.flow.plan import plans
@@ -22,10 +23,6 @@ _CLAIMED_BY_NOBODY = (
     "identity_declaration runtime_execution runtime_identity_resolution evidence_generation audit_export "
     "trust_evaluation delegation_validation credential_handoff authorization_proof_verification authorization_hook "
     "root_approval_gate approval_scope_enforcement structured_output_format"
-).split()
-V4_FEATURES = (
-    "handoff_v4_artifact artifact_bound_proofs signed_or_provider_verified_evidence provider_session_cache "
-    "credential_presentation source_run_bound_delegation immutable_runtime_events"
 ).split()
 # Deliberately pessimistic: only a live runtime can say what it enforces.
 _FEATURES = {
