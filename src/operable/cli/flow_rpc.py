@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from operable.cli.flow_events import RpcAnswer
 from operable.flow.method import Defaults
-from operable.flow.rpc import answer_to
-from operable.flow.rpc_server import REQUEST_LIMIT, RpcServer, report
+from operable.flow.rpc import answer_to, too_long
+from operable.flow.rpc_lines import REQUEST_LIMIT, RequestLines
+from operable.flow.rpc_server import RpcServer, report
 from operable.tool.descriptors import input_descriptor
-from operable.wire.frames import LineSplitter
 
 _CHUNK = 1 << 16
 
@@ -35,24 +35,37 @@ def defaults_of(
 
 
 def serve(defaults: Defaults, timeout: float) -> None:
-    """The protocol itself, until the input ends. Nothing else may be written to stdout, so the process ends here."""
-    status = RpcServer(defaults, stdin=0, stdout=1, timeout=timeout).serve()
+    """The protocol itself, until the input ends; the process ends here, so nothing follows the last answer.
+
+    The server keeps the two ends for itself: what a library prints goes to stderr, and a program that a method starts
+    can neither take requests nor add to the answers.
+    """
+    stdin, stdout = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # started without a stderr
+        os.dup2(nothing, 1)
+    status = RpcServer(defaults, stdin=stdin, stdout=stdout, timeout=timeout).serve()
     sys.stderr.flush()
     os._exit(status)
 
 
 def answers(defaults: Defaults) -> Iterator[RpcAnswer]:
     """Requests of the input, one after the other."""
-    lines = LineSplitter(REQUEST_LIMIT)
+    lines = RequestLines()
     descriptor = input_descriptor()
     while chunk := os.read(descriptor, _CHUNK):
         for line in lines.feed(chunk):
             yield from _answered(line, defaults)
-    rest = lines.eof()
-    if rest:
-        yield from _answered(rest, defaults)
+    for line in lines.eof():
+        yield from _answered(line, defaults)
 
 
-def _answered(line: bytes, defaults: Defaults) -> Iterator[RpcAnswer]:
-    if line.strip() and (answer := answer_to(line, defaults, report)) is not None:
+def _answered(line: bytes | None, defaults: Defaults) -> Iterator[RpcAnswer]:
+    answer = too_long(REQUEST_LIMIT) if line is None else None
+    if line and not line.isspace():
+        answer = answer_to(line, defaults, report)
+    if answer is not None:
         yield RpcAnswer(answer=json.loads(answer))

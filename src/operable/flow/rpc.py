@@ -3,12 +3,16 @@
 The envelope is judged exactly as the contract says (`answer_to` shows the order), then the method runs. What a method
 raises becomes an error that tells the caller what they can fix, and hides what is our own fault: that goes to
 `report`. Every answer is one line of JSON, whatever a request contains.
+
+There are two ways in. A plain request without params, such as a ping, is read by one compiled decoder; whatever is
+not exactly that (params, unusual ids, further members, anything wrong) is read again the exact way, so the short way
+never decides what an answer says.
 """
 
 import json
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -26,8 +30,7 @@ READY = {
 _ARGUMENT = {"code": "invalid_argument", "error_type": "invalid_argument"}
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """A request that may run: its method, its params, and to whom the answer goes."""
 
     method: Method
@@ -36,35 +39,38 @@ class Job:
     silent: bool  # a notification: run, never answered
 
 
-class _Head(msgspec.Struct):
-    """A request as it should be; anything else takes the exact way."""
+class _Nothing(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """Params that are an empty object."""
+
+
+class _Plain(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A request of the commonest kind. Its id is one that every reader echoes alike."""
 
     jsonrpc: Literal["2.0"]
     method: str
-    id: Any = msgspec.UNSET
-    params: msgspec.Raw | None = None
+    id: Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)] | str
+    params: _Nothing | None = None
 
 
-_HEAD = msgspec.json.Decoder(_Head)
+_PLAIN = msgspec.json.Decoder(_Plain)
 _ENCODER = msgspec.json.Encoder()
 
 
 def encode(value: Any) -> bytes:
-    """One line. Lone surrogates, which no UTF-8 can hold, are escaped."""
+    """One line. Lone surrogates, which no UTF-8 can hold, are escaped; a number beyond all doubles is null."""
     try:
         return _ENCODER.encode(value) + b"\n"
     except (UnicodeEncodeError, OverflowError):
-        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        text = json.dumps(_without_infinities(value), separators=(",", ":"), allow_nan=False)
+        return text.encode() + b"\n"
 
 
 def accept(line: bytes) -> Job | bytes | None:
     """A job to run, an answer that is already certain, or None for what is never answered."""
     try:
-        head = _HEAD.decode(line)
-        if head.params is None or head.params == b"{}":
-            silent = head.id is msgspec.UNSET
-            return Job(method(head.method), {}, None if silent else head.id, silent)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, FlowError):
+        plain = _PLAIN.decode(line)
+        return Job(method(plain.method), {}, plain.id, silent=False)
+    except (msgspec.MsgspecError, ValueError, RecursionError, FlowError):
         pass  # the exact way says what is wrong
     return _accept_exactly(line)
 
@@ -89,7 +95,7 @@ def _accept_exactly(line: bytes) -> Job | bytes | None:
         found = method(name)
     except FlowError as problem:
         return None if silent else encode({"jsonrpc": "2.0", "id": request_id, "error": rpc_error(problem)})
-    return Job(found, params or {}, request_id, silent)
+    return Job(found, params or {}, request_id, silent=silent)
 
 
 def perform(job: Job, defaults: Defaults, report: Callable[[BaseException], None]) -> bytes | None:
@@ -112,6 +118,22 @@ def answer_to(line: bytes, defaults: Defaults, report: Callable[[BaseException],
     return perform(accepted, defaults, report) if isinstance(accepted, Job) else accepted
 
 
+def too_long(limit: int) -> bytes:
+    """The answer to a line that nobody read to its end."""
+    return _failure(
+        None, INVALID_REQUEST, f"Request is longer than {limit} bytes", {**_ARGUMENT, "limit": limit}
+    )
+
+
 def _failure(request_id: Any, code: int, message: str, data: dict[str, Any]) -> bytes:
     error = {"code": code, "message": message, "data": data}
     return encode({"jsonrpc": "2.0", "id": request_id, "error": error})
+
+
+def _without_infinities(value: Any) -> Any:
+    """What JavaScript would print: 1e999 is read as infinity and written as null."""
+    if isinstance(value, dict):
+        return {name: _without_infinities(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_infinities(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
