@@ -21,7 +21,7 @@ SKIPPED = {"agent answer"}
 def failures(program: Path, profile: Path) -> list[str]:
     report = lint(str(program), Options(profile=str(profile)))
     return [
-        f"check {finding.label}, {finding.command}: {finding.result}, {finding.message}"
+        f"check {finding.label}, {finding.command}: {finding.result}, {finding.message} {finding.excerpt}"
         for finding in report.findings
         if finding.result == "fail" or (finding.result == "untested" and finding.command not in SKIPPED)
     ]

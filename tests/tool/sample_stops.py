@@ -125,6 +125,17 @@ def flood(*, ready: str = "") -> Iterator[Step]:
         yield Step(name=f"{number:0100}")
 
 
+@tool.command(limit=None)
+def tidy() -> Iterator[Step]:
+    """Endless, with something to put away that takes its time."""
+    try:
+        while True:
+            yield Step(name="x" * 1000)
+    finally:
+        time.sleep(0.8)
+        print("put away", file=sys.stderr, flush=True)
+
+
 @tool.command()
 def lump(*, size: int = 300_000) -> Iterator[Step]:
     """One line that no pipe holds, then the end."""

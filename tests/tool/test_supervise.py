@@ -95,6 +95,14 @@ def test_a_reader_that_leaves_a_silent_stream_is_noticed(command):
     assert (outcome.exit_code, outcome.stderr.replace("cleaned up\n", "")) == (141, "")
 
 
+def test_who_has_lost_the_reader_puts_things_away_in_peace():
+    """The writing thread found out itself: the one that watches must not break into what it does about it."""
+    with running("tidy", tool=STOPS, env={"STOPS_GRACE": "15"}) as tool:
+        tool.event()
+        outcome = tool.leave()
+    assert (outcome.exit_code, outcome.stderr) == (141, "put away\n")
+
+
 def test_a_file_and_a_terminal_are_readers_that_do_not_leave(tmp_path):
     with open(tmp_path / "out", "wb") as out, running("watch", tool=STOPS, stdout=out) as tool:
         eventually(lambda: (tmp_path / "out").read_bytes().count(b"heartbeat") > 3, "beating")

@@ -108,7 +108,7 @@ class Emitter:
             self._total += results
             self._write_all()
         if self.failure is not None:
-            raise OutputLost(self.failure)
+            raise self._output_lost(self.failure)
 
     def surrender(self) -> None:
         """Somebody else writes the output: nothing that is still here, or will be given to us, is written any more."""
@@ -124,7 +124,7 @@ class Emitter:
             self._take()
             self._write_all()
         if self.failure is not None and not self._interrupts.applying:
-            raise OutputLost(self.failure)
+            raise self._output_lost(self.failure)
 
     def end(self, text: str | None = None) -> None:
         """The last line. Nothing is written after it, from no thread."""
@@ -135,7 +135,12 @@ class Emitter:
             self._ended = True
             self._write_all()
         if self.failure is not None:
-            raise OutputLost(self.failure)
+            raise self._output_lost(self.failure)
+
+    def _output_lost(self, failure: OSError) -> OutputLost:
+        lost = OutputLost(failure)
+        self._interrupts.told(lost.exit_code)
+        return lost
 
     def results(self) -> int:
         """How many lines are results. Counted here because an interrupt may come between a line and its count elsewhere."""

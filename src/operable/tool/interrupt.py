@@ -135,6 +135,12 @@ class Interrupts:
             self.stop = stop
         self.poke()
 
+    def told(self, exit_code: int) -> None:
+        """The main thread has found out itself that its output is lost: it unwinds, and nothing is to be raised into that."""
+        if self.stop is None:
+            self.stop = Stop(OUTPUT_LOST, exit_code)
+        self.raised = True
+
     def poke(self) -> None:
         """Make the main thread look again, also out of a blocking system call."""
         _signal.pthread_kill(self._main, _signal.SIGURG)
