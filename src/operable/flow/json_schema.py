@@ -217,19 +217,9 @@ def _standalone_plan() -> Json:
 
 
 def _handoff() -> Json:
-    sections = (
-        "schema artifact_schema_version handoff_version scheduler_schema_min canonicalization execution_binding_version "
-        "scheduler_job_binding manifest compiled lifecycle command runtime approval identity contract authorization_proof "
-        "authorization evidence verification output child_credential_policy intent delegation"
-    ).split()
-    return {
-        "$schema": DIALECT,
-        "title": "handoff artifact, version 4",
-        "type": "object",
-        "additionalProperties": False,
-        "required": sections,
-        "properties": {name: {} for name in sections} | {"handoff_version": {"const": 4}},
-    }
+    from operable.flow.handoff_shape import artifact_schema
+
+    return {"$schema": DIALECT, "title": "handoff artifact, version 4", **artifact_schema()}
 
 
 def _rpc_request() -> Json:
