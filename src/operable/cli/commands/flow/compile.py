@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def compile_(
     file: str = "-",
     *,
-    target: Literal["standalone", "openclaw-scheduler"] = "standalone",
+    target: Literal["operable", "standalone", "openclaw-scheduler"] = "operable",
     explain: bool = False,
 ) -> Iterator[CompiledFlow]:
     """Compile a manifest for a backend.
