@@ -87,10 +87,12 @@ class SessionLog:
 
     def sync(self) -> None:
         """Have what was written so far put on the disk, in a thread. Best effort: nobody waits for it."""
-        copy = os.dup(
-            self._fd
-        )  # the original may be closed, and its number taken, before the thread comes to it
-        asyncio.get_running_loop().run_in_executor(None, _sync_and_close, copy)
+        # A copy: the original may be closed, and its number taken, before the thread comes to it.
+        copy = os.dup(self._fd)
+        try:
+            asyncio.get_running_loop().run_in_executor(None, _sync_and_close, copy)
+        except RuntimeError:
+            os.close(copy)  # the process is ending and starts no more threads
 
     def close(self) -> None:
         """No more events. Readers get what there is, then their end."""
