@@ -22,6 +22,7 @@ CATALOGUES = {
     "flow/authorizers": "AUTHORIZER",
     "flow/evidences": "EVIDENCE",
     "flow/identities": "IDENTITY",
+    "flow/lints": "LINT",
     "flow/methods": "METHOD",
     "flow/proofs": "PROOF",
     "flow/targets": "TARGET",

@@ -62,3 +62,23 @@ class RpcAnswer(Event):
     """The answer to one JSON-RPC request."""
 
     answer: dict[str, Any]
+
+
+class FlowLint(Event):
+    """Something in a manifest that validates and is still likely wrong."""
+
+    source: str
+    rule: str
+    level: Literal["error", "warning"]
+    path: str
+    message: str
+    hint: str
+
+
+class FlowLintVerdict(Event):
+    """What the rules found in one manifest, in numbers."""
+
+    source: str
+    ok: bool
+    errors: int
+    warnings: int

@@ -1,0 +1,53 @@
+"""A member that no version of the manifest knows: a typo, mostly.
+
+In 0.1 the validator warns at four levels and is silent deeper down (`runtime.timout_ms` simply has no effect); in 0.2 it
+refuses. Here every level is looked at, and the member that was probably meant is named.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from operable.flow import keys
+from operable.flow.lint import Lint, Sighting
+from operable.flow.shape import FLAT_IDENTITY, MANIFEST
+from operable.flow.unknown_keys import unknown_keys
+from operable.kernel.catalogue import nearest
+
+_STEP = re.compile(r"\.([a-z_]+)|\[[0-9]+\]")
+
+
+def _look(manifest: Any) -> Iterator[Sighting]:
+    if not isinstance(manifest, dict):
+        return
+    strict = manifest.get("version") == "0.2"
+    for path, name in unknown_keys(manifest):
+        flat = not strict and path.endswith(".identity") and name in keys.FLAT_IDENTITY
+        if flat:
+            continue
+        near = _near(name, _known(path, strict=strict))
+        shown = name if len(name) <= 60 else f"{name[:60]}…"
+        yield Sighting(
+            f"{path}.{shown}",
+            f'"{shown}" is no member of this object and has no effect',
+            f"did you mean {' or '.join(near)}?" if near else "",
+        )
+
+
+def _known(path: str, *, strict: bool) -> list[str]:
+    node = MANIFEST
+    for step in _STEP.finditer(path):
+        inner = node.fields.get(step[1]) if step[1] else node.item
+        if inner is None:
+            return []
+        node = inner
+    known = list(node.fields)
+    return known + list(FLAT_IDENTITY.fields) if node.name == "identity" and not strict else known
+
+
+def _near(name: str, known: list[str]) -> list[str]:
+    dashed = {member.replace("_", "-"): member for member in known}
+    return [dashed[found] for found in nearest(name, list(dashed))]
+
+
+LINT = Lint("warning", "every member is known where it stands", _look)
