@@ -3,7 +3,7 @@
 import base64
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,21 @@ def wrap(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     output: str | None = "jsonl",
+    timeout: float = LIMIT * 2,
+    before: Sequence[str] = (),
 ) -> Outcome:
-    """Run a command of a wrapped tool to its end."""
+    """Run a command of a wrapped tool to its end; `before` are words before it, such as those of unshare.
+
+    Compilers need a longer `timeout` than the tests' own programs.
+    """
     mode = ["--output", output] if output else []
     done = subprocess.run(
-        [PROGRAM, "wrap", tool, *mode, *words],
+        [*before, PROGRAM, "wrap", tool, *mode, *words],
         env=os.environ | SURROUNDINGS | dict(env or {}),
         cwd=cwd,
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=LIMIT * 2,
+        timeout=timeout,
         check=False,
     )
     return Outcome(done.returncode, done.stdout, done.stderr)
@@ -48,8 +53,8 @@ CLI: dict[str, Any] = {
     "install": [{"method": "apt", "package": "prog"}],
     "version_check": {"cmd": "prog --version", "parse": r"(\d+\.\d+)", "range": ">=1"},
     "sandbox": {
-        "network": {"egress": []},
-        "fs": {"read": ["**"], "write": [], "deny": []},
+        "network": {"egress": ["*"]},
+        "fs": {"read": ["**"], "write": ["**"], "deny": []},
         "exec": {"allow": True},
         "env": {"pass": [], "set": {}},
     },

@@ -34,6 +34,7 @@ class WrappedCommandInfo(Event, type="wrapped_command"):
     timeout: float | None
     source: Literal["program", "system"]  # whether the program is run, or the system asked in its place
     argv: list[str]
+    sandbox: list[str]  # what the program may not do; empty: it has the rights of its caller
     event_types: list[str]
     exits: dict[str, Any]
 

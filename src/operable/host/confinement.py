@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -31,7 +31,8 @@ from operable.proc.egress import Attempt, Proxy
 from operable.proc.egress_service import SERVICE
 from operable.proc.egress_tls import TRUST_VARIABLES, Authority
 from operable.proc.keeper import KEEPER
-from operable.proc.spawn import Command
+from operable.proc.remote import remote_command
+from operable.proc.spawn import Command, prepare
 
 HOME = "/home/agent"
 _TRUST_BUNDLE = "/run/operable/trust.pem"
@@ -72,6 +73,7 @@ class Wanted:
     ] = ()  # folders of the host, shown read-only under their own path: where the agent is installed
     pids: int = DEFAULT_PIDS
     accept_shared_env: bool = False  # the operator knows that others can read the environment
+    credential: str | None = field(default=None, repr=False)  # the key of a cloud provider; None: the operator's
     on_attempt: Callable[[Attempt], object] = lambda _: None
 
 
@@ -89,6 +91,17 @@ class Confined:
     _env: dict[str, str] = field(repr=False, default_factory=dict)
     _proxy: Proxy | None = None
     _folder: str | None = None
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether it is another machine, where nothing of this one is."""
+        return self._box is not None and self._box.elsewhere
+
+    def command(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> Command:
+        """A command line as it is started in this place."""
+        if self.elsewhere:
+            return self.wrap(remote_command(argv, env))
+        return self.wrap(prepare(argv, env=env, cwd=cwd))
 
     def wrap(self, command: Command) -> Command:
         """The command as it is started: inside, its whole tree supervised, with nothing but its own environment."""
@@ -145,7 +158,7 @@ def confine(wanted: Wanted) -> Confined:
     place = Confined(box.name, (), None, _folder=folder)
     try:
         KEEPER.leave(folder)  # secret files must not survive kill -9 either
-        _prepare(place, box, wanted, folder)
+        (_prepare_elsewhere if box.elsewhere else _prepare)(place, box, wanted, folder)
     except BaseException:
         place.close()
         raise
@@ -220,6 +233,23 @@ def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None
     place.enforcement, place._confinement = report, confinement  # noqa: SLF001
 
 
+def _prepare_elsewhere(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None:
+    from operable.host.elsewhere import place_elsewhere
+
+    block = wanted.sandbox
+    delivered = Delivered()
+    if wanted.vault is not None and wanted.secrets:
+        # Nobody here knows what a home is there: "~" is no place for a file.
+        delivered = deliver(wanted.vault, wanted.secrets, folder, "~", block.network.egress)
+    shown = mounts(block, wanted.workspace, inside=True)
+    confinement = place_elsewhere(block, shown, delivered, wanted.home, wanted.credential)
+    place._box, place._env = box, _passthrough(block) | delivered.env  # noqa: SLF001 - we are making it
+    place.cwd = confinement.cwd
+    place.values = (*delivered.values, *([] if wanted.credential is None else [wanted.credential]))
+    place.timeout = None if block.limits.timeout_ms is None else block.limits.timeout_ms / 1000
+    place.enforcement, place._confinement = _report(box, confinement, wanted)  # noqa: SLF001
+
+
 def _report(box: Sandbox, confinement: Confinement, wanted: Wanted) -> tuple[Enforcement, Confinement]:
     """The report; a default limit that cannot be held is dropped and said, a declared one is refused when it is used."""
     report = box.enforce(confinement)
@@ -288,16 +318,7 @@ def _network(
 def _network_env(tunnel: Tunnel | None, intercepts: bool) -> dict[str, str]:
     if tunnel is None:
         return {}
-    proxy = f"http://127.0.0.1:{tunnel.port}"
-    found = dict.fromkeys(
-        ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"), proxy
-    )
-    # Loopback services that were allowed are there under their own number, so nothing local goes through the proxy.
-    found |= {
-        "NO_PROXY": "localhost,127.0.0.1,::1",
-        "no_proxy": "localhost,127.0.0.1,::1",
-        "NODE_USE_ENV_PROXY": "1",
-    }
+    found = tunnel.environment()
     if intercepts:
         found |= dict.fromkeys(TRUST_VARIABLES, _TRUST_BUNDLE)
     return found

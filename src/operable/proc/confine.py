@@ -57,6 +57,13 @@ class Tunnel:
     ] = ()  # "127.0.0.1:8399": loopback services of the host that are seen under their own number
     allowed: tuple[str, ...] = ()  # for the report only: the proxy holds the list
 
+    def environment(self) -> dict[str, str]:
+        """How programs inside are told of it."""
+        names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+        # Loopback services that were allowed are there under their own number, so nothing local goes through the proxy.
+        local = dict.fromkeys(("NO_PROXY", "no_proxy"), "localhost,127.0.0.1,::1")
+        return {**dict.fromkeys(names, f"http://127.0.0.1:{self.port}"), **local, "NODE_USE_ENV_PROXY": "1"}
+
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
@@ -65,6 +72,7 @@ class Confinement:
     cwd: str
     writable: Mapping[str, str] = field(default_factory=dict)  # place inside -> folder of the host
     readable: Mapping[str, str] = field(default_factory=dict)  # the same, read-only
+    hidden: tuple[str, ...] = ()  # files and folders that are there and empty, whatever else is shown
     network: bool = False  # the host's own, unrestricted
     gate: int | None = (
         None  # a descriptor: the command starts when there is something to read from it, or its end
@@ -72,11 +80,14 @@ class Confinement:
     outlive: bool = False  # descendants stay when the leader has ended, for whoever wants to see them; else they are killed
     # "host": the whole file system, read-only; for tools that are only observed. "system": programs and libraries of the
     # system (/usr, certificates, …) and what is named here; no home of anybody, no configuration of the host.
-    root: Literal["host", "system"] = "host"
+    # "elsewhere": a machine of its own, with whatever is installed there.
+    root: Literal["host", "system", "elsewhere"] = "host"
     home: str | None = None  # an empty folder inside, gone with the process
     limits: Limits = Limits()
     groups: Mapping[str, str] = field(default_factory=dict)  # controller -> prepared control group (`cgroup`)
     tunnel: Tunnel | None = None
+    config: Mapping[str, object] = field(default_factory=dict)  # of a cloud provider, as the manifest has it
+    credential: str | None = field(default=None, repr=False)  # of a cloud provider; None: the operator's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +105,7 @@ class Sandbox:
         [Confinement], Enforcement
     ]  # the report; items that are refused are in it, and `wrap` raises them
     isolates_env: bool = False
+    elsewhere: bool = False  # another machine: no program, folder or process of this one is there
 
 
 def sandbox(name: str) -> Sandbox:

@@ -14,7 +14,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from operable.kernel.errors import Fail
 from operable.proc.environment import environment
@@ -23,6 +23,9 @@ from operable.proc.group import Group
 from operable.proc.hearing import hear
 from operable.proc.reactor import Reactor
 from operable.proc.warden import WARDEN
+
+if TYPE_CHECKING:
+    from operable.proc.restrict import Restriction
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,9 @@ class Command:
         False  # supervise every descendant, also what leaves the group: for agents, which start daemons
     )
     enclosure: int = 0  # so many generations from the top belong to a sandbox: only SIGKILL is for them
+    gives_up: frozenset[str] = (
+        frozenset()
+    )  # what it may not do, and nothing that it starts (`restrict`); not with `tree`
 
 
 class Leader(Protocol):
@@ -118,17 +124,27 @@ def launch(command: Command, *, stdin: int | None = None, pipe_stdin: bool = Fal
 
 
 def _start_group(command: Command, stdin: int | None, stdout: int, stderr: int) -> Leader:
-    process = subprocess.Popen(
-        command.argv,
-        executable=command.executable,
-        stdin=subprocess.DEVNULL if stdin is None else stdin,
-        stdout=stdout,
-        stderr=stderr,
-        env=command.env,
-        cwd=command.cwd,
-        start_new_session=True,
-        pass_fds=command.fds,
-    )
+    restriction = _restriction(command) if command.gives_up else None
+    try:
+        process = subprocess.Popen(
+            command.argv,
+            executable=command.executable,
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=stdout,
+            stderr=stderr,
+            env=command.env,
+            cwd=command.cwd,
+            start_new_session=True,
+            pass_fds=command.fds,
+            # Three prepared system calls: it takes no lock and imports nothing, so other threads do not matter.
+            preexec_fn=restriction,  # noqa: PLW1509
+        )
+    except subprocess.SubprocessError as error:
+        # A process that could not give up what it was to give up has executed nothing.
+        raise _unrestricted("the kernel refused") from error
+    finally:
+        if restriction is not None:
+            restriction.close()
     try:
         WARDEN.watch(process.pid)
     except Fail:
@@ -139,11 +155,26 @@ def _start_group(command: Command, stdin: int | None, stdout: int, stderr: int) 
     return Group(process)
 
 
+def _restriction(command: Command) -> "Restriction":
+    from operable.proc.restrict import Restriction, missing
+
+    reason = missing(command.gives_up)
+    if reason is not None:
+        raise _unrestricted(reason)
+    return Restriction(command.gives_up)
+
+
+def _unrestricted(reason: str) -> Fail:
+    return Fail("config", "SANDBOX_UNAVAILABLE", f"the program cannot be restricted: {reason}")
+
+
 def _start_tree(command: Command, stdin: int | None, stdout: int, stderr: int) -> Leader:
     from operable.proc.keeper import KEEPER, missing
 
     if command.fds:
         raise ValueError("a tree inherits no further descriptors: their numbers are the keeper's own")
+    if command.gives_up:
+        raise ValueError("a tree is restricted by a sandbox around it")
     if missing() is not None:
         return _start_group(command, stdin, stdout, stderr)
     if stdin is not None:

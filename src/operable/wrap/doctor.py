@@ -1,4 +1,4 @@
-"""Whether the wrapped program is there, and is one that the wrapper knows."""
+"""Whether the wrapped program is there, is one that the wrapper knows, and can be confined as its manifests say."""
 
 from __future__ import annotations
 
@@ -44,6 +44,19 @@ def version(plan: Mapping[str, Any]) -> Check:
     return Check(
         ok=fits, detail=f"{found}, wanted {wanted}", hint=None if fits else " or ".join(plan["install"])
     )
+
+
+def confinement(plan: Mapping[str, Any]) -> Check:
+    """Whether what the manifests declare of a sandbox can be enforced here."""
+    from operable.wrap.confining import problem, texts
+
+    declared = [command["sandbox"] for command in plan["commands"].values() if command["sandbox"]]
+    for sandbox in declared:
+        failure = problem(sandbox)
+        if failure is not None:
+            return Check(ok=False, detail=failure.message, hint=failure.hint)
+    said = dict.fromkeys("; ".join(texts(sandbox)) for sandbox in declared)
+    return Check(ok=True, detail=" | ".join(said))
 
 
 def installed_version(plan: Mapping[str, Any]) -> str | None:

@@ -14,6 +14,7 @@ With results before it, a Fail makes the summary partial: what came is there, an
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
+from operable.wrap.confining import unconfined
 from operable.wrap.fields import base64
 
 TYPE_CHECKING = False
@@ -47,6 +48,8 @@ def judged(upstream: Upstream) -> Iterator[Any]:
         told["meaning"] = meaning["word"]
     if upstream.foreign:
         told["non_json"] = upstream.foreign
+    if unconfined(upstream.command["sandbox"]):
+        told["sandbox"] = "none"
     upstream.context.conclude(upstream=told)
     if upstream.failure is not None and upstream.failure.code == "UPSTREAM_ERROR":
         raise upstream.failure

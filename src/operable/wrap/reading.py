@@ -13,8 +13,10 @@ from typing import Any
 
 from operable.manifest import Loaded, ManifestError, load
 from operable.manifest.argv import mistakes, names
+from operable.manifest.blocks import ToolSandbox
 from operable.manifest.kinds.cli import Cli
 from operable.manifest.kinds.tool import ToolManifest
+from operable.wrap.confining import wanted
 from operable.wrap.places import MARKER, invalid
 
 # CLI.md: metadata.operable
@@ -74,13 +76,13 @@ def read(folder: str) -> dict[str, Any]:
     }
     for words, _ in cli.leaves():
         tool = loaded.bound[".".join(("commands", *words))]
-        plan["commands"][" ".join(words)] = _command(" ".join(words), tool, plan)
+        plan["commands"][" ".join(words)] = _command(" ".join(words), tool, plan, cli.sandbox)
     if plan["default"] is not None and plan["default"] not in plan["commands"]:
         raise invalid(path, f"metadata.operable.default names no command: {plan['default']!r}")
     return plan
 
 
-def _command(name: str, loaded: Loaded, plan: Mapping[str, Any]) -> dict[str, Any]:
+def _command(name: str, loaded: Loaded, plan: Mapping[str, Any], bundle: ToolSandbox) -> dict[str, Any]:
     tool = loaded.as_(ToolManifest)
     extra = _extra(loaded.path, tool.metadata, _TOOL_KEYS)
     _check(loaded.path, tool, extra)
@@ -97,6 +99,7 @@ def _command(name: str, loaded: Loaded, plan: Mapping[str, Any]) -> dict[str, An
         and (tool.approval == "always" or tool.risk_level >= _DESTRUCTIVE_RISK),
         "timeout": tool.timeout_ms / 1000,
         "argv": list(tool.runner.argv),
+        "sandbox": wanted(bundle if tool.sandbox is None else tool.sandbox) if not plan["syscalls"] else None,
         "examples": examples,
         "exits": {**plan["exits"], **_exits(loaded.path, {}, extra.pop("exits", {}))},
         "stderr": extra.pop("stderr", plan["stderr"]),

@@ -37,7 +37,8 @@ class WrappedTool(Tool):
         self.checks["binary"] = self._check_binary
         if not plan["syscalls"]:
             self.checks["version"] = self._check_version
-
+        if any(command["sandbox"] for command in plan["commands"].values()):
+            self.checks["sandbox"] = self._check_sandbox
         if plan["unverified"]:
             self.checks["verified"] = self._check_verified
 
@@ -55,6 +56,11 @@ class WrappedTool(Tool):
         from operable.wrap.doctor import version
 
         return version(self.plan)
+
+    def _check_sandbox(self) -> Check:
+        from operable.wrap.doctor import confinement
+
+        return confinement(self.plan)
 
 
 def load(name: str) -> WrappedTool:

@@ -5,8 +5,9 @@ the last one has been dealt with, so a slow reader slows the program and memory 
 limit was reached, a signal came) ends the program's whole group. After the parser, `settle` judges how the program ended:
 only an end that the manifest calls a success lets the stream be one (`endings`).
 
-The program gets an allow-listed environment, no terminal, and nothing on stdin but what the wrapper gives it. Its stderr is
-kept in bounds, redacted, and shown as a warning or as part of the error.
+The program runs in the sandbox that its manifests declare (`confining`), with an allow-listed environment, no terminal, and
+nothing on stdin but what the wrapper gives it. Its stderr is kept in bounds, redacted, and shown as a warning or as part of
+the error.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.proc.child import End
-    from operable.proc.spawn import Command
     from operable.tool.context import Context
     from operable.tool.declare import Page
+    from operable.wrap.confining import Confined
 
 # A record of a program is held in memory while it is read: more than this is no record (wire.frames has the same limit).
 RECORD_LIMIT = 16 * 1024 * 1024
@@ -73,16 +74,18 @@ class Upstream:
     def chunks(self, argv: Sequence[str] | None = None) -> Iterator[bytes]:
         """Run the program and give what it prints, as it comes."""
         from collections import deque
+        from contextlib import closing
 
         from operable.proc.child import Child
         from operable.proc.ladder import Graces
         from operable.proc.reactor import SelectorReactor
 
-        command = self._prepared(self.words() if argv is None else argv)
         queue: deque[bytes] = deque()
         self.end = None
-        reactor = SelectorReactor()
-        try:
+        with (
+            self._prepared(self.words() if argv is None else argv) as command,
+            closing(SelectorReactor()) as reactor,
+        ):
             child = Child(
                 reactor,
                 command,
@@ -105,8 +108,6 @@ class Upstream:
                     while self.end is None:
                         queue.clear()
                         reactor.run(lambda: bool(queue) or self.end is not None)
-        finally:
-            reactor.close()
 
     def _ended(self, end: End) -> None:
         self.end = end
@@ -154,7 +155,8 @@ class Upstream:
         """Run the same program with other words to its end; any exit status that is not `fine` is a Fail."""
         from operable.proc.output import output
 
-        done = output(self._prepared(argv), timeout=self._remaining() or ASK_TIMEOUT, limit=limit)
+        with self._prepared(argv) as command:
+            done = output(command, timeout=self._remaining() or ASK_TIMEOUT, limit=limit)
         if done.status not in fine:
             from operable.wrap.endings import failed
 
@@ -188,17 +190,19 @@ class Upstream:
 
     # -- surroundings
 
-    def _prepared(self, argv: Sequence[str]) -> Command:
+    def _prepared(self, argv: Sequence[str]) -> Confined:
         from operable.proc.spawn import prepare
+        from operable.wrap.confining import Confined
 
         plan = self.plan
         words = [plan["bin"], *plan["bin_args"], *argv]
         try:
-            return prepare(words, env={**plan["env_set"], **self.env}, inherit=plan["env_pass"])
+            command = prepare(words, env={**plan["env_set"], **self.env}, inherit=plan["env_pass"])
         except Fail as fail:
             if fail.code == "TOOL_NOT_FOUND":
                 fail.hint = f"install it: {' or '.join(plan['install'])}"
             raise
+        return Confined(command, self.command["sandbox"])
 
     def _remaining(self) -> float | None:
         if self.context.timeout is None:

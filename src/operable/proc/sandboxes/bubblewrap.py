@@ -18,7 +18,7 @@ import os
 import shutil
 
 from operable.kernel.errors import Fail
-from operable.proc import cgroup, relay, rlimits
+from operable.proc import cgroup, relay, restrict, rlimits
 from operable.proc.confine import Confinement, Enforcement, Item, Sandbox, refuse
 from operable.proc.output import output
 from operable.proc.spawn import Command, prepare
@@ -98,8 +98,9 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
     if confinement.gate is not None:
         words += ["--block-fd", str(confinement.gate)]
         fds = (*fds, confinement.gate)
-    words += _mounts(confinement)
-    words += ["--chdir", confinement.cwd, "--", *_inside(confinement), command.executable, *command.argv[1:]]
+    words += _mounts(confinement, restrict.mounts() if command.gives_up else {})
+    inside = [*_inside(confinement), *restrict.words(command.gives_up)]
+    words += ["--chdir", confinement.cwd, "--", *inside, command.executable, *command.argv[1:]]
     return Command(
         tuple(words),
         words[0],
@@ -130,15 +131,22 @@ def _root(confinement: Confinement) -> list[str]:
     return words
 
 
-def _mounts(confinement: Confinement) -> list[str]:
+def _mounts(confinement: Confinement, more: dict[str, str]) -> list[str]:
     words = [] if confinement.home is None else _empty(confinement.home)
-    places = [(inside, folder, "--ro-bind") for inside, folder in confinement.readable.items()]
+    readable = {**more, **confinement.readable}
+    places = [(inside, folder, "--ro-bind") for inside, folder in readable.items()]
     places += [(inside, folder, "--bind") for inside, folder in confinement.writable.items()]
     if confinement.tunnel is not None:
         places += [(inside, path, "--ro-bind") for inside, path in relay.mounts(confinement.tunnel).items()]
     # Outer places first: a mount would hide what was mounted below it before.
     for inside, folder, option in sorted(places, key=lambda place: place[0].rstrip("/").count("/")):
         words += [option, folder, inside]
+    for path in confinement.hidden:
+        words += (
+            ["--tmpfs", path, "--remount-ro", path]
+            if os.path.isdir(path)
+            else ["--ro-bind", os.devnull, path]
+        )
     # The root and its devices lie in memory: when everything is in place, nothing more is written there.
     return [*words, "--remount-ro", "/", "--remount-ro", "/dev"] if confinement.root == "system" else words
 
@@ -159,6 +167,8 @@ def _enforce(confinement: Confinement) -> Enforcement:
         found.append(Item(f"mount {inside}", "read-only", "enforced", "read-only bind mount"))
     for inside in confinement.writable:
         found.append(Item(f"mount {inside}", "read-write", "enforced", "bind mount"))
+    for path in confinement.hidden:
+        found.append(Item(f"hidden {path}", "neither read nor written", "enforced", "empty mount over it"))
     if confinement.tunnel is not None:
         wanted = ", ".join(confinement.tunnel.allowed) or "none"
         missing = relay.missing()

@@ -21,6 +21,7 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
     """
     from operable.tool.help_text import summary
     from operable.wrap import load
+    from operable.wrap.confining import texts
 
     wrapped = load(tool)
     for name, plan in wrapped.plan["commands"].items():
@@ -37,6 +38,7 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
             timeout=found.timeout,
             source="program" if plan["argv"] else "system",
             argv=[wrapped.plan["bin"], *wrapped.plan["bin_args"], *plan["argv"]] if plan["argv"] else [],
+            sandbox=texts(plan["sandbox"]),
             event_types=[schema["properties"]["type"]["const"] for schema in plan["events"]],
             exits={str(code): meaning for code, meaning in plan["exits"].items()},
         )

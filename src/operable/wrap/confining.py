@@ -1,0 +1,230 @@
+"""The sandbox of a wrapped command, as its manifests declare it, and the program that runs in it.
+
+Theory of operation. `wanted` puts an AIP-29 block into plain values when the manifests are read; a block that allows
+everything is None, and such a program runs as it is. A program that may read everything gives up the rest before it is
+executed (`proc.restrict`: writing, the network, other processes), which costs nearly nothing. Whatever else is declared, and
+systems without that, need bubblewrap: folders that may be written or read, places that are denied, hosts that may be reached
+(through the filtering proxy). What cannot be enforced is refused, naming it; a user who wants a program to run nevertheless,
+with all of the user's rights, says so in OPERABLE_UNCONFINED.
+"""
+
+from __future__ import annotations
+
+import os
+
+from operable.kernel.errors import Fail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping, Sequence
+    from typing import Any
+
+    from operable.manifest.blocks import ToolSandbox
+    from operable.proc.confine import Confinement, Tunnel
+    from operable.proc.spawn import Command
+
+UNCONFINED = "OPERABLE_UNCONFINED"
+_EVERYTHING = ("**", "/**")
+# Of the kernel: never given away as folders to write to.
+_KERNEL = ("dev", "proc", "sys")
+_PROXY_PORT = 3128
+_TEXTS = {"writes": "writes nothing", "network": "no network", "processes": "no other processes"}
+
+
+def wanted(sandbox: ToolSandbox) -> dict[str, Any] | None:
+    """What a block declares, as plain values; None when it allows everything."""
+    files, network = sandbox.fs, sandbox.network
+    writes_all = any(pattern in _EVERYTHING for pattern in files.write)
+    reads_all = writes_all or any(pattern in _EVERYTHING for pattern in files.read)
+    reaches_all = "*" in network.egress
+    gives_up = [
+        word
+        for word, given in (
+            ("writes", not files.write),
+            ("network", not network.egress),
+            ("processes", not sandbox.exec.allow),
+        )
+        if given
+    ]
+    found: dict[str, Any] = {
+        "gives_up": gives_up,
+        "read": None if reads_all else list(files.read),
+        "write": None if writes_all else list(files.write),
+        "deny": list(files.deny),
+        "hosts": None if reaches_all else list(network.egress),
+        "refused": list(_refused(sandbox, reaches_all=reaches_all)),
+    }
+    found["boxed"] = bool(
+        files.deny
+        or not reads_all
+        or (files.write and not writes_all)
+        or (network.egress and not reaches_all)
+    )
+    return found if gives_up or found["boxed"] or found["refused"] else None
+
+
+def _refused(sandbox: ToolSandbox, *, reaches_all: bool) -> Generator[tuple[str, str, str], None, None]:
+    """What nothing here can enforce: (item, what was declared, what is missing)."""
+    if sandbox.tty.required:
+        yield "tty.required", "true", "a wrapped program gets no terminal"
+    if sandbox.exec.spawn:
+        yield "exec.spawn", ", ".join(sandbox.exec.spawn), "no mechanism limits which programs are executed"
+    if sandbox.network.ingress and not reaches_all:
+        ingress = ", ".join(sandbox.network.ingress)
+        yield "network.ingress", ingress, "who has no network of the host cannot be reached through it"
+    for key in ("read", "write", "deny"):
+        for pattern in getattr(sandbox.fs, key):
+            if pattern not in _EVERYTHING and any(sign in _place(pattern) for sign in "*?["):
+                yield f"fs.{key}", pattern, "only whole folders (`path/**`) and single files can be mounted"
+
+
+def texts(sandbox: Mapping[str, Any] | None) -> list[str]:
+    """What a command may not do, for people."""
+    if sandbox is None:
+        return []
+    found = [_TEXTS[word] for word in sandbox["gives_up"]]
+    for key, text in (("write", "writes only"), ("read", "reads only"), ("hosts", "reaches only")):
+        if sandbox[key]:
+            found.append(f"{text} {', '.join(sandbox[key])}")
+    return found + [f"neither reads nor writes {pattern}" for pattern in sandbox["deny"]]
+
+
+def unconfined(sandbox: Mapping[str, Any] | None) -> bool:
+    """Whether the user has said that a program which declares a sandbox is to run without one."""
+    return sandbox is not None and bool(os.environ.get(UNCONFINED))
+
+
+def problem(sandbox: Mapping[str, Any] | None) -> Fail | None:
+    """Why a program cannot be confined so on this machine; None: it can."""
+    if sandbox is None or unconfined(sandbox):
+        return None
+    from operable.proc.restrict import missing
+
+    given_up = frozenset(sandbox["gives_up"])
+    light = missing(given_up)
+    if light is None and not sandbox["boxed"] and not sandbox["refused"]:
+        return None
+    from operable.proc.confine import Item, refuse
+    from operable.proc.confine import sandbox as mechanism
+
+    try:
+        refuse("wrap", tuple(Item(item, said, "refused", why) for item, said, why in sandbox["refused"]))
+    except Fail as fail:
+        return fail
+    # Inside of bubblewrap only what it cannot do itself is given up.
+    reason = mechanism("bubblewrap").missing() or missing(given_up & {"processes"})
+    if reason is None:
+        return None
+    return Fail(
+        "config",
+        "SANDBOX_UNAVAILABLE",
+        f"what the wrapper declares ({'; '.join(texts(sandbox))}) cannot be enforced here: "
+        + "; ".join(dict.fromkeys(why for why in (light, reason) if why)),
+        hint=f"{UNCONFINED}=1 runs it with all of your rights",
+    )
+
+
+class Confined:
+    """A command that runs as its sandbox says: entered, it is the command to start; left, nothing of it remains."""
+
+    def __init__(self, command: Command, sandbox: Mapping[str, Any] | None) -> None:
+        self._command, self._sandbox = command, sandbox
+        self._folder: str | None = None
+        self._proxy: Any = None
+
+    def __enter__(self) -> Command:
+        sandbox = self._sandbox
+        if sandbox is None or unconfined(sandbox):
+            return self._command
+        failure = problem(sandbox)
+        if failure is not None:
+            raise failure
+        from dataclasses import replace
+
+        from operable.proc.restrict import missing
+
+        given_up = frozenset(sandbox["gives_up"])
+        if not sandbox["boxed"] and missing(given_up) is None:
+            return replace(self._command, gives_up=given_up)
+        try:
+            return self._boxed(sandbox, given_up)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        if self._proxy is not None:
+            from operable.proc.egress_service import SERVICE
+
+            SERVICE.stop(self._proxy)
+            self._proxy = None
+        if self._folder is not None:
+            import shutil
+
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def _boxed(self, sandbox: Mapping[str, Any], given_up: frozenset[str]) -> Command:
+        from dataclasses import replace
+
+        from operable.proc.confine import sandbox as mechanism
+
+        tunnel = self._tunnel(sandbox["hosts"]) if sandbox["hosts"] else None
+        env = {**self._command.env, **(tunnel.environment() if tunnel is not None else {})}
+        command = replace(self._command, env=env, gives_up=given_up & {"processes"})
+        return mechanism("bubblewrap").wrap(command, confinement(command, sandbox, tunnel))
+
+    def _tunnel(self, hosts: Sequence[str]) -> Tunnel:
+        import tempfile
+
+        from operable.proc.confine import Tunnel
+        from operable.proc.egress import Proxy
+        from operable.proc.egress_service import SERVICE
+
+        self._folder = tempfile.mkdtemp(prefix="operable-wrap-")
+        proxy = Proxy(tuple(hosts))
+        socket = os.path.join(self._folder, "egress")
+        SERVICE.start(proxy, socket)
+        self._proxy = proxy
+        return Tunnel(socket, _PROXY_PORT, proxy.rules.loopback(), tuple(hosts))
+
+
+def confinement(command: Command, sandbox: Mapping[str, Any], tunnel: Tunnel | None) -> Confinement:
+    """The same in the words of `proc.confine`."""
+    from operable.proc.confine import Confinement
+
+    cwd = os.path.realpath(command.cwd or os.getcwd())
+    writable = _folders() if sandbox["write"] is None else _existing(sandbox["write"], cwd)
+    readable = {"/tmp": "/tmp", "/run": "/run"}  # noqa: S108 - as they are, where everything may be read
+    shown = cwd
+    if sandbox["read"] is not None:
+        programs = dict.fromkeys((command.executable, os.path.realpath(command.executable)))
+        readable = {path: path for path in programs if not path.startswith(("/usr/", "/bin/", "/lib"))}
+        readable |= _existing(sandbox["read"], cwd)
+        places = (*readable, *writable)
+        shown = cwd if any(f"{cwd}/".startswith(f"{place.rstrip('/')}/") for place in places) else "/"
+    return Confinement(
+        cwd=shown,
+        writable=writable,
+        readable={place: path for place, path in readable.items() if place not in writable},
+        hidden=tuple(_existing(sandbox["deny"], cwd)),
+        root="host" if sandbox["read"] is None else "system",
+        network=sandbox["hosts"] is None,
+        tunnel=tunnel,
+    )
+
+
+def _existing(patterns: Sequence[str], cwd: str) -> dict[str, str]:
+    """The folders and files that patterns name; what is not there can be neither shown nor hidden."""
+    paths = [os.path.normpath(os.path.join(cwd, os.path.expanduser(_place(each)))) for each in patterns]
+    return {path: path for path in paths if os.path.exists(path)}
+
+
+def _place(pattern: str) -> str:
+    return pattern[: -len("/**")] or "/" if pattern.endswith("/**") else pattern
+
+
+def _folders() -> dict[str, str]:
+    """All that can be written: the folders of the root that are no devices and not of the kernel."""
+    found = (f"/{name}" for name in sorted(os.listdir("/")) if name not in _KERNEL)
+    return {path: path for path in found if os.path.isdir(path) and not os.path.islink(path)}

@@ -1,0 +1,178 @@
+"""What a process has given up, neither it nor anything that it starts can do."""
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from operable.kernel.errors import Fail
+from operable.proc import restrict
+from operable.proc.output import output
+from operable.proc.restrict import NETWORK, PROCESSES, WRITES
+from operable.proc.spawn import launch, prepare
+
+ALL = frozenset((NETWORK, PROCESSES, WRITES))
+pytestmark = pytest.mark.skipif(restrict.missing(ALL) is not None, reason=str(restrict.missing(ALL)))
+
+
+def ran(what, *argv, cwd=None):
+    from dataclasses import replace
+
+    return output(replace(prepare(argv, cwd=cwd), gives_up=frozenset(what)), timeout=60)
+
+
+CHANGES = """
+import os
+def tried(name, *arguments, **options):
+    try:
+        getattr(os, name)(*arguments, **options)
+        print(name, "done")
+    except OSError as problem:
+        print(name, "refused", problem.errno in (1, 13))
+tried("open", "new", os.O_CREAT | os.O_WRONLY)
+tried("open", "file", os.O_WRONLY)
+tried("truncate", "file", 0)
+tried("unlink", "file")
+tried("rename", "file", "other")
+tried("link", "file", "hard")
+tried("symlink", "file", "soft")
+tried("mkdir", "folder")
+tried("mkfifo", "pipe")
+tried("chmod", "file", 0o777)
+tried("chown", "file", os.getuid(), os.getgid())
+tried("utime", "file", (1, 1))
+tried("setxattr", "file", "user.a", b"b")
+tried("open", "/dev/null", os.O_WRONLY | os.O_TRUNC)
+print(open("file").read())
+"""
+
+
+def test_who_gave_up_writing_can_change_nothing_and_read_everything(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("text")
+    before = file.stat()
+
+    done = ran([WRITES], sys.executable, "-c", CHANGES, cwd=tmp_path)
+
+    lines = done.stdout.decode().splitlines()
+    assert lines[-2:] == ["open done", "text"]
+    assert [line.split()[1:] for line in lines[:-2]] == [["refused", "True"]] * 13, done
+    assert os.listdir(tmp_path) == ["file"]
+    assert (file.stat().st_mode, file.stat().st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
+
+
+def test_nothing_that_it_starts_can_either(tmp_path):
+    done = ran([WRITES], "sh", "-c", "setsid sh -c 'echo x > made'; echo $?", cwd=tmp_path)
+
+    assert done.stdout != b"0\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_gave_up_the_network_opens_no_socket_to_anywhere():
+    program = (
+        "import socket\n"
+        "for family in (socket.AF_INET, socket.AF_INET6, socket.AF_PACKET, socket.AF_UNIX, socket.AF_NETLINK):\n"
+        "    try:\n        socket.socket(family, socket.SOCK_RAW if family == 17 else socket.SOCK_DGRAM)\n"
+        "        print(family.name, 'open')\n"
+        "    except PermissionError:\n        print(family.name, 'refused')\n"
+    )
+
+    done = ran([NETWORK], sys.executable, "-c", program)
+
+    assert dict(line.split() for line in done.stdout.decode().splitlines()) == {
+        **dict.fromkeys(("AF_INET", "AF_INET6", "AF_PACKET"), "refused"),
+        **dict.fromkeys(("AF_UNIX", "AF_NETLINK"), "open"),
+    }
+
+
+def test_a_listening_service_is_not_reached():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        program = f"import socket; socket.create_connection(('127.0.0.1', {port}), 10)"
+
+        assert ran([], sys.executable, "-c", program).status == 0
+        assert ran([NETWORK], sys.executable, "-c", program).status == 1
+
+
+def test_who_gave_up_processes_has_threads_and_no_children():
+    program = (
+        "import os, subprocess, threading\n"
+        "thread = threading.Thread(target=print, args=('thread',)); thread.start(); thread.join()\n"
+        "for start in (os.fork, lambda: subprocess.run(['true']), lambda: os.posix_spawn('/bin/true', ['true'], {})):\n"
+        "    try:\n        start(); print('started')\n"
+        "    except PermissionError:\n        print('refused')\n"
+    )
+
+    done = ran([PROCESSES], sys.executable, "-c", program)
+
+    assert done.stdout.decode().split() == ["thread", "refused", "refused", "refused"], done
+
+
+def test_it_is_given_up_also_when_many_threads_of_the_host_start_programs(tmp_path):
+    codes: list[int | None] = []
+
+    def start() -> None:
+        codes.append(ran(ALL, "touch", str(tmp_path / "made")).status)
+
+    threads = [threading.Thread(target=start) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert codes == [1] * 8
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_host_itself_gives_up_nothing(tmp_path):
+    ran(ALL, "true")
+
+    (tmp_path / "made").write_text("x")
+    socket.socket(socket.AF_INET).close()
+    assert subprocess.run(["true"], check=False, timeout=60).returncode == 0
+
+
+def test_no_descriptor_stays_open():
+    ran(ALL, "true")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        ran(ALL, "true")
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+def test_a_program_that_is_not_there_is_still_told_apart(tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    with pytest.raises(Fail) as caught:
+        ran(ALL, str(script))
+    assert caught.value.code == "TOOL_INTERPRETER_MISSING"
+
+
+def test_what_the_kernel_does_not_take_is_a_refusal_and_nothing_runs(tmp_path, monkeypatch):
+    from dataclasses import replace
+
+    monkeypatch.setattr(restrict, "program", lambda what: struct.pack("HBBI", 0xFFFF, 0, 0, 0))
+    command = replace(prepare(["touch", str(tmp_path / "made")]), gives_up=ALL)
+    with pytest.raises(Fail) as caught:
+        launch(command)
+    assert caught.value.code == "SANDBOX_UNAVAILABLE"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_machine_without_it_is_told(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert "darwin" in (restrict.missing(ALL) or "")
+    assert restrict.missing(frozenset()) is None
+
+
+def test_as_a_script_it_does_the_same_inside_of_a_sandbox(tmp_path):
+    place = Path(tmp_path, "made")
+    done = ran([], *restrict.words(frozenset((WRITES,))), "/usr/bin/touch", str(place))
+    assert done.status == 1
+    assert not place.exists()
