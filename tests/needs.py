@@ -15,6 +15,7 @@ from pathlib import Path
 
 # program -> Debian package. Add a line when a test needs another program.
 PACKAGES = {
+    "/lib/systemd/systemd-journal-remote": "systemd-journal-remote",
     "apt-get": "apt",
     "bwrap": "bubblewrap",
     "cargo": "cargo",
@@ -26,14 +27,21 @@ PACKAGES = {
     "go": "golang-go",
     "gpg": "gnupg",
     "grep": "grep",
+    "ip": "iproute2",
+    "journalctl": "systemd",
     "jq": "jq",
+    "kubectl": "kubernetes-client",
+    "lsblk": "util-linux",
     "node": "nodejs",
     "npm": "npm",
     "pass": "pass",
+    "restic": "restic",
     "rg": "ripgrep",
     "setpriv": "util-linux",
-    "ssh-keygen": "openssh-client",
     "sqlite3": "sqlite3",
+    "ssh-keygen": "openssh-client",
+    "systemctl": "systemd",
+    "unshare": "util-linux",
     "zsh": "zsh",
 }
 # A mirror that does not answer must not cost more than this; the tests concerned are then skipped, with the reason.

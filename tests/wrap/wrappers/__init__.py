@@ -1,0 +1,1 @@
+"""The wrapped tools against the real programs, one file a tool."""
