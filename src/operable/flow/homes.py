@@ -56,9 +56,12 @@ def paths(root: str) -> dict[str, str]:
 
 
 def private_folder(path: str) -> str:
-    """The folder, made if it is missing; FlowError when something else has its place."""
+    """The folder, made if it is missing, with those above it; FlowError when something else has its place."""
+    above = os.path.dirname(path)
+    if above != path and not os.path.lexists(above):
+        private_folder(above)
     try:
-        os.makedirs(path, mode=0o700, exist_ok=True)
+        os.mkdir(path, 0o700)
     except FileExistsError:
         pass  # told apart below
     except OSError as problem:
