@@ -12,19 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from operable.app.packages import Package
-from operable.kernel.errors import (
-    CATEGORIES,
-    EX_CONFIG,
-    EX_DATAERR,
-    EX_IOERR,
-    EX_NOPERM,
-    EX_SOFTWARE,
-    EX_TEMPFAIL,
-    EX_TIMEOUT,
-    EX_UNAVAILABLE,
-    EX_USAGE,
-    Fail,
-)
+from operable.kernel.errors import CATEGORIES, CATEGORY_OF_STATUS, EX_DATAERR, EX_SOFTWARE, Fail
 from operable.kernel.redact import redact_text
 
 if TYPE_CHECKING:
@@ -33,17 +21,6 @@ if TYPE_CHECKING:
 _WORDS = 500  # characters of an application's own words that are passed on
 _CODE = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
 _TRACE = re.compile(r"Traceback \(most recent|^\s*at .+[:(]\d+|^\s*File \".+\", line \d+|goroutine \d+ \[")
-# What an exit status means where the application does not say (AOI section 6).
-_CATEGORY_OF = {
-    EX_USAGE: "usage",
-    EX_DATAERR: "validation",
-    EX_UNAVAILABLE: "temporary",
-    EX_IOERR: "io",
-    EX_TEMPFAIL: "temporary",
-    EX_NOPERM: "authz",
-    EX_CONFIG: "config",
-    EX_TIMEOUT: "timeout",
-}
 # The lists that applications call so hold their results; see docs/decisions/0018.
 _LISTS = ("items", "entries", "results", "data")
 
@@ -182,7 +159,7 @@ def _code(given: Any) -> str:
 def _category(declared: Any, status: int | None) -> str:
     if isinstance(declared, str) and declared in CATEGORIES:
         return declared
-    return _CATEGORY_OF.get(status or 0, "internal")
+    return CATEGORY_OF_STATUS.get(status or 0, "internal")
 
 
 def _fallback(stdout: bytes, status: int | None, package: Package, *, is_json: bool) -> str:

@@ -12,35 +12,13 @@ import msgspec
 
 from operable.cli.events import Counts
 from operable.cli.events import Verdict as VerdictEvent
-from operable.kernel.errors import (
-    CATEGORIES,
-    EX_CONFIG,
-    EX_DATAERR,
-    EX_IOERR,
-    EX_NOPERM,
-    EX_TEMPFAIL,
-    EX_TIMEOUT,
-    EX_UNAVAILABLE,
-    EX_USAGE,
-    Fail,
-)
+from operable.kernel.errors import CATEGORIES, CATEGORY_OF_STATUS, Fail
 from operable.run.session import Stage
 from operable.wire.framework import Event, Open, encode
 from operable.wire.verdict import Verdict
 
 # The last words of a tool that failed: a traceback's end, not a log.
 STDERR_LIMIT = 2000
-# What an exit status means where there is no structured error (AOI section 6).
-_CATEGORY_OF = {
-    EX_USAGE: "usage",
-    EX_DATAERR: "validation",
-    EX_UNAVAILABLE: "temporary",
-    EX_IOERR: "io",
-    EX_TEMPFAIL: "temporary",
-    EX_NOPERM: "authz",
-    EX_CONFIG: "config",
-    EX_TIMEOUT: "timeout",
-}
 _BY_OUTCOME = {
     "partial": "partial",
     "interrupted": "cancelled",
@@ -106,7 +84,7 @@ def failure(verdict: Verdict, source: str, stderr: str = "") -> Fail:
     """The structured error for a stream that is not ok."""
     code = verdict.code
     last = verdict.last_error
-    category = _BY_OUTCOME.get(verdict.outcome) or _CATEGORY_OF.get(verdict.exit_code, "internal")
+    category = _BY_OUTCOME.get(verdict.outcome) or CATEGORY_OF_STATUS.get(verdict.exit_code, "internal")
     if last is not None and verdict.outcome == "failed" and last.category in CATEGORIES:
         category = str(last.category)
     details: dict[str, Any] = (

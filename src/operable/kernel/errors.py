@@ -43,6 +43,18 @@ CATEGORIES: dict[str, tuple[bool, int]] = {
     "io": (False, EX_IOERR),
 }
 
+# What an exit status says where nothing else does; the other way round, and not the same: several categories share a status.
+CATEGORY_OF_STATUS: dict[int, str] = {
+    EX_USAGE: "usage",
+    EX_DATAERR: "validation",
+    EX_UNAVAILABLE: "temporary",
+    EX_IOERR: "io",
+    EX_TEMPFAIL: "temporary",
+    EX_NOPERM: "authz",
+    EX_CONFIG: "config",
+    EX_TIMEOUT: "timeout",
+}
+
 
 class Fail(Exception):  # noqa: N818 - reads as a verb where it is raised: `raise Fail("not_found", ...)`
     """A structured failure: what went wrong, whose fault it is, whether to retry, what to do next."""

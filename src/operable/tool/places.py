@@ -24,7 +24,11 @@ def state_directory(tool: str) -> str:
             f"There is no place to keep state: {what}",
             hint="set OPERABLE_HOME to a writable directory",
         )
-    path = os.path.join(base, tool)
+    return made(os.path.join(base, tool))
+
+
+def made(path: str) -> str:
+    """This folder below the state directory, private; made when it is not there."""
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
     except OSError as problem:
@@ -36,3 +40,17 @@ def state_directory(tool: str) -> str:
             hint="set OPERABLE_HOME to a writable directory",
         ) from problem
     return path
+
+
+def configuration_folder(name: str) -> str | None:
+    """Where the user declares things of this kind: below `$OPERABLE_HOME/config`, `$XDG_CONFIG_HOME/operable` or
+    `~/.config/operable`. None: none of them is known. It need not be there.
+    """
+    home, config = os.environ.get("OPERABLE_HOME", ""), os.environ.get("XDG_CONFIG_HOME", "")
+    if home:
+        parent = os.path.join(home, "config")
+    elif os.path.isabs(config):
+        parent = os.path.join(config, "operable")
+    else:
+        parent = os.path.join(os.environ.get("HOME", ""), ".config", "operable")
+    return os.path.join(parent, name) if os.path.isabs(parent) else None

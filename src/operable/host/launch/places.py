@@ -10,8 +10,7 @@ All of it is private to its owner (0700). The folder is `operable.tool.places.st
 import os
 from dataclasses import dataclass
 
-from operable.kernel.errors import Fail
-from operable.tool.places import state_directory
+from operable.tool.places import configuration_folder, made, state_directory
 
 MANIFEST = "AGENT-CLI.md"
 
@@ -39,18 +38,7 @@ class Places:
         return os.path.join(self._made("locks"), plain(name))
 
     def _made(self, *names: str) -> str:
-        path = os.path.join(self.state, *names)
-        try:
-            os.makedirs(path, mode=0o700, exist_ok=True)
-        except OSError as problem:
-            raise Fail(
-                "config",
-                "STATE_DIRECTORY_UNUSABLE",
-                f"The state directory cannot be used: {problem.strerror}",
-                target=path,
-                hint="set OPERABLE_HOME to a writable directory",
-            ) from problem
-        return path
+        return made(os.path.join(self.state, *names))
 
 
 def plain(name: str) -> str:
@@ -60,15 +48,8 @@ def plain(name: str) -> str:
 
 
 def user_agents() -> str | None:
-    """The folder of the user's own manifests: below `$OPERABLE_HOME/config`, `$XDG_CONFIG_HOME/operable` or `~/.config`."""
-    home, config = os.environ.get("OPERABLE_HOME", ""), os.environ.get("XDG_CONFIG_HOME", "")
-    if home:
-        parent = os.path.join(home, "config")
-    elif os.path.isabs(config):
-        parent = os.path.join(config, "operable")
-    else:
-        parent = os.path.join(os.environ.get("HOME", ""), ".config", "operable")
-    return os.path.join(parent, "agents") if os.path.isabs(parent) else None
+    """The folder of the user's own manifests."""
+    return configuration_folder("agents")
 
 
 def bundled_agents() -> str:

@@ -19,6 +19,7 @@ from operable.run.discovery import describe
 from operable.serve.aoi_door import AoiDoor, own_variables
 from operable.serve.operables import Action, Operable, Source
 from operable.tool.declare import ALIAS, BUILT_IN
+from operable.tool.places import configuration_folder
 
 _REQUIRES = re.compile(r"operable(?![\w-])", re.IGNORECASE)
 
@@ -32,20 +33,8 @@ def find(workspace: str) -> Iterator[Operable]:
             yield _asked(name, path, workspace)
 
 
-def tools_folder() -> str | None:
-    """Where the user declares tools: `tools/` below $OPERABLE_HOME/config, or `operable/tools/` in the configuration."""
-    home, config = os.environ.get("OPERABLE_HOME", ""), os.environ.get("XDG_CONFIG_HOME", "")
-    if home:
-        parent = os.path.join(home, "config")
-    elif os.path.isabs(config):
-        parent = os.path.join(config, "operable")
-    else:
-        parent = os.path.join(os.environ.get("HOME", ""), ".config", "operable")
-    return os.path.join(parent, "tools") if os.path.isabs(parent) else None
-
-
 def _registered() -> Iterator[tuple[str, str]]:
-    folder = tools_folder()
+    folder = configuration_folder("tools")
     try:
         names = sorted(os.listdir(folder)) if folder is not None else []
     except OSError:
