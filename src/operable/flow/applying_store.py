@@ -23,9 +23,13 @@ from operable.flow.target import compile_manifest, target
 ENGINE = "operable"
 
 
-def plan_for_store(manifest: Json, path: str, options: ApplyOptions) -> list[Step]:
+def plan_for_store(
+    manifest: Json, path: str, options: ApplyOptions, surroundings: Surroundings
+) -> list[Step]:
     """What would happen to each job; the store is only read, and not even made."""
-    return _steps(manifest, compile_manifest(manifest, ENGINE), stored_jobs(path), options)
+    compiled = compile_manifest(manifest, ENGINE)
+    proofs = verified_proofs(manifest, target(ENGINE).features, surroundings)
+    return with_verifications(_steps(manifest, compiled, stored_jobs(path), options), proofs)
 
 
 def apply_to_store(manifest: Json, path: str, options: ApplyOptions, surroundings: Surroundings) -> Json:

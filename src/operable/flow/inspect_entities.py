@@ -1,15 +1,17 @@
-"""What can be inspected in a scheduler's database: the entities, their tables, and the order in which they are shown."""
+"""What can be inspected, by backend: the entities, their tables, and the column by which the newest come first."""
 
 from typing import NamedTuple
 
 
 class Entity(NamedTuple):
-    """`newest` is the column by which the newest come first."""
+    """`documents` are columns of our own that hold JSON, shown as what they spell."""
 
     table: str
     newest: str
+    documents: tuple[str, ...] = ()
 
 
+# In the order in which descriptions list them.
 ENTITIES = {
     "jobs": Entity("jobs", "created_at"),
     "runs": Entity("runs", "started_at"),
@@ -21,3 +23,8 @@ ENTITIES = {
     "provider_sessions": Entity("provider_sessions", "updated_at"),
     "credential_presentations": Entity("credential_presentations", "created_at"),
 }
+OF_OPERABLE = {
+    "jobs": Entity("jobs", "updated_at", ("document",)),
+    "applies": Entity("applies", "id", ("actions",)),
+}
+BY_TARGET = {"openclaw-scheduler": ENTITIES, "operable": OF_OPERABLE}

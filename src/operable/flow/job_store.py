@@ -184,7 +184,7 @@ def _connect(path: str, mode: str) -> sqlite3.Connection:
     from urllib.parse import quote
 
     return sqlite3.connect(
-        f"file:{quote(path)}?mode={mode}", uri=True, timeout=_BUSY_TIMEOUT, isolation_level=None
+        f"file:{quote(os.fsencode(path))}?mode={mode}", uri=True, timeout=_BUSY_TIMEOUT, isolation_level=None
     )
 
 

@@ -1,0 +1,78 @@
+"""Where jobs are applied: a scheduler that is reached through its program, or the store of our own engine.
+
+One interface for both, so that whoever plans, applies or prunes does not know which one it is.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from operable.flow import applying_scheduler, applying_store
+from operable.flow.applying import ApplyOptions, Step
+from operable.flow.contracts import Surroundings
+from operable.flow.failures import invalid_argument
+from operable.flow.homes import home_of
+from operable.flow.job_store import store_path
+from operable.flow.merge import Json
+from operable.flow.method import Defaults
+from operable.flow.scheduler_client import SchedulerClient, invocation_of
+
+ENGINE, SCHEDULER = applying_store.ENGINE, applying_scheduler.SCHEDULER
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One place for jobs: `client` for a scheduler, `store` for our own engine."""
+
+    target: str
+    client: SchedulerClient | None = None
+    store: str = ""
+
+
+def backend_of(params: Mapping[str, Any], defaults: Defaults) -> Backend:
+    """The backend that a request means; without a word that is the scheduler, as its clients expect."""
+    target = params.get("target") or SCHEDULER
+    db_path = _text(params, "dbPath")
+    if target == ENGINE:
+        home = home_of(defaults.environment, defaults.home, cwd=defaults.cwd)
+        return Backend(ENGINE, store=store_path(home, db_path, cwd=defaults.cwd))
+    if target != SCHEDULER:
+        raise invalid_argument(f"Unsupported apply target: {target}")
+    prefix, program = _text(params, "schedulerPrefix"), _text(params, "schedulerBin")
+    if not prefix and not program:
+        prefix, program = defaults.scheduler_prefix, defaults.scheduler_bin
+    client = SchedulerClient(
+        invocation_of(prefix, program, defaults.environment),
+        cwd=os.path.abspath(defaults.cwd),
+        environment=defaults.environment,
+        db_path=db_path or defaults.db_path,
+    )
+    return Backend(SCHEDULER, client=client)
+
+
+def _text(params: Mapping[str, Any], name: str) -> str | None:
+    value = params.get(name)
+    if value is not None and not isinstance(value, str):
+        raise invalid_argument(f"{name} must be a string")
+    return value or None
+
+
+def apply(
+    manifest: Json,
+    backend: Backend,
+    options: ApplyOptions,
+    surroundings: Surroundings,
+    warn: Callable[[str], None] = lambda _text: None,
+) -> Json:
+    """The documented result; FlowError when nothing, or not everything, could be applied."""
+    if backend.client is None:
+        return applying_store.apply_to_store(manifest, backend.store, options, surroundings)
+    return applying_scheduler.apply_to_scheduler(manifest, backend.client, options, surroundings, warn)
+
+
+def plan(manifest: Json, backend: Backend, options: ApplyOptions, surroundings: Surroundings) -> list[Step]:
+    """What would happen to each job. Reads, negotiates and verifies proofs, and writes nothing."""
+    if backend.client is None:
+        return applying_store.plan_for_store(manifest, backend.store, options, surroundings)
+    return applying_scheduler.prepare(manifest, backend.client, options, surroundings).steps

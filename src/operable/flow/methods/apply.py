@@ -1,0 +1,47 @@
+"""agentcli.apply: create and update the jobs of a manifest in a scheduler, or in our own engine."""
+
+import sys
+from typing import Any
+
+from operable.flow.applying import ApplyOptions, adopt_by_of
+from operable.flow.backends import apply, backend_of
+from operable.flow.contracts import Surroundings
+from operable.flow.method import Defaults, Method, flag, present
+
+
+def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
+    manifest = present(params, "manifest")
+    options = ApplyOptions(
+        dry_run=bool(params.get("dryRun")),
+        explain=bool(params.get("explain")),
+        adopt_by=adopt_by_of(params.get("adoptBy")),
+        prune=flag(params, "prune"),
+    )
+    allowed = flag(params, "allowProofCommand")
+    around = Surroundings(defaults.cwd, defaults.environment, allow_commands=allowed)
+    return apply(manifest, backend_of(params, defaults), options, around, _warn)
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(f"warning: {text}\n")
+
+
+METHOD = Method(
+    name="agentcli.apply",
+    order=9,
+    summary="Create and update scheduler jobs from a manifest",
+    run=_run,
+    slow=True,
+    params=(
+        "manifest",
+        "dbPath",
+        "schedulerPrefix",
+        "schedulerBin",
+        "dryRun",
+        "explain",
+        "adoptBy",
+        "allowProofCommand",
+        "prune",
+        "target",
+    ),
+)

@@ -1,0 +1,37 @@
+"""agentcli.plan: what applying a manifest would change, field by field; nothing is written."""
+
+from typing import Any
+
+from operable.flow.applying import ApplyOptions, adopt_by_of
+from operable.flow.backends import backend_of, plan
+from operable.flow.contracts import Surroundings
+from operable.flow.method import Defaults, Method, flag, present
+
+
+def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
+    manifest = present(params, "manifest")
+    options = ApplyOptions(adopt_by=adopt_by_of(params.get("adoptBy")), prune=flag(params, "prune"))
+    allowed = flag(params, "allowProofCommand")
+    around = Surroundings(defaults.cwd, defaults.environment, allow_commands=allowed)
+    backend = backend_of(params, defaults)
+    steps = plan(manifest, backend, options, around)
+    return {"ok": True, "target": backend.target, "actions": [step.view() for step in steps]}
+
+
+METHOD = Method(
+    name="agentcli.plan",
+    order=44,
+    summary="What applying a manifest would change",
+    run=_run,
+    slow=True,
+    params=(
+        "manifest",
+        "dbPath",
+        "schedulerPrefix",
+        "schedulerBin",
+        "adoptBy",
+        "allowProofCommand",
+        "prune",
+        "target",
+    ),
+)
