@@ -82,3 +82,11 @@ class FlowLintVerdict(Event):
     ok: bool
     errors: int
     warnings: int
+
+
+class FlowDrawing(Event):
+    """A workflow as the text of a drawing."""
+
+    source: str
+    language: Literal["mermaid", "svg"]
+    text: str
