@@ -6,6 +6,8 @@ package main
 // that exist, or the number of the argument.
 
 import (
+	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,26 +15,26 @@ import (
 )
 
 type Rule struct {
-	Type      string
-	Enum      []string
-	Minimum   int
-	Maximum   int
-	MinLength int
-	CLI       string `json:"x-cli"`
-	Expects   string `json:"x-expects"`
-	Code      string `json:"x-code"`
-}
-
-type InputSchema struct {
-	Properties map[string]Rule
-	Required   []string
+	Type                        string
+	Enum                        []string
+	Minimum, Maximum, MinLength int
+	CLI                         string `json:"x-cli"`
+	Expects                     string `json:"x-expects"`
+	Code                        string `json:"x-code"`
 }
 
 // Options are texts by name; a flag that is given is "true".
 type Options map[string]string
 
+var digits = regexp.MustCompile(`^[0-9]{1,9}$`)
+
 // readOptions reads everything after the command.
-func readOptions(schema InputSchema, words []string) (Options, error) {
+func readOptions(document json.RawMessage, words []string) Options {
+	var schema struct {
+		Properties map[string]Rule
+		Required   []string
+	}
+	parse(document, &schema)
 	options, names, operand := Options{}, map[string]string{}, ""
 	for name, rule := range schema.Properties {
 		names[rule.CLI] = name
@@ -43,70 +45,47 @@ func readOptions(schema InputSchema, words []string) (Options, error) {
 	onlyOperands := false
 	for index := 0; index < len(words); index++ {
 		word, number := words[index], index+2 // the command was the first argument
-		label, text, equals := strings.Cut(word, "=")
-		name := names[label]
-		switch {
-		case word == "--" && !onlyOperands:
+		if word == "--" && !onlyOperands {
 			onlyOperands = true
 			continue
-		case onlyOperands || word == "-" || !strings.HasPrefix(word, "-"):
-			if name, text = operand, word; options[operand] != "" {
-				name = ""
-			}
-		case schema.Properties[name].Type == "boolean" && !equals:
+		}
+		label, text, equals := strings.Cut(word, "=")
+		name, known := names[label]
+		if onlyOperands || word == "-" || !strings.HasPrefix(word, "-") {
+			name, text, equals, known = operand, word, true, operand != "" && options[operand] == ""
+		}
+		message := fmt.Sprintf("Argument %d is not expected here", number)
+		failIf(!known, "usage", "UNEXPECTED_ARGUMENT", message, "argument", number)
+		rule := schema.Properties[name]
+		if rule.Type == "boolean" {
+			failIf(equals, "usage", "INVALID_VALUE", label+" must be left without a value", "target", label)
 			text = "true"
-		case name != "" && !equals:
+		} else if !equals {
 			index++
-			if index == len(words) || strings.HasPrefix(words[index], "--") {
-				return nil, misuse("MISSING_VALUE", label, label+" needs a value")
-			}
+			missing := index == len(words) || strings.HasPrefix(words[index], "--")
+			failIf(missing, "usage", "MISSING_VALUE", label+" needs a value", "target", label)
 			text = words[index]
 		}
-		if name == "" {
-			return nil, unexpected(number)
-		}
-		if rule := schema.Properties[name]; !rule.allows(text) || (rule.Type == "boolean" && equals) {
-			return nil, rule.violated()
-		}
+		rule.check(text)
 		options[name] = text
 	}
 	for _, name := range schema.Required {
-		if options[name] == "" {
-			label := schema.Properties[name].CLI
-			return nil, misuse("MISSING_ARGUMENT", label, label+" is missing")
-		}
+		label := schema.Properties[name].CLI
+		failIf(options[name] == "", "usage", "MISSING_ARGUMENT", label+" is missing", "target", label)
 	}
-	return options, nil
+	return options
 }
 
-var digits = regexp.MustCompile(`^[0-9]{1,9}$`)
-
-func (rule Rule) allows(text string) bool {
+func (rule Rule) check(text string) {
 	number, _ := strconv.Atoi(text)
-	return slices.Contains(rule.Enum, text) || rule.Type == "boolean" ||
-		(rule.Type == "string" && len(text) >= rule.MinLength) ||
-		(rule.Type == "integer" && digits.MatchString(text) && number >= rule.Minimum && number <= rule.Maximum)
-}
-
-func (rule Rule) violated() error {
-	code, expects := rule.Code, rule.Expects
-	if code == "" {
-		code = "INVALID_VALUE"
+	ok := map[string]bool{
+		"":        slices.Contains(rule.Enum, text),
+		"boolean": true,
+		"string":  len(text) >= rule.MinLength,
+		"integer": digits.MatchString(text) && number >= rule.Minimum && number <= rule.Maximum,
+	}[rule.Type]
+	if rule.Code == "" {
+		rule.Code = "INVALID_VALUE"
 	}
-	if expects == "" {
-		expects = "left without a value"
-	}
-	return misuse(code, rule.CLI, rule.CLI+" must be "+expects)
-}
-
-func misuse(code, target, message string) error {
-	fail := newFail("usage", code, "%s", message)
-	fail.event.Target = target
-	return fail
-}
-
-func unexpected(number int) error {
-	fail := newFail("usage", "UNEXPECTED_ARGUMENT", "Argument %d is not expected here", number)
-	fail.event.Argument = number
-	return fail
+	failIf(!ok, "usage", rule.Code, rule.CLI+" must be "+rule.Expects, "target", rule.CLI)
 }

@@ -1,7 +1,7 @@
 // ref-go is a conforming AOI tool in plain Go: standard library only.
 //
 // Here: the commands, and what happens from start to exit. stream.go is its output side, arguments.go the command line,
-// store.go the data, contract.json the documents that discovery prints. Commands send events and return the summary.
+// store.go the data, contract.json the documents that discovery prints.
 package main
 
 import (
@@ -24,18 +24,18 @@ import (
 var contractText string
 
 const (
+	tool      = "ref-go"
+	version   = "1.4.0"
 	maxInput  = 16 << 20 // an import is read whole before anything is done; beyond this, import in parts
 	poll      = 200 * time.Millisecond
 	heartbeat = time.Second
 	badTitle  = "title must be 1 to 200 characters, none of them a control character"
 )
 
-var commands = map[string]func(*Stream, Options) (Summary, error){
+var commands = map[string]func(*Stream, Options){
 	"search": search, "list": list, "create": create, "delete": deleteItem, "import": importItems,
 	"watch": watch, "doctor": doctor,
 }
-
-var cursorForm = regexp.MustCompile(`^after-([0-9]{1,9})$`)
 
 // Control characters act on terminals; U+FFFD is what encoding/json makes of text that is none.
 func isTitle(text string) bool {
@@ -43,369 +43,255 @@ func isTitle(text string) bool {
 	return text != "" && utf8.RuneCountInString(text) <= 200 && !strings.ContainsFunc(text, bad)
 }
 
-// lower changes ASCII letters only, which every language does alike.
-func lower(text string) string {
-	return strings.Map(func(letter rune) rune {
-		if letter >= 'A' && letter <= 'Z' {
-			return letter + 'a' - 'A'
-		}
-		return letter
-	}, text)
-}
-
-func list(stream *Stream, options Options) (Summary, error) {
-	store, err := current()
-	if err != nil {
-		return Summary{}, err
-	}
-	return page(stream, options, store.Items, func(item Item, _ int) Event {
-		return Event{Type: "entry", ID: item.ID, Title: &item.Title}
+func list(stream *Stream, options Options) {
+	page(stream, options, load(directory()).Items, func(item Item, _ int) {
+		stream.send("entry", "id", item.ID, "title", item.Title)
 	})
 }
 
-func search(stream *Stream, options Options) (Summary, error) {
-	store, err := current()
-	if err != nil {
-		return Summary{}, err
-	}
-	query := lower(options["query"])
-	found := slices.DeleteFunc(store.Items, func(item Item) bool { return !strings.Contains(lower(item.Title), query) })
-	return page(stream, options, found, func(item Item, rank int) Event {
-		return Event{Type: "hit", Rank: rank, ID: item.ID, Title: &item.Title}
+var capitals = regexp.MustCompile("[A-Z]") // only those of ASCII, which every language changes alike
+
+func search(stream *Stream, options Options) {
+	query := capitals.ReplaceAllStringFunc(options["query"], strings.ToLower)
+	found := slices.DeleteFunc(load(directory()).Items, func(item Item) bool {
+		return !strings.Contains(capitals.ReplaceAllStringFunc(item.Title, strings.ToLower), query)
+	})
+	page(stream, options, found, func(item Item, rank int) {
+		stream.send("hit", "rank", rank, "id", item.ID, "title", item.Title)
 	})
 }
 
-func page(stream *Stream, options Options, items []Item, event func(Item, int) Event) (Summary, error) {
-	// A cursor is the number of the last id: it survives the deletion of that item.
-	after := 0
-	if options["cursor"] != "" {
-		place := cursorForm.FindStringSubmatch(options["cursor"])
-		if place == nil {
-			return Summary{}, newFail("validation", "INVALID_CURSOR", "The cursor is damaged")
-		}
-		after, _ = strconv.Atoi(place[1])
+// page shows so many items. A cursor is the number of the last id: it survives the deletion of that item.
+func page(stream *Stream, options Options, items []Item, show func(Item, int)) {
+	place, found := strings.CutPrefix(options["cursor"], "after-")
+	damaged := options["cursor"] != "" && !(found && digits.MatchString(place))
+	failIf(damaged, "validation", "INVALID_CURSOR", "The cursor is damaged")
+	after, _ := strconv.Atoi(place) // 0 without a cursor
+	last, left := 0, 20
+	if options["limit"] != "" {
+		left, _ = strconv.Atoi(options["limit"])
 	}
-	limit, err := strconv.Atoi(options["limit"])
-	if err != nil {
-		limit = 20
-	}
-	last := 0
 	for index, item := range items {
 		number, _ := strconv.Atoi(strings.TrimPrefix(item.ID, "n"))
-		if number <= after {
-			continue
+		if number > after && left == 0 {
+			stream.cursor = fmt.Sprintf("after-%d", last)
+			return
+		} else if number > after {
+			show(item, index+1)
+			left, last = left-1, number
 		}
-		if limit == 0 {
-			cursor := fmt.Sprintf("after-%d", last)
-			return Summary{OK: true, NextCursor: &cursor}, nil
-		}
-		stream.send(event(item, index+1))
-		limit, last = limit-1, number
 	}
-	return Summary{OK: true}, nil
 }
 
-// A Change is planned: an item with this title is to be made, or the one with this id deleted.
+// A Change is to be made: a new item with this title, or the one with this id deleted.
 type Change struct {
 	title, id string
-	line      int
+	more      []any // what else its event says
 }
 
-func create(stream *Stream, options Options) (Summary, error) {
-	title := options["title"]
-	if !isTitle(title) {
-		return Summary{}, newFail("validation", "ITEM_INVALID", badTitle)
-	}
-	return change(stream, options, []string{"create", title}, []Change{{title: title}})
+func create(stream *Stream, options Options) {
+	failIf(!isTitle(options["title"]), "validation", "ITEM_INVALID", badTitle)
+	change(stream, options, []string{"create", options["title"]}, []Change{{title: options["title"]}})
 }
 
-func deleteItem(stream *Stream, options Options) (Summary, error) {
-	if options["dry-run"] == "" && options["confirm"] == "" {
-		return Summary{}, misuse("CONFIRMATION_REQUIRED", "--confirm", "delete needs --confirm; nothing was done")
-	}
-	return change(stream, options, []string{"delete", options["id"]}, []Change{{id: options["id"]}})
+func deleteItem(stream *Stream, options Options) {
+	const message = "delete needs --confirm; nothing was done"
+	unconfirmed := options["dry-run"] == "" && options["confirm"] == ""
+	failIf(unconfirmed, "usage", "CONFIRMATION_REQUIRED", message, "target", "--confirm")
+	change(stream, options, []string{"delete", options["id"]}, []Change{{id: options["id"]}})
 }
 
-type inputLine struct {
-	Type  any
-	Title any
-	OK    any
-}
-
-func importItems(stream *Stream, options Options) (Summary, error) {
-	data, err := readInput(options["input-jsonl"])
-	if err != nil {
-		return Summary{}, err
-	}
-	request, changes, ignored := []string{"import"}, []Change{}, 0
-	open, failed := false, false
-	for index, line := range bytes.Split(data, []byte("\n")) {
+func importItems(stream *Stream, options Options) {
+	request, changes, ignored, open, failed := []string{"import"}, []Change{}, 0, false, false
+	for index, line := range bytes.Split(readInput(options["input-jsonl"]), []byte("\n")) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		item, err := parseLine(line, index+1)
-		if err != nil {
-			return Summary{}, err
-		}
-		title, _ := item.Title.(string)
-		kind := fmt.Sprint(item.Type)
-		switch {
+		item := parseLine(line, index+1)
+		title, _ := item["title"].(string)
+		switch kind := item["type"]; {
 		case kind == "aoi:meta":
 			open = true
 		case kind == "aoi:summary":
-			open, failed = false, failed || item.OK != true
+			open, failed = false, failed || item["ok"] != true
 		case kind == "aoi:error":
 			failed = true
-		case item.Type != nil && kind != "entry":
-			if !strings.HasPrefix(kind, "aoi:") {
-				ignored++
-			}
-		case !isTitle(title):
-			return Summary{}, badLine("INPUT_INVALID", index+1, ": "+badTitle)
+		case strings.HasPrefix(fmt.Sprint(kind), "aoi:"):
+		case kind != nil && kind != "entry":
+			ignored++
 		default:
-			request, changes = append(request, title), append(changes, Change{title: title, line: index + 1})
+			failLine(!isTitle(title), "INPUT_INVALID", index+1, ": "+badTitle)
+			request = append(request, title)
+			changes = append(changes, Change{title: title, more: []any{"line_number", index + 1}})
 		}
 	}
-	if open {
-		return Summary{}, newFail("io", "UPSTREAM_INCOMPLETE", "The upstream tool ended without a summary")
+	failIf(open, "io", "UPSTREAM_INCOMPLETE", "The upstream tool ended without a summary")
+	failIf(failed, "partial", "UPSTREAM_FAILED", "The upstream tool reported a failure")
+	change(stream, options, request, changes)
+	if ignored > 0 {
+		stream.more = append(stream.more, "ignored_count", ignored)
 	}
-	if failed {
-		return Summary{}, newFail("partial", "UPSTREAM_FAILED", "The upstream tool reported a failure")
-	}
-	summary, err := change(stream, options, request, changes)
-	summary.IgnoredCount = ignored
-	return summary, err
 }
 
-func readInput(path string) ([]byte, error) {
-	file := os.Stdin
-	if path != "-" {
-		var err error
-		if file, err = os.Open(path); err != nil {
-			return nil, newFail("io", "INPUT_UNREADABLE", "The input cannot be read")
-		}
+func readInput(path string) []byte {
+	if path == "-" {
+		path = "/dev/stdin"
 	}
-	data, err := io.ReadAll(io.LimitReader(file, maxInput+1))
-	if err != nil {
-		return nil, newFail("io", "INPUT_UNREADABLE", "The input cannot be read")
-	}
-	if len(data) > maxInput {
-		return nil, newFail("validation", "INPUT_TOO_LARGE", "The input has more than 16 MiB")
-	}
-	return data, nil
+	file, err := os.Open(path)
+	data, problem := io.ReadAll(io.LimitReader(file, maxInput+1))
+	failIf(err != nil || problem != nil, "io", "INPUT_UNREADABLE", "The input cannot be read")
+	failIf(len(data) > maxInput, "validation", "INPUT_TOO_LARGE", "The input has more than 16 MiB")
+	return data
 }
 
-func parseLine(line []byte, number int) (inputLine, error) {
-	item := inputLine{}
-	if !utf8.Valid(line) || !json.Valid(line) {
-		return item, badLine("INPUT_JSONL_PARSE_ERROR", number, " is not JSON")
-	}
-	if json.Unmarshal(line, &item) != nil || bytes.TrimSpace(line)[0] != '{' {
-		return item, badLine("INPUT_INVALID", number, " is not an object")
-	}
-	return item, nil
+func parseLine(line []byte, number int) (item map[string]any) {
+	var other *json.UnmarshalTypeError
+	err := json.Unmarshal(line, &item)
+	isOther := errors.As(err, &other) || (err == nil && item == nil) // null is taken for a map
+	failLine(!utf8.Valid(line) || (err != nil && !isOther), "INPUT_JSONL_PARSE_ERROR", number, " is not JSON")
+	failLine(isOther, "INPUT_INVALID", number, " is not an object")
+	return item
 }
 
-func badLine(code string, number int, problem string) error {
-	fail := newFail("validation", code, "Input line %d%s", number, problem)
-	fail.event.LineNumber = number
-	return fail
+func failLine(wrong bool, code string, number int, problem string) {
+	failIf(wrong, "validation", code, fmt.Sprintf("Input line %d%s", number, problem), "line_number", number)
 }
 
 // change shows the plan, or does it once and for all: a repeated call with the same key gets the events of the first.
-func change(stream *Stream, options Options, request []string, changes []Change) (Summary, error) {
-	home, err := directory()
-	if err != nil {
-		return Summary{}, err
-	}
+func change(stream *Stream, options Options, request []string, changes []Change) {
+	home := directory()
 	if options["dry-run"] != "" {
-		return plan(stream, home, changes)
-	}
-	var done Done
-	replayed := false
-	err = locked(home, func() error {
-		store, err := load(home)
-		if err != nil {
-			return err
-		}
-		key := options["idempotency-key"]
-		if done, replayed = store.Keys[key]; replayed && key != "" {
-			if !slices.Equal(done.Request, request) {
-				return newFail("conflict", "IDEMPOTENCY_KEY_REUSED", "This idempotency key was used for another call")
+		load(home).apply(changes) // and forget it
+		for _, change := range changes {
+			if change.id != "" {
+				stream.send("aoi:plan", "action", "delete", "target", change.id)
+			} else {
+				stream.send("aoi:plan", append([]any{"action", "create"}, change.more...)...)
 			}
-			return nil
 		}
-		if err := store.checkKnown(changes); err != nil {
-			return err
-		}
+		stream.more = []any{"dry_run", true}
+		return
+	}
+	done, replayed := once(home, options["idempotency-key"], request, changes)
+	for _, event := range done.Events {
+		stream.sendRaw("", event)
+	}
+	if replayed {
+		stream.more = []any{"replayed", true}
+	}
+}
+
+func once(home, key string, request []string, changes []Change) (done Done, replayed bool) {
+	defer takeLock(home).Close()
+	store := load(home)
+	if done, replayed = store.Keys[key]; !replayed {
 		done = Done{request, store.apply(changes)}
 		if key != "" {
 			store.Keys[key] = done
 		}
-		return store.save(home)
-	})
-	if err != nil {
-		return Summary{}, err
+		store.save(home)
 	}
-	for _, event := range done.Events {
-		stream.send(event)
-	}
-	return Summary{OK: true, Replayed: replayed}, nil
+	reused := !slices.Equal(done.Request, request)
+	failIf(reused, "conflict", "IDEMPOTENCY_KEY_REUSED", "This idempotency key was used for another call")
+	return done, replayed
 }
 
-func plan(stream *Stream, home string, changes []Change) (Summary, error) {
-	store, err := load(home)
-	if err == nil {
-		err = store.checkKnown(changes)
-	}
-	if err != nil {
-		return Summary{}, err
-	}
+func (store *Store) apply(changes []Change) []json.RawMessage {
+	events := []json.RawMessage{}
 	for _, change := range changes {
-		action := "create"
 		if change.id != "" {
-			action = "delete"
+			place := store.find(change.id)
+			failIf(place < 0, "not_found", "ITEM_NOT_FOUND", "There is no item with this id", "target", "ID")
+			store.Items = slices.Delete(store.Items, place, place+1)
+			events = append(events, event("deleted", "id", change.id))
+		} else {
+			id := fmt.Sprintf("n%d", store.Next)
+			store.Next++
+			store.Items = append(store.Items, Item{id, change.title})
+			events = append(events, event("created", append([]any{"id", id}, change.more...)...))
 		}
-		stream.send(Event{Type: "aoi:plan", Action: action, Target: change.id, LineNumber: change.line})
-	}
-	return Summary{OK: true, DryRun: true}, nil
-}
-
-func (store *Store) checkKnown(changes []Change) error {
-	for _, change := range changes {
-		if change.title == "" && !store.has(change.id) {
-			fail := newFail("not_found", "ITEM_NOT_FOUND", "There is no item with this id")
-			fail.event.Target = "ID"
-			return fail
-		}
-	}
-	return nil
-}
-
-func (store *Store) apply(changes []Change) []Event {
-	events := []Event{}
-	for _, change := range changes {
-		if change.title == "" {
-			store.Items = slices.DeleteFunc(store.Items, func(item Item) bool { return item.ID == change.id })
-			events = append(events, Event{Type: "deleted", ID: change.id})
-			continue
-		}
-		id := fmt.Sprintf("n%d", store.Next)
-		store.Next++
-		store.Items = append(store.Items, Item{id, change.title})
-		events = append(events, Event{Type: "created", ID: id, LineNumber: change.line})
 	}
 	return events
 }
 
-func watch(stream *Stream, _ Options) (Summary, error) {
-	store, err := current()
-	beat := time.Time{}
-	for err == nil {
+func watch(stream *Stream, _ Options) {
+	before := load(directory())
+	for beat := time.Now(); ; time.Sleep(poll) {
 		if !time.Now().Before(beat) {
-			stream.send(Event{Type: "aoi:heartbeat"})
+			stream.send("aoi:heartbeat")
 			beat = time.Now().Add(heartbeat)
 		}
-		time.Sleep(poll)
-		before := store
-		if store, err = current(); err == nil {
-			stream.difference("deleted", before, store)
-			stream.difference("created", store, before)
-		}
+		now := load(directory())
+		stream.difference("deleted", before, now)
+		stream.difference("created", now, before)
+		before = now
 	}
-	return Summary{}, err
 }
 
 // difference sends an event for each item that only one of two stores has.
 func (stream *Stream) difference(kind string, one, other *Store) {
 	for _, item := range one.Items {
-		if !other.has(item.ID) {
-			stream.send(Event{Type: kind, ID: item.ID})
+		if other.find(item.ID) < 0 {
+			stream.send(kind, "id", item.ID)
 		}
 	}
 }
 
-func doctor(stream *Stream, _ Options) (Summary, error) {
-	store, err := current()
-	ok := err == nil
-	check := Event{Type: "aoi:check", Name: "store", OK: &ok, Severity: "info"}
-	if ok {
-		check.Detail = fmt.Sprintf("%d items", len(store.Items))
-	} else {
-		check.Severity, check.Detail = "error", err.Error()
-		stream.errors++
+func doctor(stream *Stream, _ Options) {
+	severity, detail := "info", ""
+	fail := attempt(func() { detail = fmt.Sprintf("%d items", len(load(directory()).Items)) })
+	if fail != nil {
+		severity, detail = "error", fail.message
+		stream.errors.Add(1)
 	}
-	stream.send(check)
-	return Summary{OK: ok}, nil
-}
-
-type contract struct {
-	Help                 string
-	Schema, Capabilities json.RawMessage
-	Inputs               map[string]json.RawMessage
+	stream.send("aoi:check", "name", "store", "ok", fail == nil, "severity", severity, "detail", detail)
 }
 
 func run(stream *Stream, argv []string) int {
-	var documents contract
-	text := strings.NewReplacer("{tool}", tool, "{version}", version).Replace(contractText)
-	if err := json.Unmarshal([]byte(text), &documents); err != nil {
-		panic(err) // it is a part of this program
-	}
+	var contract, inputs map[string]json.RawMessage
+	var help string
+	parse([]byte(strings.NewReplacer("{tool}", tool, "{version}", version).Replace(contractText)), &contract)
+	parse(contract["inputs"], &inputs)
+	parse(contract["help"], &help)
 	switch {
-	case slices.Contains(argv, "--help") || slices.Contains(argv, "-h"):
-		write([]byte(documents.Help))
-		return 0
 	case slices.Equal(argv, []string{"--version"}):
 		write([]byte(tool + " " + version + "\n"))
 		return 0
-	case len(argv) == 0 || documents.Inputs[argv[0]] == nil:
-		stream.meta("")
-		return end(stream, Summary{}, newFail("usage", "UNKNOWN_COMMAND", "The first argument is not a command"))
+	case slices.Contains(argv, "--help") || slices.Contains(argv, "-h"):
+		write([]byte(help))
+		return 0
 	}
-	var schema InputSchema
-	err := json.Unmarshal(documents.Inputs[argv[0]], &schema)
-	options, misuse := readOptions(schema, argv[1:])
-	command := commands[argv[0]]
-	if command == nil && misuse == nil {
-		return documents.print(argv[0], options)
-	}
-	stream.meta(argv[0])
-	summary := Summary{}
-	if err = errors.Join(err, misuse); err == nil {
-		summary, err = command(stream, options)
-	}
-	return end(stream, summary, err)
-}
-
-func (documents contract) print(name string, options Options) int {
-	document := map[string]json.RawMessage{
-		"schema": documents.Schema, "capabilities": documents.Capabilities,
-		"input-schema": documents.Inputs[options["command"]],
-	}[name]
-	var line bytes.Buffer
-	if err := json.Compact(&line, document); err != nil {
-		panic(err)
-	}
-	write(append(line.Bytes(), '\n'))
-	return 0
-}
-
-// end writes the last events and gives the exit status.
-func end(stream *Stream, summary Summary, err error) int {
-	if err == nil {
-		stream.finish(summary)
-		if summary.OK {
-			return 0
+	meta := []any{"tool", tool, "tool_version", version, "aoi_version", "0.2"}
+	meta = append(meta, "schema_name", "com.example.items.events", "schema_version", "1.0.0")
+	var name string
+	var options Options
+	fail := attempt(func() {
+		unknown := len(argv) == 0 || inputs[argv[0]] == nil
+		failIf(unknown, "usage", "UNKNOWN_COMMAND", "The first argument is not a command")
+		name = argv[0]
+		meta = append(meta, "command", name)
+		options = readOptions(inputs[name], argv[1:])
+	})
+	command := commands[name]
+	if command == nil && fail == nil {
+		document := contract[name]
+		if options["command"] != "" {
+			document = inputs[options["command"]]
 		}
-		return exitStatus["validation"]
+		write(append(encode(document), '\n'))
+		return 0
 	}
-	var fail *Fail
-	if !errors.As(err, &fail) {
-		fail = newFail("internal", "INTERNAL", "Something unexpected happened")
+	stream.send("aoi:meta", meta...)
+	if fail == nil {
+		fail = attempt(func() { command(stream, options) })
 	}
-	stream.send(fail.event)
-	stream.finish(Summary{})
-	return exitStatus[fail.event.Category]
+	return stream.finish(fail)
+}
+
+func parse(text []byte, into any) {
+	if err := json.Unmarshal(text, into); err != nil {
+		panic(err) // it is a part of this program
+	}
 }
 
 func main() {

@@ -26,8 +26,8 @@ type Item struct {
 }
 
 type Done struct {
-	Request []string `json:"request"`
-	Events  []Event  `json:"events"`
+	Request []string          `json:"request"`
+	Events  []json.RawMessage `json:"events"`
 }
 
 type Store struct {
@@ -36,43 +36,31 @@ type Store struct {
 	Keys  map[string]Done `json:"keys"`
 }
 
-func directory() (string, error) {
+func directory() string {
 	if home := os.Getenv("REF_HOME"); home != "" {
-		return home, nil
+		return home
 	}
-	if home := os.Getenv("HOME"); home != "" {
-		return filepath.Join(home, ".local/share/reference"), nil
-	}
-	return "", newFail("config", "HOME_NOT_SET", "Neither REF_HOME nor HOME says where the items are")
+	home := os.Getenv("HOME")
+	failIf(home == "", "config", "HOME_NOT_SET", "Neither REF_HOME nor HOME says where the items are")
+	return filepath.Join(home, ".local/share/reference")
 }
 
-func load(home string) (*Store, error) {
+func load(home string) *Store {
 	store := &Store{Next: 1, Items: []Item{}, Keys: map[string]Done{}}
 	data, err := os.ReadFile(filepath.Join(home, "items.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return store, nil
+	if err == nil {
+		err = json.Unmarshal(data, store)
 	}
-	if err != nil || json.Unmarshal(data, store) != nil {
-		return nil, newFail("io", "STORE_UNREADABLE", "The store cannot be read")
-	}
-	return store, nil
+	failIf(err != nil && !errors.Is(err, fs.ErrNotExist), "io", "STORE_UNREADABLE", "The store cannot be read")
+	return store
 }
 
-// current is the store of this environment.
-func current() (*Store, error) {
-	home, err := directory()
-	if err != nil {
-		return nil, err
-	}
-	return load(home)
-}
-
-func (store *Store) has(id string) bool {
-	return slices.ContainsFunc(store.Items, func(item Item) bool { return item.ID == id })
+func (store *Store) find(id string) int {
+	return slices.IndexFunc(store.Items, func(item Item) bool { return item.ID == id })
 }
 
 // save replaces the file: a crash leaves the old one or the new one, never a mixture.
-func (store *Store) save(home string) error {
+func (store *Store) save(home string) {
 	path := filepath.Join(home, "items.json")
 	temporary := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
 	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -83,30 +71,18 @@ func (store *Store) save(home string) error {
 	if err == nil {
 		err = os.Rename(temporary, path)
 	}
-	return err
+	failIf(err != nil, "io", "STORE_UNWRITABLE", "The store cannot be written")
 }
 
-// locked does something while nobody else changes the store. The kernel takes the lock back from a process that dies.
-func locked(home string, work func() error) error {
-	unwritable := newFail("io", "STORE_UNWRITABLE", "The store cannot be written")
-	if os.MkdirAll(home, 0o700) != nil {
-		return unwritable
-	}
-	lock, err := os.OpenFile(filepath.Join(home, "items.lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return unwritable
-	}
-	defer lock.Close()
-	for deadline := time.Now().Add(lockTimeout); syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil; {
-		if time.Now().After(deadline) {
-			return newFail("temporary", "STORE_BUSY", "Another process is changing the store")
-		}
+// takeLock keeps others from changing the store until it is closed. The kernel takes it back from a process that dies.
+func takeLock(home string) *os.File {
+	err := os.MkdirAll(home, 0o700)
+	lock, problem := os.OpenFile(filepath.Join(home, "items.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	failIf(err != nil || problem != nil, "io", "STORE_UNWRITABLE", "The store cannot be written")
+	deadline := time.Now().Add(lockTimeout)
+	for syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		failIf(time.Now().After(deadline), "temporary", "STORE_BUSY", "Another process is changing the store")
 		time.Sleep(20 * time.Millisecond)
 	}
-	err = work()
-	var fail *Fail
-	if err != nil && !errors.As(err, &fail) {
-		return unwritable
-	}
-	return err
+	return lock
 }

@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"sync"
@@ -18,77 +17,20 @@ import (
 	"time"
 )
 
-const (
-	tool       = "ref-go"
-	version    = "1.4.0"
-	readerGone = 141
-)
+const readerGone = 141
 
 var exitStatus = map[string]int{
 	"usage": 64, "validation": 65, "not_found": 65, "conflict": 65, "partial": 65,
 	"internal": 70, "io": 74, "temporary": 75, "config": 78,
 }
 
-// An Event is any event but the first and the last; fields that a type does not have stay empty.
-type Event struct {
-	Type       string  `json:"type"`
-	Category   string  `json:"category,omitempty"`
-	Code       string  `json:"code,omitempty"`
-	Message    string  `json:"message,omitempty"`
-	Retryable  *bool   `json:"retryable,omitempty"`
-	Argument   int     `json:"argument,omitempty"`
-	Rank       int     `json:"rank,omitempty"`
-	ID         string  `json:"id,omitempty"`
-	Title      *string `json:"title,omitempty"`
-	Action     string  `json:"action,omitempty"`
-	Name       string  `json:"name,omitempty"`
-	OK         *bool   `json:"ok,omitempty"`
-	Severity   string  `json:"severity,omitempty"`
-	Detail     string  `json:"detail,omitempty"`
-	Target     string  `json:"target,omitempty"`
-	LineNumber int     `json:"line_number,omitempty"`
-}
-
-type Meta struct {
-	Type          string `json:"type"`
-	Tool          string `json:"tool"`
-	ToolVersion   string `json:"tool_version"`
-	AOIVersion    string `json:"aoi_version"`
-	SchemaName    string `json:"schema_name"`
-	SchemaVersion string `json:"schema_version"`
-	Command       string `json:"command,omitempty"`
-}
-
-type Summary struct {
-	Type         string  `json:"type"`
-	OK           bool    `json:"ok"`
-	Count        int     `json:"count"`
-	ErrorCount   int     `json:"error_count"`
-	Truncated    bool    `json:"truncated"`
-	NextCursor   *string `json:"next_cursor"`
-	DryRun       bool    `json:"dry_run,omitempty"`
-	Replayed     bool    `json:"replayed,omitempty"`
-	IgnoredCount int     `json:"ignored_count,omitempty"`
-	Partial      bool    `json:"partial,omitempty"`
-	Reason       string  `json:"reason,omitempty"`
-}
-
-// A Fail is a failure of the whole run; the event is what is printed of it.
-type Fail struct{ event Event }
-
-func (fail *Fail) Error() string { return fail.event.Message }
-
-func newFail(category, code, format string, values ...any) *Fail {
-	retryable := category == "temporary"
-	message := fmt.Sprintf(format, values...)
-	return &Fail{Event{Type: "aoi:error", Category: category, Code: code, Message: message, Retryable: &retryable}}
-}
-
 // A Stream is one run as its reader sees it.
 type Stream struct {
 	lock          sync.Mutex
 	stopping      atomic.Bool // a signal has come; without this a busy sender would take the lock again and again
-	count, errors int
+	count, errors atomic.Int64
+	cursor        any   // where the next page begins; nil: there is none
+	more          []any // what else the summary says: names and values in turn
 }
 
 func newStream() *Stream {
@@ -101,10 +43,28 @@ func newStream() *Stream {
 		stream.stopping.Store(true)
 		time.AfterFunc(time.Second, func() { os.Exit(status) })
 		stream.lock.Lock() // and keep it: nothing may follow the summary
-		stream.print(stream.summary(Summary{Partial: true, Reason: "interrupted"}))
+		stream.summarize(false, nil, "partial", true, "reason", "interrupted")
 		os.Exit(status)
 	}()
 	return stream
+}
+
+// send writes an event at once, and counts it; names and values in turn, as for log/slog.
+func (stream *Stream) send(kind string, pairs ...any) {
+	stream.sendRaw(kind, event(kind, pairs...))
+}
+
+func (stream *Stream) sendRaw(kind string, line []byte) {
+	stream.begin()
+	defer stream.lock.Unlock()
+	write(append(line, '\n'))
+	switch kind {
+	case "aoi:error":
+		stream.errors.Add(1)
+	case "aoi:meta", "aoi:heartbeat":
+	default:
+		stream.count.Add(1)
+	}
 }
 
 // begin takes the lock, unless a signal wants it.
@@ -115,49 +75,43 @@ func (stream *Stream) begin() {
 	stream.lock.Lock()
 }
 
-func (stream *Stream) meta(command string) {
-	stream.begin()
-	defer stream.lock.Unlock()
-	stream.print(Meta{"aoi:meta", tool, version, "0.2", "com.example.items.events", "1.0.0", command})
-}
-
-// send writes an event at once, and counts it.
-func (stream *Stream) send(event Event) {
-	stream.begin()
-	defer stream.lock.Unlock()
-	stream.print(event)
-	if event.Type == "aoi:error" {
-		stream.errors++
-	} else if event.Type != "aoi:heartbeat" {
-		stream.count++
+// finish writes the last events and gives the exit status. Nothing follows the summary: the lock is kept.
+func (stream *Stream) finish(fail *Fail) (status int) {
+	if fail != nil {
+		stream.send("aoi:error", fail.pairs...)
+		status = exitStatus[fail.category]
+	} else if stream.errors.Load() > 0 {
+		status = exitStatus["validation"]
 	}
-}
-
-// finish writes the terminal summary. Nothing follows it: the lock is kept.
-func (stream *Stream) finish(summary Summary) {
 	stream.begin()
-	stream.print(stream.summary(summary))
+	stream.summarize(status == 0, stream.cursor, stream.more...)
+	return status
 }
 
-func (stream *Stream) summary(summary Summary) Summary {
-	summary.Type, summary.Count, summary.ErrorCount = "aoi:summary", stream.count, stream.errors
-	summary.Truncated = summary.NextCursor != nil
-	return summary
+func (stream *Stream) summarize(ok bool, cursor any, more ...any) {
+	counts := []any{"ok", ok, "count", stream.count.Load(), "error_count", stream.errors.Load()}
+	page := []any{"truncated", cursor != nil, "next_cursor", cursor}
+	write(append(event("aoi:summary", append(append(counts, page...), more...)...), '\n'))
 }
 
-func (stream *Stream) print(value any) {
-	write(encode(value))
+// event is a JSON object whose fields keep their order, which those of a map do not.
+func event(kind string, pairs ...any) json.RawMessage {
+	line := append([]byte(`{"type":`), encode(kind)...)
+	for index, part := range pairs {
+		line = append(append(line, ",:"[index%2]), encode(part)...)
+	}
+	return append(line, '}')
 }
 
 // encode gives JSON as other languages write it: < and U+2028 are legal characters.
 func encode(value any) []byte {
-	var line bytes.Buffer
-	encoder := json.NewEncoder(&line)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
 		panic(err) // only what we made ourselves is encoded
 	}
-	plain := bytes.ReplaceAll(line.Bytes(), []byte(`\u2028`), []byte("\u2028"))
+	plain := bytes.ReplaceAll(bytes.TrimSpace(text.Bytes()), []byte(`\u2028`), []byte("\u2028"))
 	return bytes.ReplaceAll(plain, []byte(`\u2029`), []byte("\u2029"))
 }
 
@@ -165,7 +119,35 @@ func write(data []byte) {
 	if _, err := os.Stdout.Write(data); errors.Is(err, syscall.EPIPE) {
 		os.Exit(readerGone)
 	} else if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: cannot write\n", tool)
+		os.Stderr.WriteString(tool + ": cannot write\n")
 		os.Exit(exitStatus["io"])
 	}
+}
+
+// A Fail is a failure of the whole run. It is raised as a panic that never leaves this program, as encoding/json does inside.
+type Fail struct {
+	category, message string
+	pairs             []any // the event that is printed of it
+}
+
+func failIf(wrong bool, category, code, message string, more ...any) {
+	if wrong {
+		pairs := []any{"category", category, "code", code, "message", message, "retryable", category == "temporary"}
+		panic(&Fail{category, message, append(pairs, more...)})
+	}
+}
+
+// attempt gives the failure that ended the work, if one did.
+func attempt(work func()) (fail *Fail) {
+	defer func() {
+		switch found := recover().(type) {
+		case nil:
+		case *Fail:
+			fail = found
+		default: // the last resort: no stack trace, whatever happened
+			fail = attempt(func() { failIf(true, "internal", "INTERNAL", "Something unexpected happened") })
+		}
+	}()
+	work()
+	return nil
 }

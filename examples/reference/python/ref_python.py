@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from arguments import Options, read_options
@@ -24,12 +24,10 @@ HEARTBEAT = 1.0
 # Control characters act on terminals; halves of surrogate pairs are no text.
 TITLE = re.compile("[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 BAD_TITLE = "title must be 1 to 200 characters, none of them a control character"
-LOWER = str.maketrans(
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
-)  # which every language does alike
-Change = tuple[
-    str, Any, dict[str, Any]
-]  # "create" and a title, or "delete" and an id; and what the event adds
+# ASCII letters only, which every language does alike.
+LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+# "create" and a title, or "delete" and an id; and what the event adds
+Change = tuple[str, str, dict[str, Any]]
 
 
 def list_items(stream: Stream, options: Options) -> dict[str, Any]:
@@ -40,9 +38,8 @@ def list_items(stream: Stream, options: Options) -> dict[str, Any]:
 def search(stream: Stream, options: Options) -> dict[str, Any]:
     query = options["query"].translate(LOWER)
     found = [item for item in load(directory())["items"] if query in item["title"].translate(LOWER)]
-    return page(
-        stream, options, [{"type": "hit", "rank": rank, **item} for rank, item in enumerate(found, 1)]
-    )
+    hits = [{"type": "hit", "rank": rank, **item} for rank, item in enumerate(found, 1)]
+    return page(stream, options, hits)
 
 
 def page(stream: Stream, options: Options, events: list[Event]) -> dict[str, Any]:
@@ -68,9 +65,8 @@ def create(stream: Stream, options: Options) -> dict[str, Any]:
 
 def delete(stream: Stream, options: Options) -> dict[str, Any]:
     if not options.get("dry-run") and not options.get("confirm"):
-        raise Fail(
-            "usage", "CONFIRMATION_REQUIRED", "delete needs --confirm; nothing was done", target="--confirm"
-        )
+        message = "delete needs --confirm; nothing was done"
+        raise Fail("usage", "CONFIRMATION_REQUIRED", message, target="--confirm")
     return change(stream, options, ["delete", options["id"]], [("delete", options["id"], {})])
 
 
@@ -136,8 +132,9 @@ def change(stream: Stream, options: Options, request: list[str], changes: list[C
     home = directory()
     key = options.get("idempotency-key")
     if options.get("dry-run"):
-        check_known(load(home), changes)
+        store = load(home)
         for action, target, more in changes:
+            apply(store, action, target, more)  # in memory only
             what = {"target": target} if action == "delete" else {}
             stream.send({"type": "aoi:plan", "action": action, **what, **more})
         return {"dry_run": True}
@@ -145,7 +142,6 @@ def change(stream: Stream, options: Options, request: list[str], changes: list[C
         store = load(home)
         replayed = key in store["keys"]
         if not replayed:
-            check_known(store, changes)
             done: dict[str, Any] = {"request": request, "events": [apply(store, *item) for item in changes]}
             if key is not None:
                 store["keys"][key] = done
@@ -157,20 +153,16 @@ def change(stream: Stream, options: Options, request: list[str], changes: list[C
     return {"replayed": True} if replayed else {}
 
 
-def check_known(store: Store, changes: list[Change]) -> None:
-    known = {item["id"] for item in store["items"]}
-    if any(action == "delete" and target not in known for action, target, _ in changes):
-        raise Fail("not_found", "ITEM_NOT_FOUND", "There is no item with this id", target="ID")
-
-
 def apply(store: Store, action: str, target: str, more: dict[str, Any]) -> Event:
-    if action == "delete":
-        store["items"] = [item for item in store["items"] if item["id"] != target]
-        return {"type": "deleted", "id": target}
-    made = f"n{store['next']}"
-    store["next"] += 1
-    store["items"].append({"id": made, "title": target})
-    return {"type": "created", "id": made, **more}
+    items = store["items"]
+    if action == "create":
+        items.append({"id": f"n{store['next']}", "title": target})
+        store["next"] += 1
+        return {"type": "created", "id": items[-1]["id"], **more}
+    if all(item["id"] != target for item in items):
+        raise Fail("not_found", "ITEM_NOT_FOUND", "There is no item with this id", target="ID")
+    store["items"] = [item for item in items if item["id"] != target]
+    return {"type": "deleted", "id": target}
 
 
 def watch(stream: Stream, _options: Options) -> dict[str, Any]:
@@ -201,7 +193,7 @@ def doctor(stream: Stream, _options: Options) -> dict[str, Any]:
     return {}
 
 
-COMMANDS: dict[str, Callable[[Stream, Options], dict[str, Any]]] = {
+COMMANDS = {
     "search": search,
     "list": list_items,
     "create": create,

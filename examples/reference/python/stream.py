@@ -85,9 +85,8 @@ class Stream:
             while data:
                 with interruptible():
                     select.select([], [1], [])
-                data = data[
-                    os.write(1, data[: select.PIPE_BUF]) :
-                ]  # so much a pipe that is ready takes at once
+                written = os.write(1, data[: select.PIPE_BUF])  # so much a pipe that is ready takes at once
+                data = data[written:]
                 self._cut = bool(data)
         except BrokenPipeError:
             os._exit(READER_GONE)

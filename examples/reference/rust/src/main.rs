@@ -33,21 +33,17 @@ fn is_title(text: &str) -> bool {
 }
 
 fn list(stream: &Stream, options: &Options) -> Outcome {
-    let items = load(&directory()?)?.items;
-    page(stream, options, items.iter().map(|item| json!({"type": "entry", "id": item["id"], "title": item["title"]})))
+    let entry = |item: &Value| json!({"type": "entry", "id": item["id"], "title": item["title"]});
+    page(stream, options, load(&directory()?)?.items.iter().map(entry))
 }
 
 fn search(stream: &Stream, options: &Options) -> Outcome {
     // ASCII letters only, which every language does alike.
     let query = options["query"].to_ascii_lowercase();
     let matches = |item: &&Value| item["title"].as_str().unwrap_or_default().to_ascii_lowercase().contains(&query);
-    let items = load(&directory()?)?.items;
-    let found = items.iter().filter(matches).zip(1..);
-    page(
-        stream,
-        options,
-        found.map(|(item, rank)| json!({"type": "hit", "rank": rank, "id": item["id"], "title": item["title"]})),
-    )
+    let hit =
+        |(item, rank): (&Value, u32)| json!({"type": "hit", "rank": rank, "id": item["id"], "title": item["title"]});
+    page(stream, options, load(&directory()?)?.items.iter().filter(matches).zip(1..).map(hit))
 }
 
 /// A cursor is the number of the last id: it survives the deletion of that item.
@@ -71,36 +67,34 @@ fn page(stream: &Stream, options: &Options, events: impl Iterator<Item = Value>)
 
 /// One planned change: an item with this title is to be made, or the one with this id deleted.
 struct Change {
-    action: &'static str,
+    delete: bool,
     target: String,
     line: Option<usize>,
 }
 
 impl Change {
     fn plan(&self) -> Value {
-        let mut plan = json!({"type": "aoi:plan", "action": self.action});
-        if self.action == "delete" {
-            plan["target"] = self.target.as_str().into();
+        match (self.delete, self.line) {
+            (true, _) => json!({"type": "aoi:plan", "action": "delete", "target": self.target}),
+            (false, None) => json!({"type": "aoi:plan", "action": "create"}),
+            (false, Some(line)) => json!({"type": "aoi:plan", "action": "create", "line_number": line}),
         }
-        self.numbered(plan)
     }
 
-    fn apply(&self, store: &mut Store) -> Value {
-        if self.action == "delete" {
-            store.items.retain(|item| item["id"] != self.target.as_str());
-            return json!({"type": "deleted", "id": self.target});
+    fn apply(&self, store: &mut Store) -> Outcome {
+        if self.delete {
+            let missing =
+                || Fail::new("not_found", "ITEM_NOT_FOUND", "There is no item with this id").with("target", "ID");
+            store.items.remove(store.find(&self.target).ok_or_else(missing)?);
+            return Ok(json!({"type": "deleted", "id": self.target}));
         }
         let id = format!("n{}", store.next);
         store.next += 1;
         store.items.push(json!({"id": id, "title": self.target}));
-        self.numbered(json!({"type": "created", "id": id}))
-    }
-
-    fn numbered(&self, mut event: Value) -> Value {
-        if let Some(line) = self.line {
-            event["line_number"] = line.into();
-        }
-        event
+        Ok(match self.line {
+            None => json!({"type": "created", "id": id}),
+            Some(line) => json!({"type": "created", "id": id, "line_number": line}),
+        })
     }
 }
 
@@ -109,7 +103,7 @@ fn create(stream: &Stream, options: &Options) -> Outcome {
     if !is_title(&title) {
         return Err(Fail::new("validation", "ITEM_INVALID", BAD_TITLE));
     }
-    change(stream, options, json!(["create", title]), vec![Change { action: "create", target: title, line: None }])
+    change(stream, options, json!(["create", title]), vec![Change { delete: false, target: title, line: None }])
 }
 
 fn delete(stream: &Stream, options: &Options) -> Outcome {
@@ -118,7 +112,7 @@ fn delete(stream: &Stream, options: &Options) -> Outcome {
         return Err(fail.with("target", "--confirm"));
     }
     let id = options["id"].clone();
-    change(stream, options, json!(["delete", id]), vec![Change { action: "delete", target: id, line: None }])
+    change(stream, options, json!(["delete", id]), vec![Change { delete: true, target: id, line: None }])
 }
 
 fn import(stream: &Stream, options: &Options) -> Outcome {
@@ -138,7 +132,7 @@ fn import(stream: &Stream, options: &Options) -> Outcome {
                 let title = item["title"].as_str().filter(|title| is_title(title));
                 let title = title.ok_or_else(|| bad_line("INPUT_INVALID", number, &format!(": {BAD_TITLE}")))?;
                 request.push(title.into());
-                changes.push(Change { action: "create", target: title.into(), line: Some(number) });
+                changes.push(Change { delete: false, target: title.into(), line: Some(number) });
             }
         }
     }
@@ -184,42 +178,32 @@ fn bad_line(code: &str, number: usize, problem: &str) -> Fail {
 /// Show the plan, or do it once and for all: a repeated call with the same key gets the events of the first.
 fn change(stream: &Stream, options: &Options, request: Value, changes: Vec<Change>) -> Outcome {
     let home = directory()?;
-    let check = |store: &Store| match changes
-        .iter()
-        .all(|change| change.action == "create" || store.has(&change.target))
-    {
-        true => Ok(()),
-        false => Err(Fail::new("not_found", "ITEM_NOT_FOUND", "There is no item with this id").with("target", "ID")),
-    };
+    let apply = |store: &mut Store| changes.iter().map(|change| change.apply(store)).collect::<Result<Vec<_>, _>>();
     if options.contains_key("dry-run") {
-        check(&load(&home)?)?;
+        apply(&mut load(&home)?)?; // and forget it
         changes.iter().for_each(|change| stream.send(change.plan()));
         return Ok(json!({"dry_run": true}));
     }
     let locked = lock(&home)?;
     let mut store = load(&home)?;
     let key = options.get("idempotency-key");
-    let done = key.and_then(|key| store.keys.get(key)).cloned();
-    let events = match &done {
-        Some(done) if done["request"] != request => {
-            let message = "This idempotency key was used for another call";
-            return Err(Fail::new("conflict", "IDEMPOTENCY_KEY_REUSED", message));
-        }
-        Some(done) => done["events"].as_array().cloned().unwrap_or_default(),
-        None => {
-            check(&store)?;
-            let events: Vec<Value> = changes.iter().map(|change| change.apply(&mut store)).collect();
-            if let Some(key) = key {
-                store.keys.insert(key.clone(), json!({"request": request, "events": events}));
-            }
-            let _held = stream.hold(); // no signal between the effect and its end
-            store.save(&home)?;
-            events
-        }
+    let known = key.and_then(|key| store.keys.get(key)).cloned();
+    let done = match &known {
+        Some(done) => done.clone(),
+        None => json!({"request": request, "events": apply(&mut store)?}),
     };
+    if done["request"] != request {
+        let message = "This idempotency key was used for another call";
+        return Err(Fail::new("conflict", "IDEMPOTENCY_KEY_REUSED", message));
+    }
+    if known.is_none() {
+        store.keys.extend(key.map(|key| (key.clone(), done.clone())));
+        let _held = stream.hold(); // no signal between the effect and its end
+        store.save(&home)?;
+    }
     drop(locked);
-    events.into_iter().for_each(|event| stream.send(event));
-    Ok(if done.is_some() { json!({"replayed": true}) } else { json!({}) })
+    done["events"].as_array().into_iter().flatten().for_each(|event| stream.send(event.clone()));
+    Ok(if known.is_some() { json!({"replayed": true}) } else { json!({}) })
 }
 
 fn watch(stream: &Stream, _: &Options) -> Outcome {
@@ -233,7 +217,7 @@ fn watch(stream: &Stream, _: &Options) -> Outcome {
         thread::sleep(POLL);
         let now = load(&directory()?)?;
         for (kind, one, other) in [("deleted", &known, &now), ("created", &now, &known)] {
-            for item in one.items.iter().filter(|item| !other.has(item["id"].as_str().unwrap_or_default())) {
+            for item in one.items.iter().filter(|item| other.find(item["id"].as_str().unwrap_or_default()).is_none()) {
                 stream.send(json!({"type": kind, "id": item["id"]}));
             }
         }
@@ -252,18 +236,12 @@ fn doctor(stream: &Stream, _: &Options) -> Outcome {
     Ok(json!({}))
 }
 
-fn command(name: &str) -> Option<fn(&Stream, &Options) -> Outcome> {
-    Some(match name {
-        "search" => search,
-        "list" => list,
-        "create" => create,
-        "delete" => delete,
-        "import" => import,
-        "watch" => watch,
-        "doctor" => doctor,
-        _ => return None,
-    })
-}
+type Command = fn(&Stream, &Options) -> Outcome;
+#[rustfmt::skip]
+const COMMANDS: [(&str, Command); 7] = [
+    ("search", search), ("list", list), ("create", create), ("delete", delete), ("import", import), ("watch", watch),
+    ("doctor", doctor),
+];
 
 fn run(stream: &Stream, argv: &[String]) -> i32 {
     let text = CONTRACT.replace("{tool}", TOOL).replace("{version}", VERSION);
@@ -276,45 +254,17 @@ fn run(stream: &Stream, argv: &[String]) -> i32 {
         write(&format!("{TOOL} {VERSION}\n"));
         return 0;
     }
+    let unknown = || Fail::new("usage", "UNKNOWN_COMMAND", "The first argument is not a command");
     let name = argv.first().map(String::as_str).filter(|name| contract["inputs"].get(name).is_some());
-    let Some(name) = name else {
-        stream.meta(None);
-        return fatal(stream, Fail::new("usage", "UNKNOWN_COMMAND", "The first argument is not a command"));
-    };
-    let options = read_options(&contract["inputs"][name], &argv[1..]);
-    let outcome = match (command(name), options) {
-        (None, Ok(options)) => {
-            print(options.get("command").map_or(&contract[name], |command| &contract["inputs"][command]));
-            return 0;
-        }
-        (_, Err(fail)) => {
-            stream.meta(Some(name));
-            Err(fail)
-        }
-        (Some(command), Ok(options)) => {
-            stream.meta(Some(name));
-            command(stream, &options)
-        }
-    };
-    match outcome {
-        Err(fail) => fatal(stream, fail),
-        Ok(more) => {
-            let ok = stream.hold().errors == 0;
-            stream.finish(ok, more);
-            if ok {
-                0
-            } else {
-                65
-            }
-        }
+    let command = COMMANDS.iter().find(|(known, _)| Some(*known) == name);
+    let options = name.ok_or_else(unknown).and_then(|name| read_options(&contract["inputs"][name], &argv[1..]));
+    if let (None, Some(name), Ok(options)) = (command, name, &options) {
+        print(options.get("command").map_or(&contract[name], |command| &contract["inputs"][command]));
+        return 0;
     }
-}
-
-fn fatal(stream: &Stream, fail: Fail) -> i32 {
-    let status = fail.exit_status();
-    stream.send(fail.0);
-    stream.finish(false, json!({}));
-    status
+    stream.meta(name);
+    let outcome = options.and_then(|options| command.map_or(Ok(json!({})), |(_, command)| command(stream, &options)));
+    stream.finish(outcome)
 }
 
 fn main() {

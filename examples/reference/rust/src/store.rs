@@ -39,8 +39,8 @@ pub fn load(home: &Path) -> Result<Store, Fail> {
 }
 
 impl Store {
-    pub fn has(&self, id: &str) -> bool {
-        self.items.iter().any(|item| item["id"] == id)
+    pub fn find(&self, id: &str) -> Option<usize> {
+        self.items.iter().position(|item| item["id"] == id)
     }
 
     /// Replace the file: a crash leaves the old one or the new one, never a mixture.

@@ -99,9 +99,19 @@ impl Stream {
         }
     }
 
-    /// Write the terminal summary: the counts, and what it is given.
-    pub fn finish(&self, ok: bool, more: Value) {
-        self.hold().finish(ok, more);
+    /// Write the last events, and give the exit status.
+    pub fn finish(&self, outcome: Result<Value, Fail>) -> i32 {
+        let (status, more) = match outcome {
+            Ok(more) if self.hold().errors == 0 => (0, more),
+            Ok(more) => (65, more),
+            Err(fail) => {
+                let status = fail.exit_status();
+                self.send(fail.0);
+                (status, json!({}))
+            }
+        };
+        self.hold().finish(status == 0, more);
+        status
     }
 
     /// End as a signal asks, with a summary if the reader takes it within a second.
