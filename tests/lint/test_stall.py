@@ -14,14 +14,14 @@ from operable.proc.confine import sandbox
 
 
 def test_a_tool_that_is_seen_writing_twice_in_a_row_waits():
-    patience = Patience(0.0)
+    patience = Patience(0.0, 10.0)
 
     assert not patience.waits(10, Waiting(writing=True), 0.01)
     assert patience.waits(10, Waiting(writing=True), 0.02)
 
 
 def test_a_tool_that_is_idle_for_long_enough_waits():
-    patience = Patience(0.0)
+    patience = Patience(0.0, 10.0)
 
     assert not patience.waits(10, Waiting(idle=True), 1.0)
     assert not patience.waits(10, Waiting(idle=True), 1.0 + QUIET / 2)
@@ -29,7 +29,7 @@ def test_a_tool_that_is_idle_for_long_enough_waits():
 
 
 def test_work_and_output_begin_the_wait_anew():
-    patience = Patience(0.0)
+    patience = Patience(0.0, 10.0)
 
     patience.waits(10, Waiting(idle=True), 1.0)
     assert not patience.waits(20, Waiting(idle=True), 1.0 + QUIET)
@@ -37,11 +37,12 @@ def test_work_and_output_begin_the_wait_anew():
     assert not patience.waits(20, Waiting(idle=True), 1.0 + 2.5 * QUIET)
 
 
-def test_patience_has_an_end():
-    patience = Patience(1.0)
+def test_patience_lasts_for_most_of_the_time_that_the_tool_has_and_not_longer():
+    patience = Patience(1.0, 60.0)
 
     assert not patience.over(1.0)
-    assert patience.over(1.0 + GIVE_UP)
+    assert not patience.over(1.0 + 59.0 * GIVE_UP)
+    assert patience.over(1.0 + 60.0 * GIVE_UP)
 
 
 def observe(tmp_path: Path, script: str, **options) -> Observation:

@@ -21,8 +21,9 @@ from operable.lint.inmates import Waiting
 QUIET = 0.3
 # So long the signal has the tool for itself before reading begins, so that it finds the tool waiting, not on its way again.
 HEAD_START = 0.2
-# A tool that has neither waited nor ended after so many seconds is not going to.
-GIVE_UP = 8.0
+# A tool that has neither waited nor ended when so much of its time is over is not going to. The rest is for its end. A fixed
+# number of seconds would be over, on a slow machine, before the tool has written what its reader lets it wait for.
+GIVE_UP = 0.8
 LOOK = 0.02
 _SMALLEST = 4096
 
@@ -45,8 +46,10 @@ def fill(pid: int, room: int) -> int:
 class Patience:
     """Decides from one look after the other whether the tool waits for its reader."""
 
-    def __init__(self, now: float) -> None:
-        self._began = self._since = now
+    def __init__(self, now: float, timeout: float) -> None:
+        """`timeout`: the seconds that the tool has from now to its deadline."""
+        self._since = now
+        self._end = now + timeout * GIVE_UP
         self._held = -1
         self._was_writing = False
 
@@ -59,4 +62,4 @@ class Patience:
         return certain or now - self._since >= QUIET
 
     def over(self, now: float) -> bool:
-        return now - self._began >= GIVE_UP
+        return now >= self._end

@@ -95,6 +95,14 @@ class Trial:
         """Whether it is seen from outside when the signal may come; other streams tell by their own silence."""
         return bool(self.invocation.room or self.invocation.hold_stdin) and self.probe.sandbox is not None
 
+    @property
+    def _timeout(self) -> float:
+        return self.invocation.timeout or self.probe.timeout
+
+    def _patience(self) -> Patience:
+        now = self.reactor.time()
+        return Patience(now, max(0.0, self.started + self._timeout - now))
+
     def _start(self, stdin: Stdin) -> Child:
         child = Child(
             self.reactor,
@@ -102,7 +110,7 @@ class Trial:
             on_stdout=self._took,
             on_end=self._has_ended,
             stdin=stdin,
-            timeout=self.invocation.timeout or self.probe.timeout,
+            timeout=self._timeout,
             graces=_GRACES,
         )
         self.custody.handed_over()
@@ -128,7 +136,7 @@ class Trial:
         if self.invocation.room:
             self._stall(child)
         elif self._looked_at:
-            self._look(child, Patience(self.reactor.time()))
+            self._look(child, self._patience())
         self.custody.open()
         self._learn_leader(child)
         self.reactor.call_later(_WATCH, self._watch)
@@ -150,7 +158,7 @@ class Trial:
     def _stall(self, child: Child) -> None:
         child.stdout.pause()
         self.filled = fill(child.pid, self.invocation.room)
-        self._look(child, Patience(self.reactor.time()))
+        self._look(child, self._patience())
 
     def _look(self, child: Child, patience: Patience) -> None:
         """Wait until the tool waits for us: for its reader, or for more of its input."""
