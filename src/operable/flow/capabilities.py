@@ -39,6 +39,11 @@ def query(client: SchedulerClient | None) -> Json:
         said = client.capabilities()
     except FlowError as problem:
         return {"ok": False, "error": problem.message, "source": "static"}
+    return understood(said)
+
+
+def understood(said: Any) -> Json:
+    """A runtime's answer as the result of a query."""
     if not isinstance(said, dict) or not isinstance(said.get("features"), dict):
         return {"ok": False, "error": "Invalid capabilities response", "source": "static"}
     return {

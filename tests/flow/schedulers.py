@@ -1,0 +1,106 @@
+"""Schedulers for tests: the stand-in, or a real openclaw-scheduler when OPENCLAW_SCHEDULER_BIN names one."""
+
+import json
+import os
+import sqlite3
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from operable.flow.scheduler_client import Invocation, SchedulerClient, invocation_of
+from tests.flow.scheduler_stand_in import FIELDS_OF_A_V4_CONTRACT
+
+PROGRAM = Path(__file__).with_name("scheduler_stand_in.py")
+REAL = os.environ.get("OPENCLAW_SCHEDULER_BIN")
+LIMIT = 120.0  # seconds for one call of a scheduler on a very busy machine
+Json = dict[str, Any]
+ENFORCED = (
+    "root_approval_gate approval_scope_enforcement structured_output_format authorization_hook trust_evaluation "
+    "evidence_generation credential_handoff runtime_identity_resolution"
+).split()
+OF_V4 = (
+    "handoff_v4_artifact artifact_bound_proofs signed_or_provider_verified_evidence provider_session_cache "
+    "credential_presentation source_run_bound_delegation immutable_runtime_events authorization_proof_verification"
+).split()
+
+
+def capabilities(version: str = "3", **changed: Any) -> Json:
+    """What a scheduler of this handoff version says of itself, with some of it changed."""
+    features = dict.fromkeys([*ENFORCED, *(OF_V4 if version == "4" else [])], True)
+    features |= changed.pop("features", {})
+    return {
+        "features": features,
+        "scheduler_version": "0.0.0-stand-in",
+        "handoff_version": version,
+        "schema_version": 30,
+        "handoff_contract": FIELDS_OF_A_V4_CONTRACT if version == "4" else None,
+        **changed,
+    }
+
+
+class StandIn:
+    """One stand-in scheduler with a database of its own."""
+
+    def __init__(self, folder: Path, said: Json | None = None, **behaviour: Any) -> None:
+        self.folder = folder
+        self.database = folder / "scheduler.db"
+        self._behaviour: Json = {}
+        if said is not None:
+            behaviour["capabilities_answer"] = said
+        self.behave(**behaviour)
+
+    def behave(self, **behaviour: Any) -> None:
+        """`jobs_add="the disk is full"`, `jobs_delete={"<id>": "locked"}`, `jobs_list="hang"`."""
+        self._behaviour |= {
+            name if name == "capabilities_answer" else name.replace("_", " "): how
+            for name, how in behaviour.items()
+        }
+        (self.folder / "stand-in.json").write_text(json.dumps(self._behaviour), "utf-8")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"PATH": os.environ.get("PATH", os.defpath), "SECRET_OF_THE_CALLER": "canary-7b"}
+
+    def client(self, timeout: float = LIMIT) -> SchedulerClient:
+        invocation = Invocation((sys.executable, str(PROGRAM)), "openclaw-scheduler")
+        return SchedulerClient(invocation, str(self.folder), self.environment, str(self.database), timeout)
+
+    def script(self) -> str:
+        """A program that can be named with --scheduler-bin."""
+        path = self.folder / "openclaw-scheduler"
+        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{PROGRAM}" "$@"\n', "utf-8")
+        path.chmod(0o755)
+        return str(path)
+
+    def rows(self) -> list[Json]:
+        return [json.loads(row) for (row,) in self._all("SELECT row FROM jobs ORDER BY rowid")]
+
+    def calls(self) -> list[list[str]]:
+        return [json.loads(words) for (words,) in self._all("SELECT words FROM calls ORDER BY rowid")]
+
+    def writes(self) -> list[str]:
+        return [words[1] for words in self.calls() if words[0] == "jobs" and words[1] != "list"]
+
+    def environments(self) -> list[list[str]]:
+        return [json.loads(names) for (names,) in self._all("SELECT environment FROM calls ORDER BY rowid")]
+
+    def store(self, row: Mapping[str, Any]) -> None:
+        self.client().add(dict(row))
+
+    def _all(self, question: str) -> list[Any]:
+        if not self.database.exists():
+            return []
+        connection = sqlite3.connect(self.database)
+        try:
+            return connection.execute(question).fetchall()
+        finally:
+            connection.close()
+
+
+def real_client(folder: Path) -> SchedulerClient:
+    """The scheduler that OPENCLAW_SCHEDULER_BIN names, on a database of its own."""
+    environment = dict(os.environ)
+    return SchedulerClient(
+        invocation_of(None, REAL, environment), str(folder), environment, str(folder / "real.db"), LIMIT
+    )
