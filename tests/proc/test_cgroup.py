@@ -101,6 +101,37 @@ def test_a_command_joins_its_group_and_the_group_can_be_removed_after_it():
 
 
 @WRITABLE
+def test_a_process_that_is_held_back_can_be_admitted_from_outside():
+    made = cgroup.prepare({"pids": 20})
+    with subprocess.Popen(["sh", "-c", "read x; cat /proc/self/cgroup"], stdin=-1, stdout=-1) as held:
+        admitted = cgroup.admit(made, held.pid)
+        told, _ = held.communicate(b"\n", timeout=60)
+
+    assert admitted
+    assert os.path.basename(made["pids"]) in told.decode()
+    assert not cgroup.admit(made, held.pid)
+    cgroup.remove(made)
+    assert not os.path.exists(made["pids"])
+
+
+@WRITABLE
+def test_a_group_in_use_goes_when_the_next_one_is_made():
+    made = cgroup.prepare({"pids": 20})
+    with subprocess.Popen(
+        [*cgroup.joining(made), "sh", "-c", "echo in; read x"], stdin=-1, stdout=-1
+    ) as inside:
+        assert inside.stdout is not None
+        inside.stdout.readline()
+        cgroup.remove(made)
+        inside.communicate(b"\n", timeout=20)
+    assert os.path.exists(made["pids"])
+
+    cgroup.remove(cgroup.prepare({"pids": 20}))
+
+    assert not os.path.exists(made["pids"])
+
+
+@WRITABLE
 def test_a_group_in_use_is_left_alone():
     made = cgroup.prepare({"pids": 20})
     with subprocess.Popen(

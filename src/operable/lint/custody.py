@@ -54,8 +54,7 @@ class Custody:
                 self._contacts = Contacts.of(self.init)
             # Where none can be made, RLIMIT_NPROC binds whoever is not root, and `excess` everybody.
             self._groups = cgroup.prepare({"pids": TASKS, "memory": MEMORY})
-            for folder in set(self._groups.values()):
-                _join(folder, self.init)
+            cgroup.admit(self._groups, self.init)
         return True
 
     def open(self) -> None:
@@ -121,11 +120,3 @@ class Custody:
         if self._contacts is not None:
             self._contacts.close()
         cgroup.remove(self._groups)
-
-
-def _join(folder: str, pid: int) -> None:
-    try:
-        with open(f"{folder}/cgroup.procs", "w", encoding="ascii") as file:
-            file.write(str(pid))
-    except OSError:
-        return  # it has ended already

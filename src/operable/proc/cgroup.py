@@ -2,8 +2,9 @@
 
 Theory of operation. Below the group that we are in ourselves, a folder is made per session; limits are written before
 anybody is in it, and the command joins it before it is executed (`joining`): a limit that cannot be set is an error, not a
-gap. Version 2 is used where its controllers are delegated to us, version 1 where its hierarchies are writable. Where neither
-is (an ordinary user without delegation, most containers), `prepare` gives nothing and the caller has resource limits left.
+gap. Whoever holds a process back until all is ready may put it in from outside instead (`admit`). Version 2 is used where
+its controllers are delegated to us, version 1 where its hierarchies are writable. Where neither is (an ordinary user without
+delegation, most containers), `prepare` gives nothing and the caller has resource limits left.
 
 Folders of hosts that were killed are empty soon after (the keeper has seen to that) and are removed by the next host.
 """
@@ -17,6 +18,8 @@ _MOUNTS = "/proc/self/mountinfo"
 _OWN = "/proc/self/cgroup"
 _PREFIX = "operable-"
 _COUNT = itertools.count(1)
+# Groups of ours in which somebody was still dying when they were to go.
+_LEFT: set[str] = set()
 # controller -> the file of its limit, in version 1 and 2
 _FILES = {"memory": ("memory.limit_in_bytes", "memory.max"), "pids": ("pids.max", "pids.max")}
 # $0 is the first file; all but the words after "--" are files to write our number to. A failed write ends it.
@@ -51,6 +54,7 @@ def place(controller: str) -> Place | None:
 def prepare(limits: Mapping[str, int]) -> dict[str, str]:
     """Make one group per controller ("memory": bytes, "pids": number) that can be limited here; controller -> folder."""
     made: dict[str, str] = {}
+    remove({folder: folder for folder in list(_LEFT)})
     name = f"{_PREFIX}{os.getpid()}-{next(_COUNT)}"
     for controller, limit in limits.items():
         where = place(controller)
@@ -74,20 +78,34 @@ def joining(groups: Mapping[str, str]) -> list[str]:
     return ["/bin/sh", "-c", _JOIN, "sh", *files, "--"] if files else []
 
 
+def admit(groups: Mapping[str, str], pid: int) -> bool:
+    """Put a process into these groups, with all that it starts from now on; False when it has ended already."""
+    try:
+        for folder in set(groups.values()):
+            _write(f"{folder}/cgroup.procs", pid)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def remove(groups: Mapping[str, str]) -> None:
-    """Take the folders away. Whoever is still in one keeps it; it is then swept by the next host."""
+    """Take the folders away. Whoever is still in one keeps it; it goes when the next one is made, by us or the next host."""
     for folder in set(groups.values()):
         try:
             os.rmdir(folder)
+        except FileNotFoundError:
+            _LEFT.discard(folder)
         except OSError:
-            continue
+            _LEFT.add(folder)
+        else:
+            _LEFT.discard(folder)
 
 
 def _sweep(parent: str) -> None:
     for name in os.listdir(parent):
         owner = name.removeprefix(_PREFIX).partition("-")[0]
         if name.startswith(_PREFIX) and owner.isdecimal() and not os.path.exists(f"/proc/{owner}"):
-            remove({"": f"{parent}/{name}"})
+            remove({name: f"{parent}/{name}"})
 
 
 def _own_groups() -> dict[str, str]:
