@@ -4,13 +4,20 @@
 
 The kept verdicts are what docs/reference/wrappers.md shows; tests/wrap/test_lint.py fails when a wrapped tool no longer
 passes what is kept. Linting all of them takes some minutes, which is why the page does not do it itself.
+
+A profile that says LOOPBACK gets a web server: the word becomes its address on this machine.
 """
 
+import http.server
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +25,21 @@ ROOT = Path(__file__).parents[1]
 WRAPPERS = ROOT / "src/operable/wrap/wrappers"
 BIN = Path(sys.executable).parent
 TIMEOUT = 900
+
+
+def search_path() -> str:
+    """Where programs are looked for: those of the project first, and the compiler itself before what only chooses one.
+
+    The linter gives each call a home of its own, in which `rustup` would find no compiler to choose.
+    """
+    folders = [str(BIN), os.environ.get("PATH", os.defpath)]
+    if rustc := shutil.which("rustc"):
+        sysroot = subprocess.run(
+            [rustc, "--print", "sysroot"], check=False, capture_output=True, text=True, timeout=TIMEOUT
+        )
+        if sysroot.returncode == 0:
+            folders.insert(0, os.path.join(sysroot.stdout.strip(), "bin"))
+    return os.pathsep.join(folders)
 
 
 def main(names: list[str]) -> int:
@@ -49,13 +71,50 @@ def wrapped(name: str, *options: str) -> dict[str, dict[str, str]] | None:
         )
         shim.write_bytes(program.stdout)
         shim.chmod(0o755)
-        profile = WRAPPERS / name / "aoi-lint.toml"
-        return linted(str(shim), *(["--profile", str(profile)] if profile.exists() else []), *options)
+        with profiled(name, Path(folder)) as profile:
+            return linted(str(shim), *profile, *options)
+
+
+@contextmanager
+def profiled(name: str, folder: Path) -> Iterator[list[str]]:
+    """The options that give the linter the profile of a wrapper; the server that it asks for runs meanwhile."""
+    profile = WRAPPERS / name / "aoi-lint.toml"
+    text = profile.read_text() if profile.exists() else ""
+    if "LOOPBACK" not in text:
+        yield ["--profile", str(profile)] if text else []
+        return
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        own = folder / "profile.toml"
+        own.write_text(text.replace("LOOPBACK", f"http://127.0.0.1:{server.server_address[1]}"))
+        yield ["--profile", str(own)]
+        server.shutdown()
+        thread.join()
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    """The same page for every request."""
+
+    def do_GET(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        self.rfile.read(length)
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", "12")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(b'{"ok": true}')
+
+    do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
+
+    def log_message(self, *_: object) -> None:
+        """Nobody reads it."""
 
 
 def bare(name: str) -> dict[str, dict[str, str]] | None:
     """The verdicts of the program as it is; None where it is not installed."""
-    program = shutil.which(name)
+    program = shutil.which(name, path=search_path())
     return None if program is None else linted(program)
 
 
@@ -64,6 +123,7 @@ def linted(program: str, *options: str) -> dict[str, dict[str, str]] | None:
         report = Path(folder) / "report.json"
         subprocess.run(
             [BIN / "aoi-lint", "lint", program, "--report", f"json={report}", "--jobs", "2", *options],
+            env=os.environ | {"PATH": search_path()},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=TIMEOUT,

@@ -1,7 +1,8 @@
 """A wrapped tool passes the linter wherever it is kept to have passed. The kept verdicts are made by `tools.wrapper_lint`.
 
 Running every check takes a minute a tool, so one tool of each kind is linted whole here: one that asks the system, one that
-is data alone, one with a parser in Python.
+is data alone, one with a parser in Python; and of those that speak with others one command each: a request to a server on
+this machine, a push to a repository beside it.
 """
 
 import json
@@ -26,11 +27,11 @@ def test_nothing_that_is_kept_failed(name):
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.needs("bwrap", "jq", "grep")
-@pytest.mark.parametrize("name", ["ls", "jq", "grep"])
-def test_the_linter_still_says_what_is_kept(name):
-    command = {"ls": "list", "jq": "filter", "grep": "search"}[name]
-
+@pytest.mark.needs("bwrap", "jq", "grep", "git", "curl")
+@pytest.mark.parametrize(
+    "name, command", [("ls", "list"), ("jq", "filter"), ("grep", "search"), ("git", "push"), ("curl", "send")]
+)
+def test_the_linter_still_says_what_is_kept(name, command):
     found = wrapped(name, "--command", command)
 
     assert found is not None
