@@ -106,7 +106,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(b'{"ok": true}')
 
-    do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
+    do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the names of the library
 
     def log_message(self, *_: object) -> None:
         """Nobody reads it."""

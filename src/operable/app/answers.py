@@ -8,7 +8,7 @@ kept for whoever debugs and never read for meaning.
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from operable.app.packages import Package
@@ -27,7 +27,9 @@ _LISTS = ("items", "entries", "results", "data")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`code`, `category` and `message` are of a failure; `stream` and `verdict` are of an app that speaks AOI."""
+    """`code`, `category` and `message` are of a failure, `verdict` is of an app that speaks AOI; so is `stream`, unless it
+    was passed on as it came.
+    """
 
     ok: bool
     value: Any
@@ -112,7 +114,11 @@ def speaks_aoi(stdout: bytes) -> bool:
 def _stream(stdout: bytes, status: int | None, diagnostics: str) -> Answer:
     from operable.run import check
 
-    verdict = check([stdout], exit_status=status)
+    return replace(streamed(check([stdout], exit_status=status), status, diagnostics), stream=stdout)
+
+
+def streamed(verdict: "Verdict", status: int | None, diagnostics: str) -> Answer:
+    """The answer of an application that spoke AOI."""
     last = verdict.last_error
     return Answer(
         ok=verdict.ok,
@@ -122,7 +128,6 @@ def _stream(stdout: bytes, status: int | None, diagnostics: str) -> Answer:
         category="" if verdict.ok else _category(last.category if last is not None else None, status),
         message="" if verdict.ok else verdict.reason,
         diagnostics=diagnostics,
-        stream=stdout,
         verdict=verdict,
     )
 

@@ -8,16 +8,21 @@ process started. It is started once: nothing is retried. When it ends, when its 
 when the caller goes away, everything that it started ends with it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Self, TypedDict, Unpack
 
 from operable.app.admission import require_confirmation
-from operable.app.answers import Answer, judged
+from operable.app.answers import Answer
 from operable.app.entry import command_line
+from operable.app.listening import Listener, OnPassage
 from operable.app.packages import Package
 from operable.app.scheduling import require_schedulable
 from operable.app.trust import Approvals
 from operable.kernel.errors import EX_TIMEOUT, Fail
-from operable.proc.output import aoutput, output
+from operable.proc.output import Output, aoutput, output
 from operable.proc.spawn import Command
 
 # APP.md has no rule; a command of an application that owns its data answers in seconds.
@@ -25,44 +30,88 @@ TIMEOUT = 60.0
 OUTPUT_LIMIT = 16 * 1024 * 1024
 
 
+class CallOptions(TypedDict, total=False):
+    """The keyword arguments of a call. All are optional."""
+
+    confirmed: bool
+    """The user has agreed to a command that needs confirmation."""
+    env: Mapping[str, str] | None
+    inherit: Sequence[str]
+    """Names of further variables to pass on; those that are called after the application are."""
+    timeout: float
+    limit: int
+    """Bytes of an answer. A stream that is passed on has none."""
+    on_passage: OnPassage | None
+    """Gets the stream of an application that speaks AOI as it comes: each chunk, with the events that it completed."""
+
+
 def call(
     package: Package,
     words: Sequence[str],
     approvals: Approvals | None = None,
-    *,
-    confirmed: bool = False,
-    env: Mapping[str, str] | None = None,
-    inherit: Sequence[str] = (),
-    timeout: float = TIMEOUT,
-    limit: int = OUTPUT_LIMIT,
+    **options: Unpack[CallOptions],
 ) -> Answer:
     """Run `words`, a command path and its arguments. Fail for what must not or cannot run or is over its limits."""
-    command = admitted(package, words, approvals, confirmed=confirmed, env=env, inherit=inherit)
-    try:
-        ran = output(command, timeout=timeout, limit=limit)
-    except Fail as problem:
-        raise _named(problem, package, timeout, limit) from problem
-    return judged(package, ran.stdout, ran.status, ran.stderr)
+    with _Call(package, words, approvals, options) as made:
+        return made.answer(output(made.command, timeout=made.timeout, heed=made.listener.take))
 
 
 async def acall(
     package: Package,
     words: Sequence[str],
     approvals: Approvals | None = None,
-    *,
-    confirmed: bool = False,
-    env: Mapping[str, str] | None = None,
-    inherit: Sequence[str] = (),
-    timeout: float = TIMEOUT,
-    limit: int = OUTPUT_LIMIT,
+    **options: Unpack[CallOptions],
 ) -> Answer:
     """`call` for asyncio. Cancelling the task ends the application before the cancellation goes on."""
-    command = admitted(package, words, approvals, confirmed=confirmed, env=env, inherit=inherit)
-    try:
-        ran = await aoutput(command, timeout=timeout, limit=limit)
-    except Fail as problem:
-        raise _named(problem, package, timeout, limit) from problem
-    return judged(package, ran.stdout, ran.status, ran.stderr)
+    with _Call(package, words, approvals, options) as made:
+        return made.answer(await aoutput(made.command, timeout=made.timeout, heed=made.listener.take))
+
+
+class _Call:
+    """One call, whatever waits for it: what is run, who listens, and failures in words that name the application."""
+
+    def __init__(
+        self, package: Package, words: Sequence[str], approvals: Approvals | None, options: CallOptions
+    ) -> None:
+        self._package = package
+        self._limit = options.get("limit", OUTPUT_LIMIT)
+        self.timeout = options.get("timeout", TIMEOUT)
+        self.command = admitted(
+            package,
+            words,
+            approvals,
+            confirmed=options.get("confirmed", False),
+            env=options.get("env"),
+            inherit=options.get("inherit", ()),
+        )
+        self.listener = Listener(package, self._limit, options.get("on_passage"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _: type[BaseException] | None, problem: BaseException | None, __: TracebackType | None
+    ) -> None:
+        # The place where the application lies is nobody's business, so the deadline is told anew.
+        if isinstance(problem, Fail) and problem.code == "DEADLINE_EXCEEDED":
+            raise Fail(
+                "timeout",
+                "APP_TIMEOUT",
+                f"{self._package.slug} did not end within {self.timeout:g} s",
+                target=self._package.slug,
+                retryable=False,  # what it has done until then is not known
+                exit_code=EX_TIMEOUT,
+            ) from problem
+
+    def answer(self, ran: Output) -> Answer:
+        if self.listener.over:
+            raise Fail(
+                "validation",
+                "APP_OUTPUT_TOO_LARGE",
+                f"{self._package.slug} printed more than {self._limit} bytes",
+                target=self._package.slug,
+            )
+        return self.listener.answer(ran.status, ran.stderr)
 
 
 def admitted(
@@ -84,24 +133,3 @@ def admitted(
 def own_variables(package: Package) -> str:
     """The variables that are called after an application: `todo-app` gets TODO_APP_*."""
     return "".join(letter if letter.isalnum() else "_" for letter in package.slug).upper() + "_*"
-
-
-def _named(problem: Fail, package: Package, timeout: float, limit: int) -> Fail:
-    """The same failure in words that name the application and not the place where it lies."""
-    if problem.code == "DEADLINE_EXCEEDED":
-        return Fail(
-            "timeout",
-            "APP_TIMEOUT",
-            f"{package.slug} did not end within {timeout:g} s",
-            target=package.slug,
-            retryable=False,  # what it has done until then is not known
-            exit_code=EX_TIMEOUT,
-        )
-    if problem.code == "OUTPUT_TOO_LARGE":
-        return Fail(
-            "validation",
-            "APP_OUTPUT_TOO_LARGE",
-            f"{package.slug} printed more than {limit} bytes",
-            target=package.slug,
-        )
-    return problem

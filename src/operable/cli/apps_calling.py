@@ -2,20 +2,20 @@
 
 A plain JSON answer becomes one `app_entry` per result (`operable.app.answers` says what that is), and what the application
 says beside them becomes `answer` in our summary. An application that speaks AOI is passed on as `operable run` does it:
-its meta in ours, its events as they are, its verdict in our summary.
+as it comes, its meta in ours, its events as they are, its verdict in our summary.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from operable.app.admission import needs_confirmation
 from operable.app.calling import TIMEOUT, call
 from operable.cli.apps import meant
 from operable.cli.apps_events import AppEntry
+from operable.cli.relaying import Passing
 from operable.cli.verdicts import as_event, as_fields, closing_word, plain, speaks_for_itself
-from operable.wire.framework import Error, Meta, Summary, Warning  # noqa: A004 - the wire's name for it
-from operable.wire.reserved import PREFIX
+from operable.kernel.errors import EX_OK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from operable.app.packages import Package
     from operable.tool import Relay
     from operable.wire.framework import Event
+    from operable.wire.verdict import Verdict
 
 
 def called(relay: Relay, name: str, words: Sequence[str], *, workspace: str, confirm: bool) -> None:
@@ -32,15 +33,25 @@ def called(relay: Relay, name: str, words: Sequence[str], *, workspace: str, con
     package.require()
     confirmed = confirm or _agreed(relay, package, words)
     timeout = relay.timeout if relay.timeout is not None else TIMEOUT
-    answer = call(package, words, confirmed=confirmed, timeout=timeout)
-    if answer.stream is not None:
-        _pass_on(relay, answer, package.slug)
+    passing = Passing(relay, package.slug, _nothing)
+
+    def passed(chunk: bytes, events: list[Event]) -> bool:
+        passing.take(chunk, events)
+        return not passing.cut_short
+
+    answer = call(package, words, confirmed=confirmed, timeout=timeout, on_passage=passed)
+    if answer.verdict is not None:
+        _conclude(relay, passing, answer, answer.verdict, package.slug)
         return
     if not answer.ok:
         if answer.diagnostics and not relay.machine and relay.debug:
             relay.show(answer.diagnostics)
         raise answer.failure(package.slug, debug=relay.debug)
     _tell(relay, answer, package.slug)
+
+
+def _nothing() -> None:
+    """A stream that would not end is ended by the answer to its passage."""
 
 
 def _agreed(relay: Relay, package: Package, words: Sequence[str]) -> bool:
@@ -66,69 +77,17 @@ def _tell(relay: Relay, answer: Answer, source: str) -> None:
         relay.conclude(answer=beside)
 
 
-def _pass_on(relay: Relay, answer: Answer, source: str) -> None:
-    stream, verdict = answer.stream, answer.verdict
-    assert stream is not None  # noqa: S101 - the caller has looked
-    assert verdict is not None  # noqa: S101 - it comes with the stream
-    passing = _Passing(relay, source)
-    for line, event in zip(stream.split(b"\n"), _events(stream), strict=False):
-        passing.take(line, event)
-    fields = as_fields(as_event(verdict, source))
+def _conclude(relay: Relay, passing: Passing, answer: Answer, verdict: Verdict, source: str) -> None:
+    """The verdict on a stream that was passed on, in our own summary."""
     summary = plain(verdict.summary)
     relay.conclude(
-        exit_code=verdict.exit_code,
+        exit_code=EX_OK if passing.cut_short else verdict.exit_code,
         partial=summary.get("partial") is True,
         truncated=passing.truncated or summary.get("truncated") is True,
         next_cursor=summary.get("next_cursor") if isinstance(summary.get("next_cursor"), str) else None,
-        verdict=fields,
+        verdict=as_fields(as_event(verdict, source)),
     )
     if verdict.ok:
         relay.conclude(message=closing_word(verdict, source))
-    elif not speaks_for_itself(verdict):
+    elif not passing.cut_short and not speaks_for_itself(verdict):
         raise answer.failure(source, debug=relay.debug)
-
-
-def _events(stream: bytes) -> list[Event]:
-    """The events that the stream has until it breaks, if it does."""
-    from operable.run import check
-
-    found: list[Event] = []
-    check([stream], on_events=found.extend)
-    return found
-
-
-class _Passing:
-    """One line of another stream at a time."""
-
-    def __init__(self, relay: Relay, source: str) -> None:
-        self.truncated = False
-        self._relay = relay
-        self._source = source
-        self._left = relay.limit
-
-    def take(self, line: bytes, event: Event) -> None:
-        if isinstance(event, Summary):
-            return
-        if isinstance(event, Meta):
-            self._relay.introduce(upstream=plain(event))
-            return
-        kind = str(event["type"] if isinstance(event, dict) else event.__struct_config__.tag)
-        result = not kind.startswith(PREFIX)
-        if result and self._left is not None:
-            if self._left == 0:
-                self.truncated = True
-                return
-            self._left -= 1
-        self._put(line, event, kind, result=result)
-
-    def _put(self, line: bytes, event: Event, kind: str, *, result: bool) -> None:
-        if not self._relay.machine:
-            fields: dict[str, Any] = {**plain(event), "type": kind}
-            self._relay.event(fields, source=self._source, result=result)
-            return
-        self._relay.lines(
-            line + b"\n",
-            results=int(result),
-            warnings=int(isinstance(event, Warning)),
-            errors=int(isinstance(event, Error)),
-        )

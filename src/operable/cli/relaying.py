@@ -41,7 +41,7 @@ _OURS = frozenset(
 
 def pass_on(call: Call, relay: Relay, names: list[str]) -> None:
     """Run the call to its end, pass its events on, and conclude with its verdict. `names` are those of its stages."""
-    passing = _Passing(call, relay, names[-1])
+    passing = Passing(relay, names[-1], call.cancel)
     with call:
         try:
             for chunk, events in call.passages():
@@ -60,13 +60,13 @@ def pass_on(call: Call, relay: Relay, names: list[str]) -> None:
         raise failure(stage.verdict, names[call.stages.index(stage)], stage.stderr)
 
 
-class _Passing:
-    """From the chunks and events of a call to our own output."""
+class Passing:
+    """From the chunks and events of a stream to our own output; `cancel` ends a stream that would not end."""
 
-    def __init__(self, call: Call, relay: Relay, name: str) -> None:
+    def __init__(self, relay: Relay, name: str, cancel: Callable[[], object]) -> None:
         self.truncated = False
         self.cut_short = False  # the limit has ended a stream that would not have ended
-        self._call = call
+        self._cancel = cancel
         self._relay = relay
         self._name = name
         self._lines = _Lines()
@@ -88,7 +88,7 @@ class _Passing:
             self._relay.lines(data, results=len(events))
         if self.truncated and self._endless and not self.cut_short:
             self.cut_short = True
-            self._call.cancel()
+            self._cancel()
 
     def _pass_each(self, data: bytes, events: list[Event]) -> None:
         kept: list[bytes] = []
@@ -203,7 +203,7 @@ def _wire_type(event: Event) -> str:
     return str(event["type"] if isinstance(event, dict) else event.__struct_config__.tag)
 
 
-def _conclude(call: Call, relay: Relay, names: list[str], passing: _Passing) -> None:
+def _conclude(call: Call, relay: Relay, names: list[str], passing: Passing) -> None:
     """Put the verdict into our summary: of the stage that decides, and what the last one says of its results."""
     stage = decisive(call.stages)
     name = names[call.stages.index(stage)]

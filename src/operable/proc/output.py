@@ -1,11 +1,13 @@
 """Run a command to its end and keep a bounded amount of what it printed: for short answers, not for streams.
 
 Used for discovery (`TOOL schema`) and by whoever needs one document from a program. Sync and async twins with the same
-limits: a deadline always, and an output beyond `limit` ends the command instead of being cut silently.
+limits: a deadline always, and an output beyond `limit` ends the command instead of being cut silently. Who gives `heed`
+gets each chunk as it comes, and nothing is kept; False from it ends the command.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 TIMEOUT = 10.0
 # The largest published schemas of command-line tools are below 2 MB.
 LIMIT = 16 * 1024 * 1024
+Heed = Callable[[bytes], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +43,11 @@ def output(
     timeout: float = TIMEOUT,
     limit: int = LIMIT,
     graces: Graces | None = None,
+    heed: Heed | None = None,
 ) -> Output:
     """Run and wait. Fail timeout/DEADLINE_EXCEEDED or validation/OUTPUT_TOO_LARGE; the exit status is for the caller."""
     reactor = SelectorReactor()
-    capture = _Capture(limit)
+    capture = _Capture(limit, heed)
     try:
         child = capture.start(reactor, command, stdin, timeout, graces)
         try:
@@ -64,12 +68,13 @@ async def aoutput(
     timeout: float = TIMEOUT,
     limit: int = LIMIT,
     graces: Graces | None = None,
+    heed: Heed | None = None,
 ) -> Output:
     """`output` for asyncio. Cancelling the task kills the group before the cancellation goes on."""
     import asyncio
 
     loop = asyncio.get_running_loop()
-    capture = _Capture(limit)
+    capture = _Capture(limit, heed)
     ended = asyncio.Event()
     capture.on_end = ended.set
     child = capture.start(loop, command, stdin, timeout, graces)
@@ -85,6 +90,7 @@ async def aoutput(
 @dataclass(slots=True)
 class _Capture:
     limit: int
+    heed: Heed | None = None
     chunks: list[bytes] = field(default_factory=list)
     size: int = 0
     end: End | None = None
@@ -106,6 +112,10 @@ class _Capture:
         return self.child
 
     def took(self, chunk: bytes) -> None:
+        if self.heed is not None:
+            if not self.heed(chunk) and self.child is not None:
+                self.child.terminate("enough")
+            return
         self.size += len(chunk)
         if self.size <= self.limit:
             self.chunks.append(chunk)

@@ -1,19 +1,26 @@
-"""Calling the commands of application packages: the same admission as everywhere, the same judgement, a bounded result."""
+"""Calling the commands of application packages: the same admission as everywhere, the same judgement, a bounded result.
+
+An application that speaks AOI is heard as it speaks: its progress is passed on, its results are gathered.
+"""
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
+import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from operable.app.calling import acall
 from operable.app.packages import Package
 from operable.app.trust import Approvals
-from operable.serve.aoi_door import KEPT
+from operable.serve.gathering import Gathering
 from operable.serve.operables import Action, Progress, Result
 from operable.serve.words import unspecified
+
+if TYPE_CHECKING:
+    from operable.wire.framework import Event
+
+# Progress that is still on its way to the client: a client that reads slowly misses some of it, and nothing else waits.
+_ON_THE_WAY = 16
 
 
 class AppDoor:
@@ -30,50 +37,32 @@ class AppDoor:
         return unspecified()
 
     async def call(
-        self,
-        action: Action,
-        arguments: Mapping[str, Any],
-        *,
-        confirmed: bool,
-        progress: Progress,  # noqa: ARG002 - a JSON answer comes at the end, at once
+        self, action: Action, arguments: Mapping[str, Any], *, confirmed: bool, progress: Progress
     ) -> Result:
         words = [*action.name.split(), *map(str, arguments.get("arguments", ()))]
-        answer = await acall(self._package, words, self._approvals, confirmed=confirmed)
-        if not answer.ok:
-            failure = answer.failure(self._package.slug)
-            return Result(ok=False, errors=[_without_type(failure.event())], code=failure.code)
-        if answer.stream is not None:
-            lines = [json.loads(line) for line in answer.stream.splitlines() if line.strip()]
-            events = [each for each in lines if not str(each.get("type")).startswith("aoi:")]
-            warnings = [each for each in lines if each.get("type") == "aoi:warning"]
-            return self._bounded(events, _without_type(lines[-1]), warnings)
-        entries, beside = answer.entries()
-        return self._bounded(entries, beside, [])
+        telling: set[asyncio.Future[None]] = set()
+        with Gathering(self._folder) as gathering:
 
-    def _bounded(self, entries: list[Any], summary: dict[str, Any], warnings: list[dict[str, Any]]) -> Result:
-        texts = [json.dumps(each, ensure_ascii=False) for each in entries]
-        room, kept = KEPT, 0
-        for text in texts:
-            room -= len(text)
-            if room < 0:
-                break
-            kept += 1
-        cut = kept < len(entries)
-        return Result(
-            ok=True,
-            entries=entries[:kept],
-            summary=summary,
-            warnings=warnings[:100],
-            truncated=cut,
-            spool=self._spooled(texts) if cut else None,
-        )
+            def passed(_: bytes, events: list[Event]) -> bool:
+                for event in events:
+                    told = gathering.keep(event)
+                    if told is not None and len(telling) < _ON_THE_WAY:
+                        task = asyncio.ensure_future(progress(*told))
+                        telling.add(task)
+                        task.add_done_callback(telling.discard)
+                return not gathering.enough
 
-    def _spooled(self, texts: list[str]) -> str:
-        descriptor, path = tempfile.mkstemp(prefix="result-", suffix=".jsonl", dir=self._folder)
-        with os.fdopen(descriptor, "wb") as file:
-            file.writelines(text.encode("utf-8", "surrogatepass") + b"\n" for text in texts)
-        return path
-
-
-def _without_type(event: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in event.items() if name != "type"}
+            answer = await acall(
+                self._package, words, self._approvals, confirmed=confirmed, on_passage=passed
+            )
+            await asyncio.gather(*telling)
+            if answer.verdict is not None:
+                return gathering.judged(answer.verdict, ok=answer.ok)
+            if not answer.ok:
+                failure = answer.failure(self._package.slug)
+                error = {name: value for name, value in failure.event().items() if name != "type"}
+                return Result(ok=False, errors=[error], code=failure.code)
+            entries, beside = answer.entries()
+            for entry in entries:
+                gathering.entry(entry)
+            return gathering.result(beside)
