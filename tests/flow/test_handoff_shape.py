@@ -1,0 +1,176 @@
+"""The shape of a handoff artifact: strict in every member, as a judge and as a published schema."""
+
+import copy
+import json
+
+import jsonschema_rs
+import pytest
+
+from operable.flow.canonical import canonical_digest, canonical_text
+from operable.flow.contracts import FlowError
+from operable.flow.handoff_shape import SHAPE, problems, require_intact
+from operable.flow.json_schema import schema
+from operable.flow.scheduler_specs import Handoffs
+from operable.flow.target import compile_manifest
+from tests.flow.manifests import manifest, prompt_task, shell_task
+from tests.requirement import requirement
+
+
+def bound(value, **overrides):
+    [job] = compile_manifest(value, "openclaw-scheduler")["jobs"]
+    return Handoffs(value, ambient={"PATH": "/bin"}, base="/").bound(job, overrides or None)
+
+
+def artifact(value=None):
+    made = bound(value or manifest())["handoff_artifact_payload"]
+    return json.loads(canonical_text(made))
+
+
+def leaves(shape, path=()):
+    for name, inner in shape.items():
+        yield (*path, name)
+        if isinstance(inner, dict):
+            yield from leaves(inner, (*path, name))
+
+
+def at(value, path):
+    for name in path:
+        value = value[name]
+    return value
+
+
+def valid(value):
+    _, document = schema("handoffV4")
+    return jsonschema_rs.is_valid(document, value)
+
+
+@requirement("agentcli:handoff:schema")
+@pytest.mark.parametrize("value", [manifest(), manifest(prompt_task(), version="0.1")])
+def test_what_we_make_has_the_shape(value):
+    assert problems(artifact(value)) == []
+    assert valid(artifact(value))
+
+
+@requirement("agentcli:handoff:schema")
+def test_every_member_is_needed_and_none_may_be_added():
+    for path in leaves(SHAPE):
+        value = artifact()
+        del at(value, path[:-1])[path[-1]]
+        assert f"artifact.{'.'.join(path)} is required" in problems(value), path
+        assert not valid(value), path
+    for path in [(), *[path for path in leaves(SHAPE) if isinstance(at(SHAPE, path), dict)]]:
+        value = artifact()
+        at(value, path)["more"] = 1
+        assert problems(value) == [".".join(("artifact", *path, "more")) + " is not allowed"]
+        assert not valid(value), path
+
+
+@requirement("agentcli:handoff:schema")
+@pytest.mark.parametrize(
+    "path, wrong, message",
+    [
+        ("handoff_version", 3, "artifact.handoff_version must equal 4"),
+        ("handoff_version", True, "artifact.handoff_version must equal 4"),
+        ("canonicalization.name", "jcs", 'artifact.canonicalization.name must equal "json-sort-v1"'),
+        ("lifecycle.enabled", 1, "artifact.lifecycle.enabled must be boolean, received integer"),
+        ("command.args_count", "1", "artifact.command.args_count must be integer, received string"),
+        ("command.kind", "python", "artifact.command.kind must be one of shell, prompt"),
+        ("command.args_sha256", None, "artifact.command.args_sha256 must be array, received null"),
+        ("command.args_sha256.0", "x", "artifact.command.args_sha256[0] must be a sha256 digest"),
+        ("command.env.effective_env_value_sha256.PATH", 1, "artifact.command.env.effective_env_value_sha256.PATH must be string, received integer"),
+        ("manifest", [], "artifact.manifest must be object, received array"),
+        ("manifest.digest", "sha256:AB", "artifact.manifest.digest must be a sha256 digest"),
+        ("contract.max_cost_usd", "1", "artifact.contract.max_cost_usd must be number, received string"),
+        ("identity.presentation.bindings", [{}], "artifact.identity.presentation.bindings[0].name is required"),
+    ],
+)  # fmt: skip
+def test_a_wrong_type_or_constant_is_named(path, wrong, message):
+    value = artifact()
+    *outer, last = path.split(".")
+    owner = value
+    for name in outer:
+        owner = owner[name]
+    owner[int(last) if isinstance(owner, list) else last] = wrong
+
+    assert message in problems(value)
+    assert not valid(value)
+
+
+@requirement("agentcli:handoff:schema")
+@pytest.mark.parametrize("value", [None, [], "x", 4])
+def test_what_is_no_object_is_no_artifact(value):
+    assert problems(value)[0].startswith("artifact must be object, received ")
+
+
+@requirement("agentcli:handoff:digest-mismatch")
+def test_a_stored_job_and_its_artifact_belong_together():
+    job = bound(manifest())
+    other = artifact(manifest(shell_task(shell={"program": "rm"})))
+
+    assert require_intact(job)["compiled"]["job_id"] == job["id"]
+    assert require_intact(
+        {**job, "handoff_artifact_payload": canonical_text(job["handoff_artifact_payload"])}
+    )
+    for change, words in (
+        ({"handoff_artifact_payload": other}, "digest does not match"),
+        ({"handoff_artifact_payload": "{"}, "must be JSON"),
+        ({"handoff_artifact_payload": None}, "must be object"),
+        ({"handoff_artifact_digest": "abc"}, "must be a sha256 digest"),
+        ({"handoff_artifact_digest": None}, "must be a sha256 digest"),
+        ({"id": "x"}, "artifact.compiled.job_id"),
+        ({"effective_task_hash": "x"}, "artifact.compiled.effective_task_hash"),
+    ):
+        with pytest.raises(FlowError, match=words) as refused:
+            require_intact({**job, **change})
+        assert refused.value.code == "HANDOFF_ARTIFACT_INVALID"
+
+
+@requirement("agentcli:handoff:defaults")
+def test_delegation_proofs_and_evidence_have_their_defaults_and_hashes():
+    plain = artifact()
+    assert plain["delegation"] == {
+        "mode": None,
+        "source_binding": "source_run_id",
+        "max_depth": 16,
+        "target_scope": None,
+        "allowed_delegators": [],
+        "allowed_delegators_hash": canonical_digest([]),
+        "require_grant_per_hop": False,
+    }
+    assert plain["authorization_proof"]["replay_protection_required"] is False
+    assert plain["evidence"]["payload_hash"] is None
+
+    policy = {"allowed_delegators": ["b", "a", "b"]}
+    rich = artifact(
+        manifest(
+            shell_task(
+                identity={"scope": "s", "subject": {"delegation_mode": "on-behalf-of"}, "auth": {"delegation_policy": policy}},
+                budgets={"max_iterations": 3},
+                authorization_proof={"ref": "p"},
+                evidence={"ref": "e"},
+            ),
+            version="0.1",
+            authorization_proof_profiles=[{"id": "p", "method": "jwt", "proof": {"value_from": {"env": "P"}}}],
+            evidence_profiles=[{"id": "e", "provider": "ssh", "methods": ["ssh-signature"], "provider_config": {"key_path": "k"}, "verify": {"required": True}}],
+        )
+    )  # fmt: skip
+    assert (rich["delegation"]["max_depth"], rich["delegation"]["require_grant_per_hop"]) == (3, True)
+    assert rich["delegation"]["allowed_delegators"] == ["a", "b"]
+    for name in ("artifact_binding", "replay_protection", "revocation_check"):
+        assert rich["authorization_proof"][f"{name}_required"] is True
+    assert rich["evidence"]["provider_config_hash"] == canonical_digest({"key_path": "k"})
+    assert rich["evidence"]["payload_hash"].startswith("sha256:")
+    assert rich["evidence"]["signed_or_provider_verified_required"] is True
+
+
+@requirement("agentcli:handoff:one-off")
+def test_a_job_that_is_deleted_after_its_run_is_bound_to_that():
+    once = bound(manifest(shell_task(delete_after_run=True)))
+    always = bound(manifest())
+
+    assert once["handoff_artifact_payload"]["lifecycle"]["delete_after_run"] is True
+    assert always["handoff_artifact_payload"]["lifecycle"]["delete_after_run"] is False
+    edited = copy.deepcopy(once["handoff_artifact_payload"])
+    edited["lifecycle"]["delete_after_run"] = False
+    with pytest.raises(FlowError, match="digest does not match"):
+        require_intact({**once, "handoff_artifact_payload": edited})
