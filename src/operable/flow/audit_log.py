@@ -20,8 +20,8 @@ from operable.flow.attesting import SECTIONS, without_secrets
 from operable.flow.audit_chain import Head, files, lines, seal, spelled, stated_head
 from operable.flow.canonical import parse
 from operable.flow.contracts import FlowError
-from operable.kernel.redact import MASK, Redactor
-from operable.kernel.redact_forms import forms
+from operable.flow.masking import Mask
+from operable.kernel.redact import Redactor
 
 Json = dict[str, Any]
 ROTATE_AT = 16 * 1024 * 1024
@@ -61,24 +61,12 @@ def _shown(record: Mapping[str, Any], secrets: list[str]) -> Json:
     Known values and members with the name of a secret go everywhere; what merely looks like one stays in sections that
     are signed elsewhere, because changing them would make their signatures fail.
     """
-    spellings, redactor = forms(secrets), Redactor(secrets)
-    signed = {*SECTIONS, "evidence", "attestation"}
+    mask, redactor = Mask(secrets), Redactor(secrets)
+    signed = {*SECTIONS, "identity", "evidence", "attestation"}
     return {
-        name: _masked(without_secrets(value), spellings) if name in signed else redactor.value(value)
+        name: mask.value(without_secrets(value)) if name in signed else redactor.value(value)
         for name, value in record.items()
     }
-
-
-def _masked(value: Any, spellings: list[str]) -> Any:
-    if isinstance(value, str):
-        for spelling in spellings:
-            value = value.replace(spelling, MASK)
-        return value
-    if isinstance(value, Mapping):
-        return {name: _masked(item, spellings) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_masked(item, spellings) for item in value]
-    return value
 
 
 @contextmanager

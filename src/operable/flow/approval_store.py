@@ -1,0 +1,159 @@
+"""The file of local approvals: events appended one per line, under a lock that also holds against other programs.
+
+The format is the one of the programs that already use it (`v: 2`; grant, consume, revoke). They lock with a file beside the
+store that is made exclusively and counts as abandoned after half a minute; we do that too, so that both can work on one
+store, and before it take a kernel lock on a second file, which a killed process cannot leave behind. Whoever holds the
+kernel lock and finds a lock file of ours knows that its owner is dead.
+
+A line that a crash cut short is skipped by readers and closed by the next append. Links and devices are refused.
+"""
+
+import fcntl
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from operable.flow.canonical import parse
+from operable.flow.contracts import FlowError
+
+Json = dict[str, Any]
+# Ours is held for milliseconds; half a minute is a hundred processes on a machine that swaps.
+_PATIENCE = 30.0
+# What other programs wait, and when they take a lock for abandoned.
+_FOREIGN_PATIENCE, _FOREIGN_STALE = 5.0, 30.0
+_POLL = 0.01
+_OURS = b"operable "
+_LIMIT = 64 * 1024 * 1024
+
+
+class ApprovalStore:
+    """One store. `append` belongs inside `locked`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def events(self) -> list[Json]:
+        """What is in it, oldest first; lines that are no events are skipped."""
+        try:
+            with _opened(self.path, os.O_RDONLY) as fd, os.fdopen(os.dup(fd), "rb") as file:
+                data = file.read(_LIMIT + 1)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _unusable("read", error) from None
+        if len(data) > _LIMIT:
+            raise FlowError("approval_log_invalid", f"the approvals are larger than {_LIMIT} bytes")
+        return [event for line in data.split(b"\n") if (event := _event(line)) is not None]
+
+    def append(self, event: Json) -> None:
+        """One more event, on disk before this returns; nothing of it when that fails."""
+        line = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
+        try:
+            with _opened(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
+                size = os.fstat(fd).st_size
+                torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+                _write(
+                    fd, ("\n" if torn else "").encode() + line.encode("utf-8", "surrogatepass") + b"\n", size
+                )
+        except OSError as error:
+            raise _unusable("written", error) from None
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """The store for ourselves. FlowError(approval_lock_timeout) when somebody does not let go of it."""
+        try:
+            os.makedirs(os.path.dirname(self.path) or ".", mode=0o700, exist_ok=True)
+            with _opened(f"{self.path}.guard", os.O_RDWR | os.O_CREAT) as guard:
+                self._wait(lambda: _flocked(guard), _PATIENCE)
+                self._wait(self._made, _FOREIGN_PATIENCE)
+                try:
+                    yield
+                finally:
+                    os.unlink(self._lock)
+        except OSError as error:
+            raise _unusable("locked", error) from None
+
+    @property
+    def _lock(self) -> str:
+        return f"{self.path}.lock"
+
+    def _made(self) -> bool:
+        """Whether the lock file is now ours; one that its owner has left behind is removed."""
+        try:
+            fd = os.open(
+                self._lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+            )
+        except FileExistsError:
+            if self._abandoned():
+                os.unlink(self._lock)
+            return False
+        with os.fdopen(fd, "wb") as file:
+            file.write(b"%s%d\n" % (_OURS, os.getpid()))
+        return True
+
+    def _abandoned(self) -> bool:
+        try:
+            with _opened(self._lock, os.O_RDONLY) as fd:
+                owner, made = os.pread(fd, 64, 0), os.fstat(fd).st_mtime
+        except FileNotFoundError:
+            return False
+        return owner.startswith(_OURS) or time.time() - made > _FOREIGN_STALE
+
+    def _wait(self, done: Any, patience: float) -> None:
+        ends = time.monotonic() + patience
+        while not done():
+            if time.monotonic() > ends:
+                message = f"Timed out acquiring approvals lock at {self._lock} after {patience:g} s"
+                raise FlowError("approval_lock_timeout", message)
+            time.sleep(_POLL)
+
+
+def _flocked(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _write(fd: int, data: bytes, size: int) -> None:
+    try:
+        at = 0
+        while at < len(data):
+            at += os.write(fd, data[at:])
+        os.fsync(fd)
+    except OSError:
+        os.ftruncate(fd, size)
+        raise
+
+
+@contextmanager
+def _opened(path: str, flags: int) -> Iterator[int]:
+    if os.path.islink(path):
+        raise FlowError("approval_log_invalid", f"Refusing to use a symbolic link: {path}")
+    fd = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise FlowError("approval_log_invalid", f"Refusing to use a non-regular file: {path}")
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _unusable(what: str, error: OSError) -> FlowError:
+    return FlowError("approval_log_invalid", f"the approvals cannot be {what}: {error.strerror}")
+
+
+def _event(line: bytes) -> Json | None:
+    try:
+        event = parse(line.decode("utf-8"))
+    except ValueError:
+        return None
+    if not isinstance(event, dict):
+        return None
+    named = all(isinstance(event.get(name), str) for name in ("kind", "approval_id"))
+    return event if named else None

@@ -1,0 +1,21 @@
+"""What methods about one task have in common: the manifest and the task that are asked about, and who asks."""
+
+from typing import Any
+
+from operable.flow.caller import Bound, Caller, bind
+from operable.flow.method import Defaults, required
+from operable.flow.selection import Selected, select
+
+TASK_PARAMS = ("manifest", "taskId", "workflowId")
+
+
+def caller_of(defaults: Defaults) -> Caller:
+    return Caller(defaults.cwd, defaults.environment, defaults.home)
+
+
+def asked_task(params: dict[str, Any], defaults: Defaults) -> tuple[Selected, Bound, Caller]:
+    """The task of `manifest`, `taskId`, `workflowId`, and what it is bound to here."""
+    manifest = required(params, "manifest")
+    selected = select(manifest, required(params, "taskId"), params.get("workflowId"))
+    caller = caller_of(defaults)
+    return selected, bind(selected, caller), caller

@@ -1,0 +1,93 @@
+"""Who asks for a task: their folder, their environment, and the home in which approvals and the audit lie."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from operable.flow.approval_store import ApprovalStore
+from operable.flow.binding import child_environment, execution_binding, real_folder, task_hash
+from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.homes import home_of, paths
+from operable.flow.local_approvals import Believing
+from operable.flow.merge import first
+from operable.flow.selection import Selected
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """`home` is the root of the home; None when there is none, which only matters to what needs it."""
+
+    cwd: str
+    environment: Mapping[str, str] = field(repr=False)
+    home: str | None = None
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """What providers may use. Commands as sources of values are allowed: who calls could run them as well."""
+        return Surroundings(cwd=self.cwd, environment=self.environment, allow_commands=True)
+
+    def place(self, name: str) -> str:
+        """The path of something in the home; FlowError when there is no home."""
+        return paths(home_of(self.environment, self.home, cwd=self.cwd))[name]
+
+    @property
+    def approvals(self) -> ApprovalStore:
+        return ApprovalStore(self.place("approvals"))
+
+    def believing(self, allowed_signers: str | None = None) -> Believing:
+        """Whose signatures count: those of a named file, of the environment's, of the home's, else the user's own."""
+        named = allowed_signers or self.environment.get("AGENTCLI_ALLOWED_SIGNERS")
+        if not named:
+            try:
+                place = self.place("allowed_signers")
+            except FlowError:
+                place = ""  # no home: the user's own keys remain
+            named = place if os.path.lexists(place) else None
+        return Believing(self.surroundings, named)
+
+    @property
+    def principal(self) -> str:
+        """Who they are when nothing declares it."""
+        environment = self.environment
+        user = environment.get("USER") or environment.get("USERNAME") or "unknown"
+        host = environment.get("HOSTNAME") or environment.get("HOST") or "localhost"
+        return f"{user}@{host}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What exactly would run."""
+
+    binding: Json = field(repr=False)
+    task_hash: str
+    environment: Mapping[str, str] = field(repr=False)  # of the child, without credentials
+    cwd: str  # real
+    timeout_ms: int | None
+
+    @property
+    def manifest_digest(self) -> str:
+        return str(self.binding["manifest_digest"])
+
+
+def bind(
+    selected: Selected, caller: Caller, *, timeout_ms: int | None = None, instance_id: str | None = None
+) -> Bound:
+    """The binding of a task for this caller, in their folder and environment."""
+    shell = selected.task.get("shell") or {}
+    environment = child_environment(caller.environment, shell.get("env"))
+    binding = execution_binding(
+        selected.original,
+        selected.manifest,
+        selected.workflow,
+        selected.task,
+        environment=environment,
+        base=caller.cwd,
+        timeout_ms=timeout_ms,
+        instance_id=instance_id,
+    )
+    timeout = first(timeout_ms, (selected.task.get("runtime") or {}).get("timeout_ms"))
+    folder = real_folder(shell.get("cwd"), caller.cwd)
+    return Bound(binding, task_hash(binding), environment, folder, None if timeout is None else int(timeout))

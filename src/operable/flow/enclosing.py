@@ -1,0 +1,210 @@
+"""A contract, held: the place in which the command of a task runs, made of `sandbox`, `allowed_paths` and `network`.
+
+    strict            only programs and libraries of the system, the task's folder and the allowed paths; an empty home
+    allowed_paths     the file system read-only, the allowed paths (with the task's folder among them) writable
+    network none      a network of its own, with nothing in it
+    network restricted  nobody can connect to the task; out, only HTTP and HTTPS to public hosts, through a proxy
+
+Bubblewrap enforces it. Where that cannot be (another system, no user namespaces, `AGENTCLI_SANDBOX=off`), a contract that
+asks for any of these is refused before anything runs; `permissive` without them runs and says that nothing is enforced.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from operable.flow.contracts import FlowError
+from operable.kernel.errors import Fail
+from operable.proc.confine import Confinement, Sandbox, Tunnel, sandbox
+from operable.proc.spawn import Command
+
+Json = dict[str, Any]
+_OFF = ("off", "0", "false", "disabled", "none")
+_PROXY_PORT = 3128
+_PROXY_NAMES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+_LOCAL = "localhost,127.0.0.1,::1"
+_PUBLIC = ("*",)
+_TEMPORARY = ("TMPDIR", "TMP", "TEMP")
+# What every sandbox makes itself, and what is empty in all of them: sockets of the host's services lie in /run.
+_OWN_PLACES = ("proc", "dev", "sys", "run")
+_HIDDEN_ON_HOST = ("/tmp", "/run")  # noqa: S108 - inside
+_SYSTEM_PLACES = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """A place that is ready. Without constraints it changes nothing."""
+
+    report: tuple[dict[str, str], ...] = ()
+    _box: Sandbox | None = None
+    _confinement: Confinement | None = None
+    _env: Mapping[str, str] = field(default_factory=dict)
+
+    def wrap(self, command: Command, folders: Sequence[str] = ()) -> Command:
+        """The command as it is started inside. `folders` of the host (credential files) can be read there, too."""
+        box, place = self._box, self._confinement
+        if box is None or place is None:
+            return command
+        readable = dict(place.readable)
+        for folder in (*folders, os.path.dirname(command.executable), _real_folder(command.executable)):
+            if not _visible(folder, place):
+                readable[folder] = folder
+        place = replace(place, readable=readable, cwd=command.cwd or place.cwd)
+        env = dict(command.env)
+        if place.writable.get("/tmp") is None:  # noqa: S108 - inside
+            env |= {name: "/tmp" for name in _TEMPORARY if name in env}  # noqa: S108
+        return box.wrap(replace(command, env=env | dict(self._env), tree=True), place)
+
+
+def constraints(contract: Mapping[str, Any]) -> list[str]:
+    """What the contract asks to be enforced, in words; empty when nothing is."""
+    found = []
+    if contract.get("sandbox") == "strict":
+        found.append("strict filesystem/process isolation")
+    if contract.get("allowed_paths"):
+        found.append("allowed paths")
+    if contract.get("network") == "none":
+        found.append("network denial")
+    if contract.get("network") == "restricted":
+        found.append("network restriction")
+    return found
+
+
+def check_paths(contract: Mapping[str, Any], cwd: str, base: str) -> list[str]:
+    """FlowError when the task's folder lies outside of the allowed paths, links resolved; else warnings."""
+    allowed = [str(path) for path in contract.get("allowed_paths") or []]
+    if not allowed:
+        return []
+    real = [_real_path(os.path.join(base, path)) for path in allowed]
+    if not any(_inside(cwd, folder) for folder in real):
+        message = f'execution cwd "{cwd}" is not under any allowed path'
+        violations = [{"field": "contract.allowed_paths", "message": message}]
+        raise FlowError("contract_violation", f"Contract violation: {message}", violations=violations)
+    return [
+        f"allowed path {path} does not exist; the task cannot make it"
+        for path, folder in zip(allowed, real, strict=True)
+        if not os.path.exists(folder)
+    ]
+
+
+@contextmanager
+def enclosed(
+    contract: Mapping[str, Any], *, cwd: str, base: str, environment: Mapping[str, str], mode: str = ""
+) -> Iterator[Enclosure]:
+    """The place for a task. `cwd` is its real folder, `environment` its own, `mode` what AGENTCLI_SANDBOX says."""
+    wanted = constraints(contract)
+    if not wanted:
+        yield Enclosure()
+        return
+    box = _available(wanted, mode)
+    folder = tempfile.mkdtemp(prefix="operable-task-")
+    proxy = None
+    try:
+        tunnel, proxy, env = _network(contract, folder)
+        place = _confinement(contract, cwd, base, environment, tunnel)
+        try:
+            # Everything that would be refused later is refused now, before an approval or a credential is spent.
+            box.wrap(Command(("true",), "/bin/true", {}, None), place)
+        except Fail as problem:
+            raise _unavailable(wanted, problem.message) from None
+        yield Enclosure(tuple(item.as_dict() for item in box.enforce(place)), box, place, env)
+    finally:
+        _close(proxy, folder)
+
+
+def _available(wanted: list[str], mode: str) -> Sandbox:
+    box = sandbox("bubblewrap")
+    reason = "AGENTCLI_SANDBOX is off" if mode.strip().lower() in _OFF else box.missing()
+    if reason is not None:
+        raise _unavailable(wanted, reason)
+    return box
+
+
+def _unavailable(wanted: list[str], reason: str) -> FlowError:
+    message = f"Required sandbox enforcement is unavailable: {', '.join(wanted)} ({reason})"
+    return FlowError("sandbox_enforcement_unavailable", message, constraints=wanted, reason=reason)
+
+
+def _confinement(
+    contract: Mapping[str, Any],
+    cwd: str,
+    base: str,
+    environment: Mapping[str, str],
+    tunnel: Tunnel | None,
+) -> Confinement:
+    strict = contract.get("sandbox") == "strict"
+    allowed = [_real_path(os.path.join(base, str(path))) for path in contract.get("allowed_paths") or []]
+    named = {path: path for path in (cwd, *allowed) if os.path.exists(path)}
+    home = environment.get("HOME", "")
+    return Confinement(
+        cwd=cwd,
+        writable=named if strict or allowed else _everything(),
+        root="system" if strict else "host",
+        home=home if strict and os.path.isabs(home) and home != "/" else None,
+        network=contract.get("network") in (None, "unrestricted"),
+        tunnel=tunnel,
+    )
+
+
+def _everything() -> dict[str, str]:
+    """All folders of the root, as they are: for a contract that is about the network only."""
+    with os.scandir("/") as entries:
+        return {
+            each.path: each.path
+            for each in entries
+            if each.is_dir(follow_symlinks=False) and each.name not in _OWN_PLACES
+        }
+
+
+def _network(contract: Mapping[str, Any], folder: str) -> tuple[Tunnel | None, Any, dict[str, str]]:
+    if contract.get("network") != "restricted":
+        return None, None, {}
+    from operable.proc.egress import Proxy
+    from operable.proc.egress_service import SERVICE
+
+    path = os.path.join(folder, "egress")
+    proxy = Proxy(_PUBLIC)
+    SERVICE.start(proxy, path)
+    address = f"http://127.0.0.1:{_PROXY_PORT}"
+    env = dict.fromkeys(_PROXY_NAMES, address) | {"NO_PROXY": _LOCAL, "no_proxy": _LOCAL}
+    return Tunnel(path, _PROXY_PORT, (), _PUBLIC), proxy, env
+
+
+def _close(proxy: Any, folder: str) -> None:
+    if proxy is not None:
+        from operable.proc.egress_service import SERVICE
+
+        SERVICE.stop(proxy)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _visible(folder: str, place: Confinement) -> bool:
+    """Whether a folder of the host can be read inside, as far as that does not follow from the folders named here."""
+    if any(_inside(folder, named) for named in (*place.writable, *place.readable)):
+        return True
+    if place.root == "system":
+        return any(_inside(folder, system) for system in _SYSTEM_PLACES)
+    return not any(_inside(folder, hidden) for hidden in _HIDDEN_ON_HOST)
+
+
+def _real_path(path: str) -> str:
+    """Where a path really leads. A link that leads nowhere could lead anywhere tomorrow: it is refused."""
+    real = os.path.realpath(path)
+    probe = os.path.abspath(path)
+    while probe != "/":
+        if os.path.islink(probe) and not os.path.exists(probe):
+            raise FlowError("sandbox_path_invalid", f"the path {path} leads through a dangling symbolic link")
+        probe = os.path.dirname(probe)
+    return real
+
+
+def _real_folder(executable: str) -> str:
+    return os.path.dirname(os.path.realpath(executable))
+
+
+def _inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

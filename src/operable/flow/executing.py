@@ -1,0 +1,320 @@
+"""Running one task of a manifest here and now: every gate, then the work, then what is said about it afterwards.
+
+    selection, binding, allowed paths -> an approval exists -> enclosure -> proof -> identity -> trust -> authorization
+    -> credentials -> the approval is used -> the work -> verify -> credentials gone -> attestation -> evidence -> audit
+
+Nothing that costs anything (an approval, a credential, a start) comes before everything that could refuse has been asked.
+An approval is used at the last moment, after a record of it is in the audit log: also kill -9 leaves no used approval of
+which nobody knows by what. Failures of any gate are recorded too. Credentials go whatever happens.
+"""
+
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from operable.flow import audit_log, local_approvals, merge, postconditions
+from operable.flow.attesting import attest, attestation_text
+from operable.flow.authorizing import enforce
+from operable.flow.budgets import unmeasured
+from operable.flow.caller import Caller, bind
+from operable.flow.contracts import FlowError
+from operable.flow.credentials import Materialised, materialise
+from operable.flow.enclosing import check_paths, enclosed
+from operable.flow.evidencing import add_evidence
+from operable.flow.execution import Execution, structured_output
+from operable.flow.governing import authorize, identify, prove, refuse_handoff
+from operable.flow.masking import Mask
+from operable.flow.plan import approval_policy
+from operable.flow.selection import Selected, select
+from operable.flow.sessions import timestamp
+from operable.flow.trust import enforce_trust
+from operable.flow.work import ShellWork, Work
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecOptions:
+    """What a caller may choose; all of it may be left out."""
+
+    workflow_id: str | None = None
+    timeout_ms: int | None = None
+    signer: str | None = None
+    signing_key: str | None = None
+    evidence_provider: str | None = None
+    instance_id: str | None = None
+    require_evidence: bool = False
+    require_authorization: bool = False
+    identity_debug: bool = False
+    presentation_debug: bool = False
+    approval_id: str | None = None
+    agent: str | None = None  # runs prompts; else the agent that the task names
+    policy: Any = None  # operable.host.Policy, or the path of one; without it an agent may do nothing that it must ask for
+
+
+def preview(manifest: Any, task_id: str, caller: Caller, options: ExecOptions | None = None) -> Json:
+    """What would run. Nothing is asked, resolved, signed, started or recorded."""
+    chosen = options or ExecOptions()
+    return _prepared(select(manifest, task_id, chosen.workflow_id), caller, chosen).preview()
+
+
+def execute(manifest: Any, task_id: str, caller: Caller, options: ExecOptions | None = None) -> Json:
+    """Run it. The answer, or FlowError with the code of the gate that refused."""
+    chosen = options or ExecOptions()
+    return execute_selected(select(manifest, task_id, chosen.workflow_id), caller, chosen)
+
+
+def execute_selected(selected: Selected, caller: Caller, options: ExecOptions) -> Json:
+    return _Run(_prepared(selected, caller, options), options).answer()
+
+
+def _prepared(selected: Selected, caller: Caller, options: ExecOptions) -> Execution:
+    refuse_handoff(selected)
+    bound = bind(selected, caller, timeout_ms=options.timeout_ms, instance_id=options.instance_id)
+    contract = merge.merged_contract(selected.workflow, selected.task)
+    warnings = check_paths(contract, bound.cwd, caller.cwd)
+    if selected.is_shell:
+        warnings += unmeasured(contract)
+    if not selected.governed and any(
+        owner.get(name)
+        for owner in (selected.workflow, selected.task)
+        for name in ("authorization_proof", "authorization", "evidence")
+    ):
+        warnings.append("authorization_proof, authorization and evidence have no effect in a 0.1 manifest")
+    signer = options.signer or caller.environment.get("AGENTCLI_SIGNER") or "ssh"
+    return Execution(
+        selected=selected,
+        caller=caller,
+        bound=bound,
+        execution_id=uuid.uuid4().hex,
+        timestamp=timestamp(time.time()),
+        contract=contract,
+        warnings=warnings,
+        signer=signer,
+    )
+
+
+class _Run:
+    """The phases of one execution, in their order."""
+
+    def __init__(self, execution: Execution, options: ExecOptions) -> None:
+        self._it = execution
+        self._options = options
+        self._audited = False
+
+    def answer(self) -> Json:
+        it = self._it
+        materialised = None
+        try:
+            self._gate()
+            with self._place() as work:
+                self._govern()
+                with self._credentials() as given:
+                    materialised = given.described()
+                    self._use_approval()
+                    self._work(work, given)
+            self._release()
+            self._attest()
+            add_evidence(
+                it, self._options.evidence_provider, self._options.signing_key, self._needs_evidence()
+            )
+            return self._concluded(materialised)
+        except FlowError as problem:
+            raise self._failed(problem) from None
+        except BaseException as stop:
+            self._record(ok=False, error={"code": "interrupted", "message": type(stop).__name__})
+            raise
+        finally:
+            self._release()
+
+    # -- gates
+
+    def _gate(self) -> None:
+        it = self._it
+        if it.signer not in ("ssh", "none"):
+            raise FlowError("invalid_argument", f'Unknown signing provider: "{it.signer}"')
+        if it.contract["audit"] != "none":
+            it.caller.place("audit")  # a run that could not be recorded is not begun
+        policy = approval_policy(it.selected.task.get("approval"))
+        if policy == "auto-reject":
+            message = f'Task "{it.selected.task["id"]}" has approval.policy="auto-reject"; execution refused.'
+            raise FlowError("approval_auto_rejected", message)
+        if policy == "manual":
+            local_approvals.require_pending(
+                it.caller.approvals,
+                it.selected,
+                it.bound.binding,
+                believing=it.caller.believing(),
+                approval_id=self._options.approval_id,
+            )
+
+    @contextmanager
+    def _place(self) -> Iterator[Work]:
+        it, mode = self._it, self._it.caller.environment.get("AGENTCLI_SANDBOX", "")
+        if not it.selected.is_shell:
+            from operable.flow.prompting import PromptWork  # the whole host comes with it
+
+            yield PromptWork(it, self._options.agent, self._options.policy)
+            return
+        if it.contract["sandbox"] == "permissive":
+            it.warnings.append(
+                'contract.sandbox is "permissive"; nothing but the contract\'s other terms is enforced'
+            )
+        with enclosed(
+            it.contract, cwd=it.bound.cwd, base=it.caller.cwd, environment=it.bound.environment, mode=mode
+        ) as enclosure:
+            it.enforcement = enclosure.report
+            yield ShellWork(it, enclosure)
+
+    def _govern(self) -> None:
+        it = self._it
+        governed = it.selected.governed
+        if governed:
+            it.proof = prove(it.selected, it.bound, it.caller)
+        it.identified = identify(it.selected, it.caller, instance_id=self._options.instance_id)
+        it.mask = Mask(it.identified.secrets)
+        it.warnings += enforce_trust(it.contract, it.identified.trust)
+        if governed or self._options.require_authorization:
+            it.decision = authorize(
+                it.selected, it.identified, it.proof, it.caller, required=self._options.require_authorization
+            )
+        if it.decision is not None:
+            enforce(it.decision)
+
+    @contextmanager
+    def _credentials(self) -> Iterator[Materialised]:
+        it = self._it
+        session = it.identified.session if it.identified is not None else None
+        if session is None or it.identified is None or it.identified.request is None:
+            yield Materialised()
+            return
+        presentation = it.identified.request.identity.get("presentation")
+        stdin = (it.selected.task.get("shell") or {}).get("stdin")
+        with materialise(session, presentation, shell_stdin=stdin) as given:
+            it.mask = Mask([*it.identified.secrets, *given.secrets])
+            yield given
+
+    def _use_approval(self) -> None:
+        it = self._it
+        if approval_policy(it.selected.task.get("approval")) != "manual":
+            return
+        it.approval_used = local_approvals.consume(
+            it.caller.approvals,
+            it.selected,
+            it.bound.binding,
+            execution_id=it.execution_id,
+            believing=it.caller.believing(),
+            approval_id=self._options.approval_id,
+            before=self._announce,
+        )
+        if not it.approval_used["signature_verified"]:
+            it.warnings.append(f"approval {it.approval_used['approval_id']} is unsigned")
+
+    def _announce(self, used: Json) -> None:
+        """The record that stands for this execution until its end is recorded: if we are killed, for ever."""
+        if self._it.contract["audit"] != "none":
+            record = {**self._it.record(), "approval_used": used, "status": "started"}
+            self._append(record)
+
+    # -- work
+
+    def _work(self, work: Work, given: Materialised) -> None:
+        it = self._it
+        it.ran = it.masked(work.run(given))
+        if it.ran.problem is not None:
+            it.warnings.append(it.ran.problem)
+        form = (it.selected.task.get("output") or {}).get("format")
+        it.structured, complaint = structured_output(form, it.ran.stdout)
+        if complaint is not None:
+            it.warnings.append(complaint)
+        verify = merge.merged_verify(it.selected.workflow, it.selected.task)
+        if verify is not None and it.ran.ok:
+            it.verified = it.masked(work.verify(verify))
+            if not it.verified.ok and verify["on_failure"] == "warn":
+                it.warnings.append(postconditions.complaint(it.verified))
+
+    def _release(self) -> None:
+        """Give credentials back as soon as they are not needed. What could not be given back is said."""
+        identified = self._it.identified
+        if identified is not None:
+            try:
+                identified.release()
+            except FlowError as problem:
+                self._it.warnings.append(f"Credential cleanup warning: {problem.message}")
+
+    def _attest(self) -> None:
+        it = self._it
+        text = attestation_text(
+            command_hash=it.command_hash(),
+            execution_id=it.execution_id,
+            principal=it.principal,
+            source=it.selected.source,
+            timestamp=it.timestamp,
+        )
+        it.attestation, it.attestation_note = attest(
+            text, it.caller.surroundings, signer=it.signer, key=self._options.signing_key
+        )
+
+    def _needs_evidence(self) -> bool:
+        it = self._it
+        declared = merge.effective_evidence(it.selected.manifest, it.selected.workflow, it.selected.task)
+        required = it.selected.governed and declared is not None and declared["verify"]["required"] is True
+        return self._options.require_evidence or required
+
+    # -- what is said afterwards
+
+    def _concluded(self, materialised: Json | None) -> Json:
+        it = self._it
+        assert it.ran is not None  # noqa: S101 - the work is done
+        verify = merge.merged_verify(it.selected.workflow, it.selected.task)
+        unverified = it.verified is not None and not it.verified.ok
+        failed_verify = unverified and verify is not None and verify["on_failure"] == "error"
+        ok = it.ran.ok and not failed_verify
+        self._record(ok=ok)
+        if failed_verify and it.verified is not None:
+            raise FlowError(
+                "verify_failed",
+                postconditions.complaint(it.verified),
+                execution_id=it.execution_id,
+                source=it.selected.source,
+                verify=postconditions.recorded(it.verified),
+            )
+        if self._needs_evidence() and not (it.evidence or {}).get("verified"):
+            reason = (it.evidence or {}).get("reason") or "there is no evidence"
+            message = f"Evidence is required but could not be verified: {reason}"
+            raise FlowError("evidence_failed", message, execution_id=it.execution_id)
+        answer = it.answer(ok=ok, audited=self._audited)
+        return answer | self._debug(materialised)
+
+    def _debug(self, materialised: Json | None) -> Json:
+        found: Json = {}
+        resolved = self._it.sections()["resolved_identity"]
+        if self._options.identity_debug:
+            summary = (resolved or {}).get("credential_summary")
+            found["identity_debug"] = {"session": resolved, "credential_summary": summary}
+        if self._options.presentation_debug:
+            found["presentation_debug"] = materialised
+        return found
+
+    def _failed(self, problem: FlowError) -> FlowError:
+        """The refusal as the caller gets it: recorded, without secrets, with the execution's id."""
+        it = self._it
+        message = it.mask.text(problem.message)
+        self._record(ok=False, error={"code": problem.code, "message": message})
+        details = {"execution_id": it.execution_id, **it.mask.value(problem.details)}
+        return FlowError(problem.code, message, **details)
+
+    def _record(self, *, ok: bool, error: Mapping[str, Any] | None = None) -> None:
+        policy = self._it.contract["audit"] or "always"
+        if self._audited or policy == "none" or (policy == "on-failure" and ok and error is None):
+            return
+        self._append(self._it.record(error=error))
+        self._audited = True
+
+    def _append(self, record: Json) -> None:
+        it = self._it
+        secrets = it.identified.secrets if it.identified is not None else ()
+        audit_log.append(it.caller.place("audit"), it.mask.value(record), secrets=secrets)

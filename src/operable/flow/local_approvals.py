@@ -1,0 +1,327 @@
+"""Approvals of tasks on this machine: granted for exactly one thing, used once, revoked, expired, and never forged.
+
+A grant names the hash of what exactly would run (`binding`), who approved it, and until when; it is signed, unless the
+approver said in so many words that it is not. It is used by an execution that has the same hash, at the last moment before
+the task starts: signature, scope and time are checked first, so that a forged record is not used up in place of a good one,
+and `before` is called first, so that nothing is used of which no other record exists.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from operable.flow import ssh_signatures
+from operable.flow.approval_records import (
+    VERSION,
+    changes,
+    fate,
+    folded,
+    matches_scope,
+    parts,
+    shown,
+    shown_signature,
+    signed_text,
+)
+from operable.flow.approval_store import ApprovalStore
+from operable.flow.attesting import check_ssh
+from operable.flow.canonical import canonical_digest
+from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.failures import invalid_argument
+from operable.flow.merge import first
+from operable.flow.plan import approval_policy
+from operable.flow.selection import Selected
+from operable.flow.sessions import timestamp
+from operable.flow.signing_keys import NAMESPACE, signing_key
+
+Json = dict[str, Any]
+DEFAULT_TTL = 3600
+DEFAULT_PENDING = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Believing:
+    """Whose signatures count: the caller's surroundings, and a file of allowed signers if there is one."""
+
+    surroundings: Surroundings
+    allowed_signers: str | None = None
+
+
+def grant(
+    store: ApprovalStore,
+    selected: Selected,
+    binding: Mapping[str, Any],
+    *,
+    approver: str,
+    believing: Believing,
+    reason: str | None = None,
+    ttl: int | None = None,
+    signer: str = "ssh",
+    key: str | None = None,
+    now: float | None = None,
+) -> Json:
+    """Approve one execution of the task as it is now."""
+    approval = _grantable(selected.task, approver)
+    seconds = _ttl(approval, ttl)
+    moment = time.time() if now is None else now
+    made: Json = {
+        "v": VERSION,
+        "kind": "grant",
+        "approval_id": secrets.token_hex(16),
+        **selected.source,
+        "task_hash": canonical_digest(dict(binding)),
+        "risk_level": approval.get("risk_level"),
+        "approver_scope": approval.get("approver_scope"),
+        "approver": approver,
+        "reason": reason,
+        "granted_at": timestamp(moment),
+        "expires_at": timestamp(moment + seconds),
+        "signature": None,
+        "unsigned_explicit": signer == "none",
+        "bound": parts(binding),  # only to say later what changed; the hash alone decides
+    }
+    if signer != "none":
+        made["signature"] = _signed(made, believing.surroundings, signer, key)
+    with store.locked():
+        most = first((selected.task.get("budgets") or {}).get("max_pending_approvals"), DEFAULT_PENDING)
+        waiting = [each for each in folded(store.events(), moment) if _waits_for(each, selected)]
+        if len(waiting) >= most:
+            message = f'task "{selected.task["id"]}" has {len(waiting)} pending approvals already'
+            raise FlowError("policy_forbids_approval", f"{message} (budgets.max_pending_approvals)")
+        store.append(made)
+    return shown(made)
+
+
+def _grantable(task: Mapping[str, Any], approver: str) -> Json:
+    approval: Json | None = task.get("approval")
+    name = task["id"]
+    if not approver:
+        raise invalid_argument("approver is required (pass --by <principal>)")
+    if approval is None:
+        raise invalid_argument(f'task "{name}" has no approval policy; nothing to approve')
+    policy = approval_policy(approval)
+    if policy == "auto-reject":
+        message = f'task "{name}" policy is "auto-reject"; approvals cannot override'
+        raise FlowError("policy_forbids_approval", message)
+    if policy != "manual":
+        raise invalid_argument(f'task "{name}" policy is "{policy or "none"}"; approval grant not meaningful')
+    scope = approval.get("approver_scope")
+    if not matches_scope(approver, scope):
+        message = f'approver "{approver}" does not satisfy approval.approver_scope "{scope}"'
+        raise FlowError("approval_scope_mismatch", message, approver_scope=scope)
+    return approval
+
+
+def _ttl(approval: Mapping[str, Any], wanted: int | None) -> int:
+    longest = approval.get("timeout_s")
+    seconds = int(first(wanted, longest, DEFAULT_TTL))
+    if seconds < 1:
+        raise invalid_argument("approval TTL must be an integer >= 1")
+    if longest is not None and seconds > longest:
+        raise invalid_argument(f"approval TTL {seconds}s exceeds task approval.timeout_s {longest}s")
+    return seconds
+
+
+def _signed(made: Mapping[str, Any], surroundings: Surroundings, signer: str, key: str | None) -> Json:
+    if signer != "ssh":
+        raise invalid_argument(f'Unknown signing provider: "{signer}"')
+    found = signing_key(key, surroundings, code="approval_signature_invalid")
+    if found is None:
+        message = 'signing provider "ssh" has no usable signing credentials'
+        raise FlowError("approval_signature_invalid", f"{message}; signer none makes an unsigned approval")
+    text = signed_text(made)
+    return {
+        "method": "ssh-signature",
+        "key_fingerprint": ssh_signatures.fingerprint(ssh_signatures.public_blob(found.public_key())),
+        "namespace": NAMESPACE,
+        "signed_payload": text,
+        "signature": ssh_signatures.sign(found, text.encode("utf-8", "surrogatepass"), NAMESPACE),
+    }
+
+
+def require_pending(
+    store: ApprovalStore,
+    selected: Selected,
+    binding: Mapping[str, Any],
+    *,
+    believing: Believing,
+    approval_id: str | None = None,
+    now: float | None = None,
+) -> None:
+    """FlowError unless there is an approval that `consume` would use now. Nothing is used."""
+    _usable(store.events(), selected, binding, believing, approval_id, time.time() if now is None else now)
+
+
+def consume(
+    store: ApprovalStore,
+    selected: Selected,
+    binding: Mapping[str, Any],
+    *,
+    execution_id: str,
+    believing: Believing,
+    approval_id: str | None = None,
+    before: Callable[[Json], object] = lambda _: None,
+    now: float | None = None,
+) -> Json:
+    """Use the oldest approval that fits, once; FlowError when there is none. `before` gets what will be used."""
+    with store.locked():
+        moment = time.time() if now is None else now
+        found, verified = _usable(store.events(), selected, binding, believing, approval_id, moment)
+        used = {
+            **{name: found.get(name) for name in "approval_id task_hash approver reason".split()},
+            **{name: found.get(name) for name in "risk_level approver_scope granted_at expires_at".split()},
+            "signature_verified": verified,
+            "signature": shown_signature(found),
+        }
+        before(used)
+        store.append(
+            {
+                "v": VERSION,
+                "kind": "consume",
+                "approval_id": found["approval_id"],
+                "execution_id": execution_id,
+                "consumed_at": timestamp(moment),
+            }
+        )
+    return used
+
+
+def _usable(
+    events: list[Json],
+    selected: Selected,
+    binding: Mapping[str, Any],
+    believing: Believing,
+    approval_id: str | None,
+    now: float,
+) -> tuple[Json, bool]:
+    """The approval to use, and whether it is signed."""
+    task_hash = canonical_digest(dict(binding))
+    of_task = [each for each in folded(events, now) if _is_for(each, selected)]
+    if approval_id is not None:
+        of_task = [each for each in of_task if each["approval_id"] == approval_id]
+    fitting = [each for each in of_task if each["status"] == "pending" and each["task_hash"] == task_hash]
+    refusal: FlowError | None = None
+    for each in fitting:
+        try:
+            return each, _believed(each, selected.task, believing)
+        except FlowError as problem:
+            refusal = refusal or problem
+    raise refusal or _required(selected, of_task, binding, approval_id)
+
+
+def _believed(each: Json, task: Mapping[str, Any], believing: Believing) -> bool:
+    """Whether it is signed; FlowError when it is not what the approver signed, or they may not approve this."""
+    name, scope = each["approval_id"], (task.get("approval") or {}).get("approver_scope")
+    signature = each.get("signature")
+    if signature is None:
+        if each.get("unsigned_explicit") is not True:
+            raise _forged(name, "the record is unsigned")
+        if believing.allowed_signers is not None:
+            # Who says whose signatures count wants signatures: else an edit of the file would be an approval.
+            raise _forged(name, "the record is unsigned, and allowed signers are configured")
+    elif not isinstance(signature, Mapping) or signature.get("signed_payload") != signed_text(each):
+        raise _forged(name, "its fields are not what was signed")
+    else:
+        try:
+            check_ssh(
+                str(signature.get("signature")),
+                signed_text(each).encode("utf-8", "surrogatepass"),
+                fingerprint=signature.get("key_fingerprint"),
+                principal=str(each.get("approver")),
+                allowed_signers=believing.allowed_signers,
+                surroundings=believing.surroundings,
+            )
+        except ValueError as problem:
+            raise _forged(name, str(problem)) from None
+    if each.get("approver_scope") != scope or not matches_scope(str(each.get("approver")), scope):
+        message = f"Approval {name} does not satisfy the task's current approver scope"
+        raise FlowError("approval_scope_mismatch", message)
+    return signature is not None
+
+
+def _forged(name: str, why: str) -> FlowError:
+    message = f"Approval {name} signature verification failed: {why}. Refusing execution."
+    return FlowError("approval_signature_invalid", message)
+
+
+def _required(
+    selected: Selected, of_task: list[Json], binding: Mapping[str, Any], approval_id: str | None
+) -> FlowError:
+    """What is missing, and, when something was approved before, why that does not count."""
+    task = selected.task
+    risk = (task.get("approval") or {}).get("risk_level") or "unspecified"
+    why = ""
+    if approval_id is not None:
+        status = of_task[-1]["status"] if of_task else "unknown"
+        why = f" (--approval-id {approval_id} did not match a pending grant: {status})"
+    changed: list[str] = []
+    pending = [each for each in of_task if each["status"] == "pending"]
+    if pending:
+        changed = changes(pending[-1].get("bound"), parts(binding))
+        why += (
+            f" Changed since approval {pending[-1]['approval_id']}: {', '.join(changed[:10]) or 'the task'}."
+        )
+    message = f'Task "{task["id"]}" requires manual approval (policy=manual, risk={risk}){why}'
+    return FlowError(
+        "approval_required", f"{message} No valid approval record found for this exact task.", changed=changed
+    )
+
+
+def revoke(
+    store: ApprovalStore,
+    approval_id: str,
+    *,
+    by: str | None = None,
+    reason: str | None = None,
+    now: float | None = None,
+) -> Json:
+    """Take an approval back. One that was used already cannot be; one that was revoked already stays so."""
+    moment = time.time() if now is None else now
+    with store.locked():
+        found = next(
+            (each for each in folded(store.events(), moment) if each["approval_id"] == approval_id), None
+        )
+        if found is None:
+            raise invalid_argument(f"Approval not found: {approval_id}")
+        if found["status"] == "consumed":
+            used_by = found["consumed_by_execution_id"]
+            raise invalid_argument(f"Approval {approval_id} was already used by execution {used_by}")
+        if found["status"] != "revoked":
+            store.append(
+                {
+                    "v": VERSION,
+                    "kind": "revoke",
+                    "approval_id": approval_id,
+                    "revoked_by": by,
+                    "reason": reason,
+                    "revoked_at": timestamp(moment),
+                }
+            )
+    return {"approval_id": approval_id, "status": "revoked"}
+
+
+def listed(
+    store: ApprovalStore,
+    *,
+    status: str | None = None,
+    workflow_id: str | None = None,
+    task_id: str | None = None,
+    now: float | None = None,
+) -> list[Json]:
+    """All approvals with what became of them, oldest first."""
+    return [
+        shown(each) | fate(each)
+        for each in folded(store.events(), time.time() if now is None else now)
+        if status in (None, "all", each["status"])
+        and workflow_id in (None, each["workflow_id"])
+        and task_id in (None, each["task_id"])
+    ]
+
+
+def _is_for(each: Mapping[str, Any], selected: Selected) -> bool:
+    return {name: each[name] for name in ("workflow_id", "task_id")} == selected.source
+
+
+def _waits_for(each: Mapping[str, Any], selected: Selected) -> bool:
+    return each["status"] == "pending" and _is_for(each, selected)

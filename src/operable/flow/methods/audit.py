@@ -1,0 +1,33 @@
+"""agentcli.audit: the newest records of the audit log, oldest of them first."""
+
+import re
+from typing import Any
+
+from operable.flow import audit_log
+from operable.flow.asked import caller_of
+from operable.flow.failures import invalid_argument
+from operable.flow.findings import is_integer
+from operable.flow.method import Defaults, Method
+
+_DIGITS = re.compile(r"[1-9][0-9]{0,15}\Z")
+
+
+def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
+    limit = _limit(params.get("limit"))
+    records, warnings = audit_log.read(caller_of(defaults).place("audit"), limit)
+    return {"ok": True, "count": len(records), "records": records, "warnings": warnings}
+
+
+def _limit(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, str) and _DIGITS.match(value):
+        return int(value)
+    if is_integer(value) and value > 0:
+        return int(value)
+    raise invalid_argument("inspect limit must be a positive integer")
+
+
+METHOD = Method(
+    name="agentcli.audit", order=11, summary="Read the audit log", run=_run, slow=True, params=("limit",)
+)

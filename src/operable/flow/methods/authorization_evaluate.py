@@ -1,0 +1,43 @@
+"""agentcli.authorization.evaluate: may this task run? A no is a result, not an error.
+
+Proof, identity and trust come first, as in an execution. The draft's `decision` and the newest peer's `authorization` are
+both in the answer; with `--compat 0.5` only the latter.
+"""
+
+from typing import Any
+
+from operable.flow.asked import TASK_PARAMS, asked_task
+from operable.flow.authorizing import PERMIT
+from operable.flow.failures import invalid_argument
+from operable.flow.governing import authorize, identify, prove
+from operable.flow.merge import merged_contract
+from operable.flow.method import Defaults, Method
+from operable.flow.trust import enforce_trust
+
+
+def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
+    selected, bound, caller = asked_task(params, defaults)
+    if not selected.governed:
+        raise invalid_argument("Authorization evaluation requires a version 0.2 manifest")
+    proof = prove(selected, bound, caller)
+    found = identify(selected, caller, tolerate_handoff=True)
+    try:
+        enforce_trust(merged_contract(selected.workflow, selected.task), found.trust)
+        decision = authorize(selected, found, proof, caller, required=True)
+    finally:
+        found.release()
+    assert decision is not None  # noqa: S101 - it is required
+    if defaults.compat is not None:
+        return {"ok": True, "authorization": decision}
+    said = {"allowed": decision["decision"] == PERMIT, "reason": decision["reason"]}
+    return {"ok": True, "decision": said, "authorization": decision}
+
+
+METHOD = Method(
+    name="agentcli.authorization.evaluate",
+    order=25,
+    summary="Evaluate the authorization of a task",
+    run=_run,
+    slow=True,
+    params=TASK_PARAMS,
+)

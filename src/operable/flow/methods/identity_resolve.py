@@ -1,0 +1,29 @@
+"""agentcli.identity.resolve: as whom a task would run. Credentials are really obtained, shown to nobody, and given back."""
+
+from typing import Any
+
+from operable.flow.asked import TASK_PARAMS, asked_task
+from operable.flow.governing import identify
+from operable.flow.method import Defaults, Method
+
+
+def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
+    selected, _, caller = asked_task(params, defaults)
+    found = identify(selected, caller, tolerate_handoff=True)
+    found.release()
+    return {
+        "ok": True,
+        "declared_identity": found.declared,
+        "resolved_identity": found.resolved,
+        "principal_used": found.principal,
+    }
+
+
+METHOD = Method(
+    name="agentcli.identity.resolve",
+    order=18,
+    summary="Resolve the effective identity of a task",
+    run=_run,
+    slow=True,
+    params=TASK_PARAMS,
+)

@@ -1,0 +1,24 @@
+"""agentcli.identity.validateDelegation: whether the chain by which an identity was delegated holds."""
+
+from typing import Any
+
+from operable.flow.asked import TASK_PARAMS, asked_task
+from operable.flow.governing import identify
+from operable.flow.method import Defaults, Method
+
+
+def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
+    selected, _, caller = asked_task(params, defaults)
+    found = identify(selected, caller, tolerate_handoff=True)
+    found.release()
+    return {"ok": True, "delegation": (found.resolved or {}).get("delegation_validation")}
+
+
+METHOD = Method(
+    name="agentcli.identity.validateDelegation",
+    order=19,
+    summary="Validate the delegation chain of a task's identity",
+    run=_run,
+    slow=True,
+    params=TASK_PARAMS,
+)

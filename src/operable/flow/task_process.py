@@ -1,0 +1,128 @@
+"""One command of a task, run to its end: bounded in time and output, its whole process tree ended with it.
+
+The tree is kept by `operable.proc.keeper`: what the command starts, daemons included, ends when it ends, when its time is
+up, when it prints too much, and when this process is killed. What could not be started is a result too, without an exit
+code and with the reason, because a workflow goes on with its failure handlers.
+"""
+
+import signal
+from dataclasses import dataclass, replace
+
+from operable.kernel.errors import Fail
+from operable.proc.child import Child, End
+from operable.proc.ladder import Graces
+from operable.proc.reactor import SelectorReactor
+from operable.proc.spawn import Command
+
+# stdout and stderr together, as other runners of these manifests have it.
+OUTPUT_LIMIT = 10 * 1024 * 1024
+_SHELL_SIGNALS = 128  # a sandbox reports a command that a signal ended as a shell does
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended. `exit_code` is None when it was not started, or a signal ended it."""
+
+    exit_code: int | None = None
+    signal: str | None = None
+    timed_out: bool = False
+    duration_ms: int = 0
+    stdout: str = ""
+    stderr: str = ""
+    problem: str | None = None  # why it was not started, or why we ended it
+
+    @property
+    def ok(self) -> bool:
+        return self.exit_code == 0 and not self.timed_out and self.problem is None
+
+
+def run_command(
+    command: Command,
+    *,
+    stdin: str | None = None,
+    timeout: float | None = None,
+    limit: int = OUTPUT_LIMIT,
+    graces: Graces | None = None,
+) -> Ran:
+    """Run and wait. An interrupt of this process ends the tree before it goes on."""
+    reactor = SelectorReactor()
+    capture = _Capture(limit)
+    given = None if stdin is None else stdin.encode("utf-8", "surrogateescape")
+    try:
+        capture.child = Child(
+            reactor,
+            replace(command, tree=True),
+            on_stdout=capture.took_stdout,
+            on_stderr=capture.took_stderr,
+            on_end=capture.ended,
+            stdin=given,
+            timeout=timeout,
+            graces=graces,
+        )
+        try:
+            reactor.run(lambda: capture.end is not None)
+        except BaseException:
+            capture.child.kill()
+            reactor.run(lambda: capture.end is not None)
+            raise
+    except Fail as problem:
+        return Ran(problem=problem.message)
+    finally:
+        reactor.close()
+    return capture.result(sandboxed=command.enclosure > 0)
+
+
+class _Capture:
+    """What was printed so far; too much of it ends the command."""
+
+    def __init__(self, limit: int) -> None:
+        self.child: Child | None = None
+        self.end: End | None = None
+        self._limit = limit
+        self._stdout = bytearray()
+        self._stderr = bytearray()
+        self._too_much = False
+
+    def took_stdout(self, chunk: bytes) -> None:
+        self._take(self._stdout, chunk)
+
+    def took_stderr(self, chunk: bytes) -> None:
+        self._take(self._stderr, chunk)
+
+    def _take(self, kept: bytearray, chunk: bytes) -> None:
+        room = self._limit - len(self._stdout) - len(self._stderr)
+        kept += chunk[: max(room, 0)]
+        if len(chunk) > room and not self._too_much:
+            self._too_much = True
+            if self.child is not None:
+                self.child.kill("limit")
+
+    def ended(self, end: End) -> None:
+        self.end = end
+
+    def result(self, *, sandboxed: bool) -> Ran:
+        end = self.end
+        assert end is not None  # noqa: S101 - the reactor ran until there was one
+        status = end.status
+        code, name = status, None
+        if status is not None and status < 0:
+            code, name = None, _signal_name(-status)
+        elif sandboxed and end.cause is not None and status is not None and status > _SHELL_SIGNALS:
+            code, name = None, _signal_name(status - _SHELL_SIGNALS)
+        problem = f"it printed more than {self._limit} bytes and was ended" if self._too_much else None
+        return Ran(
+            exit_code=code,
+            signal=name,
+            timed_out=end.cause == "deadline",
+            duration_ms=round(end.elapsed * 1000),
+            stdout=self._stdout.decode("utf-8", "replace"),
+            stderr=self._stderr.decode("utf-8", "replace"),
+            problem=problem,
+        )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"

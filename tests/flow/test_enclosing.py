@@ -1,0 +1,162 @@
+"""Contracts, held by the system."""
+
+import os
+import socket
+import threading
+
+import pytest
+
+from operable.flow.contracts import FlowError
+from operable.flow.enclosing import check_paths, constraints, enclosed
+from operable.flow.task_process import Ran, run_command
+from operable.proc.spawn import prepare
+from tests.flow.callers import PATH
+from tests.requirement import requirement
+
+pytestmark = pytest.mark.needs("bwrap")
+
+
+def inside(contract, folder, script, *, home=None) -> Ran:
+    env = {"PATH": PATH, "HOME": str(home or folder)}
+    with enclosed(contract, cwd=str(folder), base=str(folder), environment=env) as place:
+        command = prepare(["sh", "-c", script], env=env, cwd=str(folder))
+        return run_command(place.wrap(command), timeout=60)
+
+
+@requirement("agentcli:exec:sandbox-on-linux")
+def test_strict_shows_the_system_and_the_own_folder_and_nothing_of_anybody(tmp_path):
+    work, home = tmp_path / "work", tmp_path / "home"
+    work.mkdir()
+    home.mkdir()
+    (home / "secret").write_text("mine")
+    ran = inside(
+        {"sandbox": "strict"},
+        work,
+        f"echo made > here; cat {home}/secret; ls {home}; touch /usr/x; true",
+        home=home,
+    )
+
+    assert ran.exit_code == 0
+    assert ran.stdout == ""
+    assert (work / "here").read_text() == "made\n"
+    assert (home / "secret").read_text() == "mine"
+    assert not os.path.exists("/usr/x")
+
+
+@requirement("agentcli:exec:sandbox-on-linux")
+def test_only_allowed_paths_can_be_written(tmp_path):
+    work, other, denied = (tmp_path / name for name in ("work", "other", "denied"))
+    for folder in (work, other, denied):
+        folder.mkdir()
+    (denied / "file").write_text("readable elsewhere, hidden here")
+    ran = inside(
+        {"allowed_paths": [".", "../other"]},
+        work,
+        f"touch a ../other/b; touch {denied}/c; touch {tmp_path}/d; true",
+    )
+
+    assert ran.exit_code == 0
+    assert [path.name for path in (*work.iterdir(), *other.iterdir())] == ["a", "b"]
+    assert [path.name for path in denied.iterdir()] == ["file"]
+    assert not (tmp_path / "d").exists()
+
+
+@requirement("agentcli:exec:sandbox-on-linux")
+@pytest.mark.parametrize("network", ["none", "restricted"])
+def test_a_network_that_was_not_granted_cannot_be_reached(tmp_path, network):
+    reached = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        port = server.getsockname()[1]
+
+        def accept():
+            try:
+                server.accept()[0].close()
+                reached.set()
+            except OSError:
+                pass
+
+        threading.Thread(target=accept, daemon=True).start()
+        code = f"import socket; socket.create_connection(('127.0.0.1', {port}), 5)"
+        ran = inside({"network": network}, tmp_path, f'python3 -c "{code}"')
+
+        assert ran.exit_code not in (0, None)
+        assert not reached.is_set()
+
+
+def test_a_contract_about_the_network_alone_leaves_the_files_as_they_are(tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    ran = inside({"network": "none"}, tmp_path, f"touch {other}/x")
+
+    assert ran.exit_code == 0
+    assert (other / "x").exists()
+
+
+def test_a_restricted_task_is_told_about_the_proxy(tmp_path):
+    ran = inside({"network": "restricted"}, tmp_path, "echo $HTTPS_PROXY")
+
+    assert ran.stdout == "http://127.0.0.1:3128\n"
+
+
+def test_a_program_outside_of_the_system_is_visible_to_a_strict_task(tmp_path):
+    tools, work = tmp_path / "tools", tmp_path / "work"
+    tools.mkdir()
+    work.mkdir()
+    (tools / "hello").write_text("#!/bin/sh\necho hello\n")
+    (tools / "hello").chmod(0o700)
+    env = {"PATH": PATH, "HOME": "/nowhere"}
+    with enclosed({"sandbox": "strict"}, cwd=str(work), base=str(work), environment=env) as place:
+        command = prepare([str(tools / "hello")], env=env, cwd=str(work))
+        assert run_command(place.wrap(command), timeout=60).stdout == "hello\n"
+        assert {item["outcome"] for item in place.report} == {"enforced"}
+
+
+@requirement("agentcli:exec:allowed-paths")
+def test_a_link_out_of_the_allowed_paths_is_a_violation(tmp_path):
+    (tmp_path / "allowed").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "allowed" / "link").symlink_to(tmp_path / "elsewhere")
+    cwd = os.path.realpath(tmp_path / "allowed" / "link")
+    with pytest.raises(FlowError) as caught:
+        check_paths({"allowed_paths": ["allowed"]}, cwd, str(tmp_path))
+
+    assert caught.value.code == "contract_violation"
+    assert caught.value.details["violations"][0]["field"] == "contract.allowed_paths"
+
+
+@requirement("agentcli:exec:allowed-paths")
+def test_a_link_that_leads_nowhere_is_refused_and_a_missing_path_is_said(tmp_path):
+    (tmp_path / "dangling").symlink_to(tmp_path / "nothing")
+    with pytest.raises(FlowError) as caught:
+        check_paths({"allowed_paths": ["dangling"]}, str(tmp_path), str(tmp_path))
+    assert caught.value.code == "sandbox_path_invalid"
+
+    warnings = check_paths({"allowed_paths": [".", "later"]}, str(tmp_path), str(tmp_path))
+    assert warnings == ["allowed path later does not exist; the task cannot make it"]
+
+
+@requirement("agentcli:exec:sandbox-unavailable")
+@pytest.mark.parametrize(
+    "contract, words",
+    [
+        ({"sandbox": "strict"}, ["strict filesystem/process isolation"]),
+        ({"network": "none"}, ["network denial"]),
+        ({"network": "restricted", "allowed_paths": ["."]}, ["allowed paths", "network restriction"]),
+    ],
+)
+def test_what_cannot_be_enforced_is_refused_by_name(tmp_path, contract, words):
+    with (
+        pytest.raises(FlowError) as caught,
+        enclosed(contract, cwd=str(tmp_path), base=str(tmp_path), environment={}, mode=" OFF "),
+    ):
+        pytest.fail("it ran")
+
+    assert caught.value.code == "sandbox_enforcement_unavailable"
+    assert caught.value.details["constraints"] == words == constraints(contract)
+
+
+def test_a_contract_without_constraints_changes_nothing(tmp_path):
+    with enclosed({"sandbox": "permissive"}, cwd="/", base="/", environment={}, mode="off") as place:
+        command = prepare(["true"])
+        assert place.wrap(command) is command

@@ -1,0 +1,648 @@
+"""One task, from its gates to what is said about it afterwards."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from operable.flow import local_approvals
+from operable.flow.audit_chain import verify as verify_chain
+from operable.flow.caller import Caller, bind
+from operable.flow.contracts import FlowError
+from operable.flow.executing import ExecOptions, execute, preview
+from operable.flow.execution import PHASES
+from operable.flow.selection import select
+from operable.flow.verifying import verify_execution
+from tests.cli.drive import alive
+from tests.flow.callers import ME, audited, caller, script, signing_caller
+from tests.flow.loopback import loopback
+from tests.flow.manifests import manifest, shell_task
+from tests.flow.proofs.tokens import RSA, pem
+from tests.requirement import requirement
+
+CANARY = "zebra-quilt-ninety-one"
+
+
+def bearer(kind="env", **target):
+    """A task's identity with a token from the variable SECRET, and its profile."""
+    binding = {"source": "credentials.access_token.value", "target": {"kind": kind, **target}}
+    auth = {"mode": "service", "required": True, "provider_config": {"token_env": "SECRET"}}
+    profile = {
+        "id": "i",
+        "provider": "env-bearer",
+        "auth": auth,
+        "trust": {"level": "restricted"},
+        "presentation": {"bindings": [binding]},
+    }
+    return {"identity_profiles": [profile]}
+
+
+def refused(*arguments, **options):
+    with pytest.raises(FlowError) as caught:
+        execute(*arguments, **options)
+    return caught.value
+
+
+# -- dry run
+
+
+@requirement("agentcli:exec:dry-run")
+def test_a_dry_run_shows_what_would_run_and_does_nothing(tmp_path):
+    by = caller(tmp_path, SECRET=CANARY)
+    value = manifest(
+        script(
+            "touch ran",
+            identity={"ref": "i"},
+            approval={"policy": "manual", "risk_level": "high"},
+            authorization_proof={"ref": "p"},
+        ),
+        **bearer(name="TOKEN"),
+        authorization_proof_profiles=[
+            {
+                "id": "p",
+                "method": "jwt",
+                "issuer": "me",
+                "public_key": pem(RSA),
+                "proof": {"value_from": {"command": "touch asked"}},
+            }
+        ],
+    )
+    shown = preview(value, "a", by)
+
+    assert shown["dry_run"] is True
+    assert shown["phases"] == dict.fromkeys(PHASES, "skipped")
+    assert shown["approval"] == {
+        "policy": "manual",
+        "required": True,
+        "auto_reject": False,
+        "risk_level": "high",
+        "approver_scope": None,
+        "timeout_s": 3600,
+    }
+    assert shown["sandbox"] == {"requested": "permissive", "network": "unrestricted", "evaluated": False}
+    assert shown["result"] == {"status": "dry_run"}
+    assert shown["command"]["args_count"] == 2
+    assert os.listdir(by.cwd) == []
+    assert not os.path.exists(by.place("audit"))
+    assert CANARY not in json.dumps(shown)
+
+
+# -- the work
+
+
+@requirement("agentcli:exec:environment")
+def test_the_environment_is_an_allow_list_also_for_verify(tmp_path):
+    by = caller(tmp_path, AWS_SECRET_ACCESS_KEY=CANARY, LC_ALL="C", LD_PRELOAD_NOT="x")
+    task = shell_task(
+        shell={"program": "env", "env": {"MINE": "1"}},
+        verify={"shell": "env; test -z $AWS_SECRET_ACCESS_KEY"},
+    )
+    done = execute(manifest(task), "a", by)
+    names = {line.partition("=")[0] for line in done["result"]["stdout"].splitlines()}
+
+    assert names == {"PATH", "HOME", "USER", "LC_ALL", "MINE"}
+    assert done["verify"]["passed"] is True
+    assert CANARY not in json.dumps(done)
+
+
+@requirement("agentcli:exec:environment")
+def test_input_folder_and_exit_code_are_the_tasks_own(tmp_path):
+    by = caller(tmp_path)
+    (tmp_path / "work" / "inner").mkdir()
+    task = shell_task(
+        shell={"program": "sh", "args": ["-c", "cat; pwd; exit 7"], "cwd": "inner", "stdin": "in\n"}
+    )
+    done = execute(manifest(task), "a", by)
+
+    assert done["ok"] is False
+    assert done["result"]["exit_code"] == 7
+    assert done["result"]["stdout"] == f"in\n{os.path.realpath(tmp_path)}/work/inner\n"
+
+
+@requirement("agentcli:exec:environment")
+def test_a_program_that_is_not_there_is_a_failure_with_its_reason(tmp_path):
+    done = execute(manifest(shell_task(shell={"program": "no-such-program"})), "a", caller(tmp_path))
+
+    assert (done["ok"], done["result"]["exit_code"]) == (False, None)
+    assert "no-such-program" in done["warnings"][0]
+
+
+@requirement("agentcli:exec:timeouts")
+@pytest.mark.parametrize("by_option", [True, False])
+def test_a_task_that_takes_too_long_is_ended(tmp_path, by_option):
+    task = script("sleep 600", runtime=None if by_option else {"timeout_ms": 200})
+    done = execute(manifest(task), "a", caller(tmp_path), ExecOptions(timeout_ms=200 if by_option else None))
+
+    assert done["result"]["timed_out"] is True
+    assert done["ok"] is False
+
+
+@requirement("agentcli:exec:structured")
+@pytest.mark.parametrize(
+    "form, printed, structured, warned",
+    [
+        ("json", '{"a": 1}', {"a": 1}, False),
+        ("ndjson", '{"a":1}\n\n[2]\n', [{"a": 1}, [2]], False),
+        ("json", "", None, False),
+        ("json", "nope", None, True),
+        ("json", "[" * 300 + "]" * 300, None, True),
+        ("ndjson", "{}\nnope", None, True),
+        ("text", "{}", None, False),
+    ],
+)
+def test_structured_output_is_read_and_a_failure_to_is_a_warning(tmp_path, form, printed, structured, warned):
+    task = shell_task(shell={"program": "cat", "stdin": printed}, output={"format": form})
+    done = execute(manifest(task), "a", caller(tmp_path))
+
+    assert done["ok"] is True
+    assert done["result"]["structured"] == structured
+    assert bool(done["warnings"]) is warned
+
+
+@requirement("agentcli:exec:verify")
+def test_verify_decides_warns_or_is_not_asked(tmp_path):
+    by = caller(tmp_path)
+    bad = {"shell": "echo seen; exit 4"}
+    problem = refused(manifest(script("true", verify=bad)), "a", by)
+    warned = execute(manifest(script("true", verify={**bad, "on_failure": "warn"})), "a", by)
+    failed = execute(manifest(script("false", verify=bad)), "a", by)
+
+    assert problem.code == "verify_failed"
+    assert problem.message == "Verify command failed (exit 4)"
+    assert "stdout" not in problem.details["verify"]
+    assert warned["ok"] is True
+    assert warned["warnings"] == ["Verify command failed (exit 4)"]
+    assert warned["verify"]["stdout"] == "seen\n"
+    assert failed["verify"] is None
+    recorded = [record["verify"] for record in audited(by)]
+    assert [entry and entry["passed"] for entry in recorded] == [False, False, None]
+    assert "seen" not in json.dumps(recorded)
+
+
+# -- gates
+
+
+@requirement("agentcli:exec:allowed-paths")
+def test_a_folder_outside_of_the_allowed_paths_is_a_violation_also_in_a_dry_run(tmp_path):
+    by = caller(tmp_path)
+    value = manifest(script("touch ran", contract={"allowed_paths": ["elsewhere"]}))
+
+    assert refused(value, "a", by).code == "contract_violation"
+    with pytest.raises(FlowError):
+        preview(value, "a", by)
+    assert os.listdir(by.cwd) == []
+
+
+@requirement("agentcli:exec:sandbox-unavailable")
+def test_a_contract_that_cannot_be_held_is_refused_and_nothing_runs(tmp_path):
+    by = caller(tmp_path, AGENTCLI_SANDBOX="off")
+    problem = refused(manifest(script("touch ran", contract={"network": "none"})), "a", by)
+
+    assert problem.code == "sandbox_enforcement_unavailable"
+    assert problem.details["constraints"] == ["network denial"]
+    assert os.listdir(by.cwd) == []
+    assert audited(by)[0]["error"]["code"] == "sandbox_enforcement_unavailable"
+
+
+@requirement("agentcli:exec:permissive")
+def test_permissive_runs_and_says_so(tmp_path):
+    done = execute(manifest(script("true", contract={"sandbox": "permissive"})), "a", caller(tmp_path))
+
+    assert done["ok"] is True
+    assert "permissive" in done["warnings"][0]
+    assert done["sandbox"]["enforced"] == []
+
+
+@pytest.mark.needs("bwrap")
+@requirement("agentcli:exec:sandbox-on-linux")
+def test_a_strict_task_with_credential_files_runs_confined_and_says_by_what(tmp_path):
+    by = caller(tmp_path, SECRET=CANARY)
+    outside = tmp_path / "outside"
+    task = script(
+        f'test "$(cat $TOKEN_FILE)" = {CANARY} && touch in; touch {outside}; true',
+        identity={"ref": "i"},
+        contract={"sandbox": "strict", "network": "none"},
+        verify={"shell": f"touch {outside}; test -e in"},
+    )
+    done = execute(manifest(task, **bearer("file", expose_as="TOKEN_FILE")), "a", by)
+
+    assert done["ok"] is True, done
+    assert {item["outcome"] for item in done["sandbox"]["enforced"]} == {"enforced"}
+    assert not outside.exists()
+
+
+@requirement("agentcli:exec:trust")
+@pytest.mark.parametrize(
+    "level, enforcement, outcome",
+    [
+        ("restricted", "strict", 'Trust level "restricted" is below required "supervised"'),
+        (None, "strict", 'Trust level is not declared but contract requires "supervised"'),
+        ("restricted", "advisory", "advisory"),
+        ("autonomous", "strict", None),
+        (None, "none", None),
+    ],
+)
+def test_trust_is_enforced_advised_or_left(tmp_path, level, enforcement, outcome):
+    contract = {"required_trust_level": "supervised", "trust_enforcement": enforcement}
+    identity = {"subject": {"principal": "agent://x"}, "trust": {"level": level} if level else None}
+    value = manifest(script("true", contract=contract, identity={k: v for k, v in identity.items() if v}))
+    if enforcement == "strict" and outcome:
+        problem = refused(value, "a", caller(tmp_path))
+        assert (problem.code, problem.message) == ("trust_level_insufficient", outcome)
+    else:
+        warnings = execute(value, "a", caller(tmp_path))["warnings"]
+        assert [("(advisory)" in text) for text in warnings] == [True] * (outcome == "advisory")
+
+
+def policy(answer):
+    return lambda asked: (200, {}, json.dumps({"result": answer(json.loads(asked.body)["input"])}).encode())
+
+
+def authorized(url, **members):
+    task = script("touch ran", authorization={"ref": "z"}, **members)
+    return manifest(
+        task,
+        authorization_profiles=[{"id": "z", "provider": "opa", "provider_config": {"endpoint": url}}],
+    )
+
+
+@requirement("agentcli:exec:authorization")
+def test_a_policy_that_says_no_or_wants_more_stops_the_task(tmp_path):
+    by = caller(tmp_path)
+    with loopback(policy(lambda told: {"allow": False, "reason": "not on Sundays"})) as server:
+        denied = refused(authorized(server.url), "a", by)
+    with loopback(policy(lambda told: "require-escalation")) as server:
+        escalated = refused(authorized(server.url), "a", by)
+
+    assert (denied.code, escalated.code) == ("authorization_denied", "authorization_escalation_required")
+    assert "not on Sundays" in denied.message
+    assert os.listdir(by.cwd) == []
+    assert [record["error"]["code"] for record in audited(by)] == [denied.code, escalated.code]
+
+
+@requirement("agentcli:exec:authorization")
+def test_a_policy_that_permits_sees_the_command_and_lets_it_run(tmp_path):
+    seen: list[dict[str, Any]] = []
+
+    def permits(told):
+        seen.append(told)
+        return True
+
+    with loopback(policy(permits)) as server:
+        done = execute(authorized(server.url), "a", caller(tmp_path))
+
+    assert done["authorization"]["decision"] == "permit"
+    assert seen[0]["command"] == {"program": "sh", "args": ["-c", "touch ran"]}
+
+
+@requirement("agentcli:exec:authorization")
+def test_authorization_that_is_required_and_not_declared_stops_the_task(tmp_path):
+    problem = refused(manifest(), "a", caller(tmp_path), ExecOptions(require_authorization=True))
+
+    assert problem.message == "--require-authorization specified but no authorization block resolved"
+
+
+@requirement("agentcli:exec:order")
+def test_proof_comes_before_identity_and_neither_before_an_approval(tmp_path):
+    by = caller(tmp_path, SECRET=CANARY)
+    profile = {
+        "id": "p",
+        "method": "detached-signature",
+        "public_key": pem(RSA),
+        "proof": {"value_from": {"command": "echo proof >> order; echo AAAA"}},
+    }
+    members = bearer(name="TOKEN")
+    members["identity_profiles"][0] = {
+        **members["identity_profiles"][0],
+        "auth": {
+            "mode": "service",
+            "required": True,
+            "inputs": {"token": {"value_from": {"command": "echo identity >> order; echo secret-token"}}},
+        },
+    }
+    order = Path(by.cwd) / "order"
+
+    def value(**more):
+        task = script("true", identity={"ref": "i"}, authorization_proof={"ref": "p"}, **more)
+        return manifest(task, **members, authorization_proof_profiles=[profile])
+
+    assert refused(value(approval={"policy": "manual"}), "a", by).code == "approval_required"
+    assert not order.exists()
+    assert refused(value(), "a", by).code == "authorization_proof_failed"
+    assert order.read_text() == "proof\n"
+
+
+@requirement("agentcli:exec:proof")
+def test_a_command_that_gives_a_proof_learns_what_is_to_be_proven(tmp_path):
+    by = caller(tmp_path, SECRET=CANARY)
+    profile = {
+        "id": "p",
+        "method": "detached-signature",
+        "public_key": pem(RSA),
+        "proof": {"value_from": {"command": "env > told; echo AAAA"}},
+    }
+    value = manifest(script("true", authorization_proof={"ref": "p"}), authorization_proof_profiles=[profile])
+    shown = preview(value, "a", by)
+    refused(value, "a", by)
+    told = dict(line.split("=", 1) for line in (Path(by.cwd) / "told").read_text().splitlines())
+
+    assert told["AGENTCLI_MANIFEST_DIGEST"] == shown["manifest_digest"]
+    assert told["AGENTCLI_EFFECTIVE_TASK_HASH"] == shown["effective_task_hash"]
+    assert "SECRET" not in told
+
+
+@requirement("agentcli:exec:handoff-refused")
+def test_a_handoff_cannot_be_done_here(tmp_path):
+    members = bearer(name="TOKEN")
+    task = script("true", identity={"ref": "i", "presentation": {"handoff": "downscope"}})
+    with pytest.raises(FlowError) as caught:
+        execute(manifest(task, version="0.1", **members), "a", caller(tmp_path, SECRET=CANARY))
+
+    assert caught.value.code == "unsupported_capability"
+
+
+# -- credentials
+
+
+@requirement("agentcli:exec:credentials")
+def test_credentials_reach_the_task_and_nobody_else_and_are_gone_afterwards(tmp_path):
+    by = signing_caller(tmp_path, SECRET=CANARY)
+    task = script(
+        "echo $TOKEN_FILE > where; cat $TOKEN_FILE; printf $(cat $TOKEN_FILE) | base64 >&2",
+        identity={"ref": "i"},
+        evidence={"ref": "e"},
+        output={"format": "text"},
+    )
+    value = manifest(
+        task,
+        **bearer("file", name="token", expose_as="TOKEN_FILE"),
+        evidence_profiles=[{"id": "e", "provider": "ssh"}],
+    )
+    done = execute(value, "a", by, ExecOptions(identity_debug=True, presentation_debug=True))
+    where = (Path(by.cwd) / "where").read_text().strip()
+
+    assert done["result"]["stdout"] == "[redacted]"
+    assert done["presentation_debug"]["temp_files"] == [where]
+    assert not os.path.exists(where)
+    assert not os.path.exists(os.path.dirname(where))
+    assert done["evidence"]["verified"] is True, done["evidence"]
+    for text in (json.dumps(done), Path(by.place("audit")).read_text()):
+        assert CANARY not in text
+        assert "emVicmEtcXVpbHQ" not in text  # base64 of its beginning
+
+
+@requirement("agentcli:exec:credentials")
+def test_credentials_are_gone_also_when_a_later_gate_refuses_or_the_task_fails(tmp_path):
+    by = caller(tmp_path, SECRET=CANARY)
+    revoked = []
+
+    def stripe(asked):
+        if asked.method == "DELETE" or "expire" in asked.path or "revoke" in asked.path:
+            revoked.append(asked.path)
+        key = {"id": "k1", "secret": "rk_test_zebraquiltninetyone"}
+        return 200, {}, json.dumps(key).encode()
+
+    with loopback(stripe) as server:
+        profile = {
+            "id": "i",
+            "provider": "stripe-api-key",
+            "scope": "s",
+            "auth": {"mode": "service"},
+            "provider_config": {
+                "key_strategy": "dynamic",
+                "account_mode": "test",
+                "api_base": server.url,
+                "master_key_source": {"env": "STRIPE"},
+                "scope_permissions": {"s": {"charges": "read"}},
+            },
+        }
+        contract = {"required_trust_level": "autonomous", "trust_enforcement": "strict"}
+        by = caller(tmp_path, STRIPE="sk_test_zebraquiltninetyone")
+        identity = {"ref": "i", "scope": "s"}
+        del profile["scope"]
+        refused_value = manifest(
+            script("true", identity=identity, contract=contract), identity_profiles=[profile]
+        )
+        problem = refused(refused_value, "a", by)
+        failed = execute(manifest(script("exit 3", identity=identity), identity_profiles=[profile]), "a", by)
+
+    assert problem.code == "trust_level_insufficient"
+    assert failed["result"]["exit_code"] == 3
+    assert len(revoked) == 2
+
+
+@requirement("agentcli:exec:credentials")
+def test_a_credential_and_an_input_cannot_both_be_standard_input(tmp_path):
+    by = caller(tmp_path, SECRET=CANARY)
+    good = manifest(shell_task(shell={"program": "cat"}, identity={"ref": "i"}), **bearer("stdin"))
+    bad = manifest(
+        shell_task(shell={"program": "cat", "stdin": "x"}, identity={"ref": "i"}), **bearer("stdin")
+    )
+
+    assert execute(good, "a", by)["result"]["stdout"] == "[redacted]"
+    assert refused(bad, "a", by).code == "presentation_stdin_conflict"
+
+
+# -- approvals
+
+
+def approve(by: Caller, value, **options):
+    selected = select(value, "a")
+    return local_approvals.grant(
+        by.approvals, selected, bind(selected, by).binding, approver=ME, believing=by.believing(), **options
+    )
+
+
+@requirement("agentcli:approvals:gate")
+def test_a_task_that_waits_for_approval_runs_once_per_approval(tmp_path):
+    by = signing_caller(tmp_path)
+    value = manifest(script("echo x >> ran", approval={"required": True}))
+    assert refused(value, "a", by).code == "approval_required"
+    made = approve(by, value)
+    done = execute(value, "a", by)
+
+    assert done["approval_used"]["approval_id"] == made["approval_id"]
+    assert refused(value, "a", by).code == "approval_required"
+    assert (Path(by.cwd) / "ran").read_text() == "x\n"
+
+
+@requirement("agentcli:approvals:gate")
+def test_auto_reject_never_runs_and_auto_approve_always_does(tmp_path):
+    by = caller(tmp_path)
+
+    assert refused(manifest(script("true", approval={"policy": "auto-reject"})), "a", by).code == (
+        "approval_auto_rejected"
+    )
+    assert execute(manifest(script("true", approval={"policy": "auto-approve"})), "a", by)["ok"] is True
+
+
+@requirement("agentcli:approvals:gate")
+def test_an_approval_is_not_spent_on_a_task_that_another_gate_refuses(tmp_path):
+    by = signing_caller(tmp_path)
+    contract = {"required_trust_level": "autonomous", "trust_enforcement": "strict"}
+    value = manifest(script("true", approval={"required": True}, contract=contract))
+    approve(by, value)
+
+    assert refused(value, "a", by).code == "trust_level_insufficient"
+    assert [each["status"] for each in local_approvals.listed(by.approvals)] == ["pending"]
+
+
+RUNNER = """
+import json, sys
+from operable.flow.caller import Caller
+from operable.flow.executing import execute
+given = json.load(open(sys.argv[1]))
+execute(given["manifest"], "a", Caller(given["cwd"], given["environment"], given["home"]))
+"""
+
+
+@requirement("agentcli:exec:killed")
+def test_kill_9_of_the_runner_leaves_no_child_no_secret_and_no_used_approval_without_a_record(tmp_path):
+    by = signing_caller(tmp_path, SECRET=CANARY)
+    task = script(
+        "echo $TOKEN_FILE > where; setsid sh -c 'echo $$ > child.new; mv child.new child; exec sleep 600' & wait",
+        identity={"ref": "i"},
+        approval={"required": True},
+    )
+    value = manifest(task, **bearer("file", expose_as="TOKEN_FILE"))
+    approve(by, value)
+    given = tmp_path / "given.json"
+    given.write_text(
+        json.dumps({"manifest": value, "cwd": by.cwd, "environment": dict(by.environment), "home": by.home})
+    )
+    child = Path(by.cwd) / "child"
+    runner = subprocess.Popen([sys.executable, "-c", RUNNER, str(given)])
+    try:
+        until(lambda: child.exists() or runner.poll() is not None)
+        assert runner.poll() is None
+    finally:
+        runner.kill()
+        runner.wait()
+    pid, secret = int(child.read_text()), (Path(by.cwd) / "where").read_text().strip()
+    until(lambda: not alive(pid) and not os.path.exists(secret))
+
+    (approval,) = local_approvals.listed(by.approvals)
+    (record,) = audited(by)
+    assert approval["status"] == "consumed"
+    assert record["execution_id"] == approval["consumed_by_execution_id"]
+    assert record["approval_used"]["approval_id"] == approval["approval_id"]
+    assert record["status"] == "started"
+    assert verify_chain(by.place("audit"))["verified"] is True
+    found = verify_execution(record["execution_id"], by)
+    assert found["reason"] == "the execution was begun and its end was never recorded"
+
+
+def until(holds, patience=60.0):
+    ends = time.monotonic() + patience
+    while not holds():
+        assert time.monotonic() < ends, "it did not happen"
+        time.sleep(0.02)
+
+
+# -- what is said afterwards
+
+
+@requirement("agentcli:audit:policy")
+@pytest.mark.parametrize("policy, kept", [(None, 3), ("always", 3), ("on-failure", 2), ("none", 0)])
+def test_what_is_recorded_follows_the_contract(tmp_path, policy, kept):
+    by = caller(tmp_path)
+    contract = {"audit": policy} if policy else {}
+    answers = [execute(manifest(script(text, contract=contract)), "a", by) for text in ("true", "false")]
+    refused(
+        manifest(script("true", contract={**contract, "allowed_paths": ["."], "network": "none"})),
+        "a",
+        caller(tmp_path, AGENTCLI_SANDBOX="off"),
+    )
+
+    assert len(audited(by)) == kept
+    assert [answer["audited"] for answer in answers] == [policy in (None, "always"), policy != "none"]
+
+
+@requirement("agentcli:audit:record")
+def test_a_record_has_hashes_where_the_answer_has_contents(tmp_path):
+    by = signing_caller(tmp_path)
+    done = execute(
+        manifest(shell_task(shell={"program": "echo", "args": ["visible"], "env": {"E": "hidden"}})), "a", by
+    )
+    (record,) = audited(by)
+
+    assert done["result"]["stdout"] == "visible\n"
+    assert "visible" not in json.dumps(record)
+    assert "hidden" not in json.dumps(record)
+    assert record["result"]["output_hash"] == done["result"]["output_hash"]
+    for name in ("execution_id", "source", "effective_task_hash", "manifest_digest", "principal_used"):
+        assert record[name] == done[name]
+    assert record["attestation"]["method"] == "ssh-signature"
+
+
+@requirement("agentcli:exec:evidence")
+def test_evidence_is_made_after_verify_and_can_be_verified(tmp_path):
+    by = signing_caller(tmp_path)
+    task = script("true", evidence={"ref": "e"}, verify={"shell": "true"})
+    value = manifest(
+        task,
+        evidence_profiles=[
+            {"id": "e", "provider": "ssh", "payload": {"context": {"principal": True, "other": True}}}
+        ],
+    )
+    done = execute(value, "a", by)
+    found = verify_execution(done["execution_id"], by)
+    payload = json.loads(audited(by)[0]["evidence"]["envelope"]["signed_payload"])
+
+    assert done["evidence"]["verified"] is True
+    assert (found["verified"], found["source"], found["audit_binding_verified"]) == (
+        True, "evidence-envelope", True,
+    )  # fmt: skip
+    assert payload["verify"]["passed"] is True
+    assert payload["compliance_context"] == {"principal": "me@example.com", "other": None}
+
+
+@requirement("agentcli:exec:evidence")
+def test_required_evidence_that_cannot_be_made_fails_after_the_task_ran_and_was_recorded(tmp_path):
+    by = caller(tmp_path)
+    problem = refused(manifest(script("touch ran")), "a", by, ExecOptions(require_evidence=True))
+
+    assert problem.code == "evidence_failed"
+    assert os.listdir(by.cwd) == ["ran"]
+    assert audited(by)[0]["evidence"]["attested"] is False
+
+
+@requirement("agentcli:attestation:providers")
+def test_an_unknown_signer_is_refused_and_none_is_noted(tmp_path):
+    by = caller(tmp_path)
+
+    assert "Unknown signing provider" in refused(manifest(), "a", by, ExecOptions(signer="pgp")).message
+    assert execute(manifest(), "a", by, ExecOptions(signer="none"))["attestation_note"] == "signing disabled"
+    assert execute(manifest(), "a", by)["attestation_note"] == "no signing key found"
+
+
+def test_a_caller_without_a_home_runs_nothing_that_is_to_be_recorded(tmp_path):
+    by = Caller(str(tmp_path), {"PATH": os.defpath}, None)
+    with pytest.raises(FlowError) as caught:
+        execute(manifest(script("touch ran")), "a", by)
+    done = execute(manifest(script("true", contract={"audit": "none"})), "a", by)
+
+    assert "home" in caught.value.message
+    assert os.listdir(tmp_path) == []
+    assert done["ok"] is True
+
+
+def test_old_manifests_say_which_of_their_blocks_have_no_effect(tmp_path):
+    value = manifest(
+        script("true", authorization={"ref": "z"}),
+        version="0.1",
+        authorization_profiles=[{"id": "z", "provider": "opa"}],
+    )
+
+    assert "no effect in a 0.1 manifest" in execute(value, "a", caller(tmp_path))["warnings"][0]
+
+
+def test_the_money_of_a_shell_command_cannot_be_measured_and_that_is_said(tmp_path):
+    done = execute(manifest(script("true", contract={"max_cost_usd": 1})), "a", caller(tmp_path))
+
+    assert "cannot be measured" in done["warnings"][0]

@@ -1,0 +1,429 @@
+"""Approvals on this machine: for exactly one thing, once."""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from operable.flow import local_approvals
+from operable.flow.approval_records import matches_scope
+from operable.flow.approval_store import ApprovalStore
+from operable.flow.caller import bind
+from operable.flow.contracts import FlowError
+from operable.flow.selection import select
+from operable.flow.ssh_signatures import public_line
+from tests.flow.callers import ME, caller, script, signing_caller
+from tests.flow.manifests import manifest
+from tests.flow.ssh_keys import written
+from tests.requirement import requirement
+
+NOW = 1_800_000_000.0
+
+
+def task(**members):
+    return manifest(script("true", approval={"policy": "manual", **members}))
+
+
+class Scene:
+    """A task that waits for approval, and somebody who may give it."""
+
+    def __init__(self, by, value):
+        self.by = by
+        self.selected = select(value, "a")
+        self.bound = bind(self.selected, by)
+        self.store = by.approvals
+
+    def grant(self, approver=ME, **options):
+        return local_approvals.grant(
+            self.store,
+            self.selected,
+            self.bound.binding,
+            approver=approver,
+            believing=self.by.believing(),
+            **{"now": NOW, **options},
+        )
+
+    def consume(self, execution_id="e1", **options):
+        return local_approvals.consume(
+            self.store,
+            self.selected,
+            self.bound.binding,
+            execution_id=execution_id,
+            believing=self.by.believing(),
+            **{"now": NOW + 1, **options},
+        )
+
+    def statuses(self, now=NOW + 1):
+        return [each["status"] for each in local_approvals.listed(self.store, now=now)]
+
+    def rewrite(self, change):
+        """Edit the store behind everybody's back."""
+        with open(self.store.path, encoding="utf-8") as file:
+            events = [json.loads(line) for line in file]
+        for event in events:
+            change(event)
+        with open(self.store.path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(event) + "\n" for event in events)
+
+
+@pytest.fixture
+def scene(tmp_path):
+    return Scene(signing_caller(tmp_path), task())
+
+
+def refused(work, *arguments, **options):
+    with pytest.raises(FlowError) as caught:
+        work(*arguments, **options)
+    return caught.value
+
+
+@requirement("agentcli:approvals:grant")
+def test_a_grant_is_signed_listed_used_once_and_then_consumed(scene):
+    made = scene.grant(reason="release")
+    used = scene.consume()
+
+    assert made["signature"]["method"] == "ssh-signature"
+    assert used["approval_id"] == made["approval_id"]
+    assert used["signature_verified"] is True
+    assert refused(scene.consume).code == "approval_required"
+    (found,) = local_approvals.listed(scene.store, now=NOW)
+    assert (found["status"], found["consumed_by_execution_id"], found["reason"]) == (
+        "consumed",
+        "e1",
+        "release",
+    )
+
+
+@requirement("agentcli:approvals:list")
+def test_lists_are_sorted_by_time_and_filtered(scene):
+    later = scene.grant(now=NOW + 5)
+    earlier = scene.grant(now=NOW)
+    local_approvals.revoke(scene.store, earlier["approval_id"], now=NOW + 6)
+    found = local_approvals.listed(scene.store, now=NOW + 7)
+
+    assert [each["approval_id"] for each in found] == [earlier["approval_id"], later["approval_id"]]
+    pick = functools.partial(local_approvals.listed, scene.store, now=NOW + 7)
+    assert len(pick(status="pending")) == 1
+    assert len(pick(status="all", workflow_id="w", task_id="a")) == 2
+    assert pick(status="nonsense") == []
+    assert pick(task_id="b") == []
+
+
+@requirement("agentcli:approvals:expiry")
+def test_an_approval_ends_with_its_time_and_a_longer_one_than_the_task_allows_is_refused(tmp_path):
+    scene = Scene(signing_caller(tmp_path), task(timeout_s=100))
+    scene.grant(ttl=50)
+
+    assert scene.statuses(NOW + 49) == ["pending"]
+    assert scene.statuses(NOW + 50) == ["expired"]
+    assert refused(scene.consume, now=NOW + 51).code == "approval_required"
+    assert "exceeds task approval.timeout_s 100s" in refused(scene.grant, ttl=101).message
+    assert refused(scene.grant, ttl=0).code == "invalid_argument"
+
+
+@requirement("agentcli:approvals:revoke")
+def test_a_revoked_approval_is_not_used_and_what_cannot_be_revoked_is_said(scene):
+    made = scene.grant()
+    local_approvals.revoke(scene.store, made["approval_id"], by="you", reason="no", now=NOW)
+    local_approvals.revoke(scene.store, made["approval_id"], now=NOW)  # twice is once
+
+    assert refused(scene.consume).code == "approval_required"
+    assert scene.statuses() == ["revoked"]
+    assert "not found" in refused(local_approvals.revoke, scene.store, "nobody").message
+    used = scene.grant()
+    scene.consume()
+    assert "already used" in refused(local_approvals.revoke, scene.store, used["approval_id"]).message
+
+
+@requirement("agentcli:approvals:scope")
+@pytest.mark.parametrize(
+    "approver, scope, fits",
+    [
+        ("anyone", None, True),
+        (ME, ME, True),
+        ("you", ME, False),
+        (ME, f"principal:{ME}", True),
+        (ME, f"user:{ME}", True),
+        (ME, "user:", False),
+        (ME, "domain:EXAMPLE.com", True),
+        ("me@evil@example.com", "domain:example.com", True),
+        ("me@example.com.evil", "domain:example.com", False),
+        ("@example.com", "domain:example.com", False),
+        ("team:ops", "team:ops", True),
+        ("ops", "team:ops", False),
+    ],
+)
+def test_who_may_approve(approver, scope, fits):
+    assert matches_scope(approver, scope) is fits
+
+
+@requirement("agentcli:approvals:scope")
+def test_an_approver_out_of_scope_cannot_grant_and_a_scope_that_changed_voids(tmp_path):
+    scene = Scene(signing_caller(tmp_path), task(approver_scope="domain:example.com"))
+
+    assert refused(scene.grant, approver="me@elsewhere").code == "approval_scope_mismatch"
+    scene.grant()
+    scene.rewrite(lambda event: event.update(approver_scope=None))
+    assert refused(scene.consume).code == "approval_signature_invalid"
+
+
+@requirement("agentcli:approvals:tampering")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"approver": "boss@example.com"},
+        {"reason": "because"},
+        {"expires_at": "2100-01-01T00:00:00.000Z"},
+        {"granted_at": "2000-01-01T00:00:00.000Z"},
+        {"risk_level": "low"},
+        {"signature": None},
+        {"signature": None, "unsigned_explicit": 1},
+        {"signature": "x"},
+        {"signature": {"signed_payload": "{}"}},
+    ],
+)
+def test_an_edited_record_is_refused_and_not_used_up(scene, change):
+    scene.grant()
+    scene.rewrite(lambda event: event.update(change))
+
+    assert refused(scene.consume).code == "approval_signature_invalid"
+    assert scene.statuses() == ["pending"]
+
+
+@requirement("agentcli:approvals:tampering")
+def test_a_good_approval_is_used_although_a_forged_one_is_older(scene):
+    scene.grant(reason="forged", now=NOW - 5)
+    good = scene.grant(reason="good")
+    scene.rewrite(lambda event: event.update(reason="edited") if event["reason"] == "forged" else None)
+
+    assert scene.consume()["approval_id"] == good["approval_id"]
+
+
+@requirement("agentcli:approvals:tampering")
+def test_a_second_record_with_the_same_id_changes_nothing(scene):
+    made = scene.grant(ttl=10)
+    with open(scene.store.path, encoding="utf-8") as file:
+        event = json.loads(file.read())
+    with scene.store.locked():
+        scene.store.append({**event, "expires_at": "2100-01-01T00:00:00.000Z"})
+
+    assert scene.statuses(NOW + 11) == ["expired"]
+    assert made["expires_at"] == local_approvals.listed(scene.store, now=NOW)[0]["expires_at"]
+
+
+@requirement("agentcli:approvals:tampering")
+def test_the_signature_of_somebody_who_is_not_believed_does_not_count(tmp_path, scene):
+    _, stranger = written(tmp_path, name="stranger")
+    signers = scene.by.place("allowed_signers")
+    os.makedirs(os.path.dirname(signers), exist_ok=True)
+    with open(signers, "w", encoding="utf-8") as file:
+        file.write(f"{ME} {public_line(stranger.public_key())}\n")
+    scene.grant()
+
+    assert refused(scene.consume).code == "approval_signature_invalid"
+
+
+@requirement("agentcli:approvals:unsigned")
+def test_an_unsigned_approval_needs_that_word(tmp_path):
+    scene = Scene(caller(tmp_path), task())
+
+    assert refused(scene.grant).code == "approval_signature_invalid"
+    assert scene.grant(signer="none")["unsigned_explicit"] is True
+    assert scene.consume()["signature_verified"] is False
+    assert "Unknown signing provider" in refused(scene.grant, signer="pgp").message
+
+
+@requirement("agentcli:approvals:policies")
+@pytest.mark.parametrize(
+    "approval, code, words",
+    [
+        (None, "invalid_argument", "nothing to approve"),
+        ({"policy": "auto-approve"}, "invalid_argument", "approval grant not meaningful"),
+        ({"risk_level": "low"}, "invalid_argument", "approval grant not meaningful"),
+        ({"policy": "auto-reject"}, "policy_forbids_approval", "cannot override"),
+    ],
+)
+def test_only_what_waits_for_approval_can_be_approved(tmp_path, approval, code, words):
+    scene = Scene(signing_caller(tmp_path), manifest(script("true", approval=approval)))
+    problem = refused(scene.grant)
+
+    assert problem.code == code
+    assert words in problem.message
+
+
+@requirement("agentcli:approvals:binding")
+def test_another_folder_variable_or_manifest_is_another_task_and_the_refusal_says_what_changed(tmp_path):
+    by = signing_caller(tmp_path)
+    scene = Scene(by, task())
+    scene.grant()
+    scene.bound = bind(scene.selected, caller(tmp_path, TERM="xterm"))
+    problem = refused(scene.consume)
+
+    assert problem.code == "approval_required"
+    assert problem.details["changed"] == ["command.env.TERM"]
+
+
+def test_a_chosen_approval_is_used_and_one_that_does_not_fit_is_explained(scene):
+    scene.grant()
+    second = scene.grant(now=NOW + 0.5)
+
+    assert scene.consume(approval_id=second["approval_id"])["approval_id"] == second["approval_id"]
+    assert "consumed" in refused(scene.consume, approval_id=second["approval_id"]).message
+    assert "unknown" in refused(scene.consume, approval_id="nobody").message
+
+
+@requirement("agentcli:approvals:budget")
+def test_no_more_approvals_wait_than_the_budget_says(tmp_path):
+    value = manifest(script("true", approval={"required": True}, budgets={"max_pending_approvals": 2}))
+    scene = Scene(signing_caller(tmp_path), value)
+    scene.grant()
+    scene.grant()
+
+    assert refused(scene.grant).code == "policy_forbids_approval"
+    scene.consume()
+    scene.grant()
+
+
+@requirement("agentcli:approvals:unsigned")
+def test_where_signers_are_named_an_unsigned_approval_does_not_count(scene):
+    signers = scene.by.place("allowed_signers")
+    os.makedirs(os.path.dirname(signers), exist_ok=True)
+    with open(signers, "w", encoding="utf-8") as file:
+        file.write("# nobody yet\n")
+    scene.grant(signer="none")
+
+    assert refused(scene.consume).code == "approval_signature_invalid"
+
+
+CONSUMER = """
+import json, sys
+from operable.flow import local_approvals
+from operable.flow.caller import Caller, bind
+from operable.flow.contracts import FlowError
+from operable.flow.selection import select
+
+given = json.load(sys.stdin)
+by = Caller(given["cwd"], given["environment"], given["home"])
+selected = select(given["manifest"], "a")
+binding = bind(selected, by).binding
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    used = local_approvals.consume(
+        by.approvals, selected, binding, execution_id=sys.argv[1], believing=by.believing()
+    )
+    print(used["approval_id"])
+except FlowError as problem:
+    print(problem.code)
+"""
+
+
+@requirement("agentcli:approvals:once")
+def test_many_processes_at_once_use_each_approval_once(tmp_path):
+    scene = Scene(signing_caller(tmp_path), task())
+    made = {scene.grant(now=time.time())["approval_id"] for _ in range(3)}
+    given = {
+        "cwd": scene.by.cwd,
+        "environment": dict(scene.by.environment),
+        "home": scene.by.home,
+        "manifest": scene.selected.original,
+    }
+    source = tmp_path / "given.json"
+    source.write_text(json.dumps(given))
+    reader = CONSUMER.replace("json.load(sys.stdin)", f"json.load(open({str(source)!r}))")
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", reader, f"e{number}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(12)
+    ]
+    try:
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        answers = [process.communicate("go\n", timeout=120)[0].strip() for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+    assert sorted(answers) == sorted([*made, *["approval_required"] * 9])
+    used_by = [each["consumed_by_execution_id"] for each in local_approvals.listed(scene.store)]
+    assert len(set(used_by)) == 3
+
+
+@requirement("agentcli:approvals:lock")
+def test_a_lock_that_its_owner_left_is_taken_and_a_fresh_one_is_waited_for(scene, monkeypatch):
+    scene.grant()
+    lock = f"{scene.store.path}.lock"
+    with open(lock, "w", encoding="ascii") as file:
+        file.write("operable 4194304\n")  # killed: nobody holds the kernel's lock
+    scene.grant()
+    with open(lock, "w", encoding="ascii") as file:
+        file.write("4194304\n")  # of another program, which says nothing more
+    os.utime(lock, (0, 0))
+    scene.grant()
+    with open(lock, "w", encoding="ascii") as file:
+        file.write("4194304\n")
+    monkeypatch.setattr("operable.flow.approval_store._FOREIGN_PATIENCE", 0.05)
+
+    assert refused(scene.grant).code == "approval_lock_timeout"
+    assert os.path.exists(lock)
+
+
+@requirement("agentcli:approvals:files")
+def test_links_and_pipes_in_place_of_the_store_are_refused_without_waiting(tmp_path):
+    by = caller(tmp_path)
+    path = by.place("approvals")
+    os.makedirs(os.path.dirname(path))
+    os.symlink(tmp_path / "elsewhere", path)
+    assert refused(ApprovalStore(path).events).code == "approval_log_invalid"
+    os.unlink(path)
+    os.mkfifo(path)
+    assert refused(ApprovalStore(path).events).code == "approval_log_invalid"
+
+
+@requirement("agentcli:approvals:malformed")
+def test_lines_that_are_no_records_are_skipped_and_a_torn_one_is_closed(scene):
+    scene.grant()
+    with open(scene.store.path, "a", encoding="utf-8") as file:
+        file.write('nonsense\n[]\n{"kind":["grant"],"approval_id":"x"}\n{"kind":"grant","approval')
+    scene.grant()
+
+    assert scene.statuses() == ["pending", "pending"]
+    assert os.stat(scene.store.path).st_mode & 0o777 == 0o600
+
+
+def test_a_full_disk_leaves_no_half_of_a_record(scene, monkeypatch):
+    scene.grant()
+    size = os.path.getsize(scene.store.path)
+
+    def full(fd, data):
+        real(fd, data[:10])
+        raise OSError(28, "No space left on device")
+
+    real = os.write
+    monkeypatch.setattr("operable.flow.approval_store.os.write", full)
+    problem = refused(scene.grant)
+    monkeypatch.undo()
+
+    assert problem.message == "the approvals cannot be written: No space left on device"
+    assert os.path.getsize(scene.store.path) == size
+
+
+def test_what_is_announced_is_announced_before_it_is_used(scene):
+    scene.grant()
+
+    def refuse(used):
+        assert used["approver"] == ME
+        raise FlowError("internal_error", "the audit log cannot be written")
+
+    assert refused(scene.consume, before=refuse).code == "internal_error"
+    assert scene.statuses() == ["pending"]

@@ -1,0 +1,77 @@
+"""One command, run to its end."""
+
+import os
+import sys
+from pathlib import Path
+
+from operable.flow.task_process import run_command
+from operable.proc.ladder import Graces
+from operable.proc.spawn import Command, prepare
+from tests.cli.drive import alive
+from tests.requirement import requirement
+
+SHORT = Graces(interrupt=0.3, terminate=0.3, kill=10.0, drain=0.3)
+
+
+def python(code: str, *arguments: str) -> Command:
+    return prepare([sys.executable, "-I", "-S", "-c", code, *arguments])
+
+
+def test_output_status_and_input_are_those_of_the_command():
+    ran = run_command(prepare(["sh", "-c", "cat; echo err >&2; exit 3"]), stdin="grüße")
+
+    assert (ran.exit_code, ran.stdout, ran.stderr, ran.ok) == (3, "grüße", "err\n", False)
+    assert (ran.signal, ran.timed_out, ran.problem) == (None, False, None)
+
+
+def test_a_signal_has_its_name_and_bytes_that_are_no_text_are_replaced():
+    ran = run_command(prepare(["sh", "-c", r"printf '\377'; kill -9 $$"]))
+
+    assert (ran.exit_code, ran.signal, ran.stdout) == (None, "SIGKILL", "\ufffd")
+
+
+@requirement("agentcli:exec:timeouts")
+def test_a_timeout_ends_the_whole_tree_with_a_daemon_that_left_its_session(tmp_path):
+    left = tmp_path / "pid"
+    daemon = (
+        "import os, signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        f"    open({str(left)!r} + '.new', 'w').write(str(os.getpid())); os.rename({str(left)!r} + '.new', {str(left)!r})\n"
+        "time.sleep(600)\n"
+    )
+    for timeout in (1.0, 10.0, 60.0):  # long enough on this machine for the daemon to have come up
+        ran = run_command(python(daemon), timeout=timeout, graces=SHORT)
+        assert ran.timed_out
+        if left.exists():
+            break
+    assert not ran.ok
+    assert not alive(int(left.read_text()))
+
+
+@requirement("agentcli:exec:bounded-output")
+def test_output_beyond_the_limit_ends_the_command_and_is_cut():
+    ran = run_command(python("while True: print('x' * 1000)"), limit=50_000)
+
+    assert len(ran.stdout) == 50_000
+    assert ran.problem == "it printed more than 50000 bytes and was ended"
+    assert not ran.ok
+
+
+def test_errors_count_towards_the_limit_too():
+    ran = run_command(python("import sys\nwhile True: sys.stderr.write('x' * 1000)"), limit=50_000)
+
+    assert len(ran.stderr) == 50_000
+    assert ran.problem is not None
+
+
+def test_what_cannot_be_started_is_a_result_with_its_reason(tmp_path):
+    broken = tmp_path / "broken"
+    broken.write_text("#!/no/such/interpreter\n")
+    broken.chmod(0o700)
+    ran = run_command(Command(("broken",), str(broken), dict(os.environ), None))
+
+    assert ran.exit_code is None
+    assert "interpreter" in str(ran.problem)
+    assert Path(broken).exists()
