@@ -51,7 +51,7 @@ def run(folder: Path, *words: str, env: dict[str, str] | None = None, command: s
 def test_each_test_is_told_and_failures_make_it_partial(tmp_path):
     done = run(suite(tmp_path, SUITE))
 
-    assert [(event["nodeid"].rpartition("::")[2], event["when"], event["outcome"]) for event in done.of("test")] == [
+    assert [(event["node_id"].rpartition("::")[2], event["when"], event["outcome"]) for event in done.of("test")] == [
         ("test_good", "call", "passed"),
         ("test_bad", "call", "failed"),
         ("test_skipped", "setup", "skipped"),
@@ -91,7 +91,7 @@ def test_a_module_that_cannot_be_imported_is_told(tmp_path):
     done = run(suite(tmp_path, "import nowhere\n"))
 
     (event,) = done.of("uncollected")
-    assert (event["nodeid"], event["outcome"]) == ("test_it.py", "failed")
+    assert (event["node_id"], event["outcome"]) == ("test_it.py", "failed")
     assert "nowhere" in event["message"]
     assert done.error["code"] == "TEST_RUN_INTERRUPTED"
 
@@ -118,7 +118,7 @@ def test_prints(capfd):
 def test_nothing_that_a_test_prints_can_be_taken_for_a_report(tmp_path):
     done = run(suite(tmp_path, FORGER))
 
-    assert [(event["nodeid"], event["outcome"]) for event in done.of("test")] == [
+    assert [(event["node_id"], event["outcome"]) for event in done.of("test")] == [
         ("test_it.py::test_prints", "failed")
     ]
     assert done.error["code"] == "TESTS_FAILED"
@@ -135,14 +135,14 @@ def test_texts_that_are_no_text_are_kept(tmp_path):
     (change,), (event,) = plan.of("aoi:plan"), done.of("test")
     assert raw(change, "target") == odd.encode("utf-8", "surrogateescape")
     assert change["input"]["paths_b64"] == ["dGVzdHP/IG9mCi5weQ=="]
-    assert raw(event, "nodeid") == odd.encode("utf-8", "surrogateescape") + b"::test_a"
+    assert raw(event, "node_id") == odd.encode("utf-8", "surrogateescape") + b"::test_a"
 
 
 @pytest.mark.parametrize("status", [0, 1])
 def test_a_run_that_stops_before_the_session_ends_is_never_ok(tmp_path, status):
     done = run(suite(tmp_path, f"import os\ndef test_a(): ...\ndef test_b(): os._exit({status})\n"))
 
-    assert [event["nodeid"] for event in done.of("test")] == ["test_it.py::test_a"]
+    assert [event["node_id"] for event in done.of("test")] == ["test_it.py::test_a"]
     assert (done.summary["ok"], done.summary["partial"]) == (False, True)
     assert done.error["code"] == ("UPSTREAM_INCOMPLETE" if status == 0 else "TESTS_FAILED")
 

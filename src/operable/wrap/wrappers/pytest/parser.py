@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from operable.kernel.redact import redact_text
 from operable.tool.framework import Change
 from operable.wrap.values import decode
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def plan_run(upstream: Upstream) -> Iterator[Change]:
     upstream.words()  # inputs that cannot be put on a command line are refused before anything is planned
     for path in upstream.inputs["paths"] or ["."]:
-        yield Change("run tests", path)
+        yield Change("run tests", redact_text(path))
 
 
 def run(upstream: Upstream) -> Iterator[Any]:
@@ -69,22 +70,31 @@ def _test(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if report["when"] != "call" and report["outcome"] == "passed":
         return
     file, line, _ = report["location"]
-    event = {"type": "test", "nodeid": report["nodeid"], "when": report["when"], "outcome": report["outcome"]}
+    event = {
+        "type": "test",
+        "node_id": report["nodeid"],
+        "when": report["when"],
+        "outcome": report["outcome"],
+    }
     event |= {"duration": float(report["duration"]), "file": file, "line": None if line is None else line + 1}
     event |= _why(report["longrepr"])
     event |= {"sections": report["sections"], "user_properties": report["user_properties"]}
-    for name in ("nodeid_b64", "wasxfail"):
-        if isinstance(report.get(name), str):
-            event[name] = report[name]
-    yield event
+    if isinstance(report.get("wasxfail"), str):
+        event["wasxfail"] = report["wasxfail"]
+    yield _exact(event, report)
 
 
 def _uncollected(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    event = {"type": "uncollected", "nodeid": report["nodeid"], "outcome": report["outcome"]}
+    event = {"type": "uncollected", "node_id": report["nodeid"], "outcome": report["outcome"]}
     event |= _why(report["longrepr"])
+    yield _exact(event, report)
+
+
+def _exact(event: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
+    """The event, with the bytes of a name that is no UTF-8."""
     if "nodeid_b64" in report:
-        event["nodeid_b64"] = report["nodeid_b64"]
-    yield event
+        event["node_id_b64"] = report["nodeid_b64"]
+    return event
 
 
 def _why(longrepr: Any) -> dict[str, Any]:
@@ -99,8 +109,10 @@ def _why(longrepr: Any) -> dict[str, Any]:
 
 def _item(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
     line = report.pop("line")
-    del report["$report_type"]
-    yield {"type": "item", **report, "line": None if line is None else line + 1}
+    event = {"type": "item", "node_id": report.pop("nodeid"), **report}
+    del event["$report_type"]
+    event.pop("nodeid_b64", None)
+    yield _exact(event | {"line": None if line is None else line + 1}, report)
 
 
 def _warning(report: dict[str, Any]) -> Iterator[dict[str, Any]]:

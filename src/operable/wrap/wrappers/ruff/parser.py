@@ -5,6 +5,7 @@ its own dry run (`check`, `format --check`) before, and once more after.
 from __future__ import annotations
 
 from operable.tool.framework import Change, Warn
+from operable.wrap.endings import known_secrets, shown
 from operable.wrap.values import decode
 
 TYPE_CHECKING = False
@@ -66,7 +67,9 @@ def plan_format(upstream: Upstream) -> Iterator[Any]:
         if finding["code"] == _UNFORMATTED:
             yield Change("format", finding["filename"])
         else:
-            yield Warn("FILE_UNPARSABLE", finding["message"], target=finding["filename"])
+            # The path is the caller's own word; where it is an address, it may hold a password.
+            path = shown(finding["filename"], known_secrets(upstream))
+            yield Warn("FILE_UNPARSABLE", finding["message"], target=path)
 
 
 def formatted(upstream: Upstream) -> Iterator[Any]:
