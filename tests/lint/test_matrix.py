@@ -40,6 +40,16 @@ def test_what_was_not_seen_is_no_pass():
     assert results(untested, replace(PASSED, result="not_applicable"))[0][2] == "untested"
 
 
+def test_a_pair_of_which_a_part_could_not_be_tried_is_no_pass():
+    untested = replace(PASSED, check="unclean-stop", number=10, result="untested")
+    advice = replace(untested, level="SHOULD")
+
+    assert results(PASSED, untested) == [("Verifiable", "list", "untested")]
+    assert results(PASSED, untested, FAILED) == [("Verifiable", "list", "fail")]
+    assert results(PASSED, advice) == [("Verifiable", "list", "pass")]
+    assert results(PASSED, advice, fail_on="SHOULD") == [("Verifiable", "list", "untested")]
+
+
 def test_a_failure_of_the_baseline_does_not_count_also_when_its_numbers_differ():
     known = frozenset({fingerprint(FAILED)})
 

@@ -57,6 +57,8 @@ class Report:
     runs: int = 0
     busy: float = 0.0
     seconds: dict[str, float] = field(default_factory=dict)  # label of a check -> seconds
+    durations: dict[tuple[str | None, str], float] = field(default_factory=dict)  # the same, per command
+    began: float = 0.0  # seconds since 1970
     sandbox: str = "none"
     commands: list[str] = field(default_factory=list)
 
@@ -123,7 +125,7 @@ class Job:
         self._stop = threading.Event()
 
     def run(self) -> Iterator[Finding]:
-        started = time.monotonic()
+        started, self.report.began = time.monotonic(), time.time()
         with Laboratory(self.probe, self.profile, patience=self.options.patience) as lab:
             made = plan(lab, self.probe.shown, self.profile)
             self._introduce(made)
@@ -196,13 +198,16 @@ class Job:
                     began = time.monotonic()
                     for finding in outcome(Case(check, made, command, lab)):
                         self._found.put(finding)
-                    with self._lock:
-                        spent = self.report.seconds
-                        spent[check.label] = spent.get(check.label, 0.0) + time.monotonic() - began
+                    self._spent(command, check, time.monotonic() - began)
         except BaseException as error:  # noqa: BLE001 - raised again by whoever reads the findings
             self._found.put(error)
         finally:
             self._found.put(None)
+
+    def _spent(self, command: CommandPlan | None, check: Check, seconds: float) -> None:
+        with self._lock:
+            self.report.durations[None if command is None else command.name, check.label] = seconds
+            self.report.seconds[check.label] = self.report.seconds.get(check.label, 0.0) + seconds
 
 
 def outcome(case: Case) -> list[Finding]:

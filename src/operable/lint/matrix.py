@@ -52,12 +52,19 @@ def _verdict(
         labels = dict.fromkeys(finding.label for finding in failed)
         return PairVerdict(characteristic, command, "fail", tuple(labels), len(failed))
     labels = dict.fromkeys(finding.label for finding in findings if finding.result != "not_applicable")
+    return PairVerdict(characteristic, command, _unfailed(findings, fail_on), tuple(labels))
+
+
+def _unfailed(findings: Sequence[Finding], fail_on: Level) -> Result:
+    """Of a pair that nothing failed in. It passes when everything that could have failed it was tried, never on a part."""
     results = {finding.result for finding in findings}
-    # What passed may stand beside what could not be tried; but a pair that nothing was seen of is no pass.
-    result: Result = (
-        "pass" if results & {"pass", "fail"} else "untested" if "untested" in results else "not_applicable"
+    untried = any(
+        finding.result == "untested" and (finding.level == "MUST" or fail_on == "SHOULD")
+        for finding in findings
     )
-    return PairVerdict(characteristic, command, result, tuple(labels))
+    if untried or results <= {"untested", "not_applicable"}:
+        return "untested" if "untested" in results else "not_applicable"
+    return "pass"
 
 
 def fingerprint(finding: Finding) -> str:

@@ -21,6 +21,7 @@ MACHINE = ("--output", "jsonl")
 CONFIRM = ("--confirm",)
 # An unbounded stream is looked at until it has been silent for so long.
 SETTLE = 0.3
+_LONGEST = 200
 
 
 @dataclass
@@ -180,7 +181,14 @@ class Plan:
     @property
     def name(self) -> str:
         claimed = (self.capabilities or {}).get("tool")
-        return claimed if isinstance(claimed, str) and claimed else self.program.rpartition("/")[2]
+        # It is written into every report, for people and for machines.
+        usable = (
+            isinstance(claimed, str)
+            and claimed.strip()
+            and claimed.isprintable()
+            and len(claimed) <= _LONGEST
+        )
+        return str(claimed) if usable else self.program.rpartition("/")[2]
 
     @property
     def machine(self) -> tuple[str, ...]:

@@ -42,13 +42,26 @@ def parse_targets(words: Sequence[str]) -> list[tuple[Format, str]]:
 
 
 def write(form: Format, path: str, reports: Sequence[Report], level: Level, known: frozenset[str]) -> None:
-    """Write a report: whole or not at all."""
-    text = form.render(reports, level, known)
-    folder = os.path.dirname(os.path.abspath(path))
+    """Write a report: whole or not at all. Into what is there and is no file (a pipe, a terminal) it is just written."""
+    # The path of a program need not be text.
+    data = form.render(reports, level, known).encode("utf-8", "backslashreplace")
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=folder, delete=False) as file:
-            file.write(text)
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
+        if os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "wb") as file:
+                file.write(data)
+        else:
+            _replace(os.path.realpath(path), data)
     except OSError as error:
         raise Fail("io", "CANNOT_WRITE", f"cannot write {path}: {error.strerror}", target=path) from error
+
+
+def _replace(path: str, data: bytes) -> None:
+    with tempfile.NamedTemporaryFile(dir=os.path.dirname(path), delete=False) as file:
+        try:
+            file.write(data)
+            file.flush()
+            os.chmod(file.name, 0o644)
+            os.replace(file.name, path)
+        except OSError:
+            os.unlink(file.name)
+            raise

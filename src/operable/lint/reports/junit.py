@@ -1,8 +1,14 @@
-"""JUnit XML: one suite per tool, one case per check and command; untested and not applicable ones are skipped."""
+"""JUnit XML: one suite per tool, one case per check and command; untested and not applicable ones are skipped.
+
+There is no standard, but there are two schemas that consumers hold such files to: Ant's (the one of Jenkins and GitLab of
+old) and that of the xUnit plugin. The file is valid by both: a case has at most one result, so that several findings of one
+check are one failure; every number is there; the parts stand in Ant's order.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from operable.lint.check import Finding, Level
@@ -13,40 +19,59 @@ from operable.lint.reporting import Format
 
 def _render(reports: Sequence[Report], level: Level, known: frozenset[str]) -> str:
     root = Element("testsuites")
-    for report in reports:
-        _suite(root, report, level, known)
+    for number, report in enumerate(reports):
+        _suite(root, number, report, level, known)
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
 
-def _suite(root: Element, report: Report, level: Level, known: frozenset[str]) -> None:
-    grouped: dict[tuple[str, str], list[Finding]] = {}
+def _suite(root: Element, number: int, report: Report, level: Level, known: frozenset[str]) -> None:
+    tool = _clean(report.tool) or "tool"
+    grouped: dict[tuple[str | None, str], list[Finding]] = {}
     for finding in report.findings:
-        grouped.setdefault((finding.command or report.tool, finding.label), []).append(finding)
-    suite = SubElement(root, "testsuite", name=f"aoi-lint {report.tool}", time=f"{report.elapsed:.3f}")
-    counts = {"tests": 0, "failures": 0, "skipped": 0, "errors": 0}
+        grouped.setdefault((finding.command, finding.label), []).append(finding)
+    suite = SubElement(root, "testsuite", id=str(number), name=f"aoi-lint {tool}", package=tool)
+    suite.set("timestamp", datetime.fromtimestamp(report.began, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+    suite.set("hostname", "localhost")  # where it ran is nobody's business, but Ant wants a name
+    suite.set("time", f"{report.elapsed:.3f}")
+    SubElement(suite, "properties")
+    counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
     for (command, label), findings in grouped.items():
-        case = SubElement(suite, "testcase", classname=f"{report.tool}.{command}", name=f"check {label}")
+        case = SubElement(suite, "testcase", name=f"check {label}", classname=f"{tool}.{command or tool}")
+        case.set("time", f"{report.durations.get((command, label), 0.0):.3f}")
         counts["tests"] += 1
-        failed = [item for item in findings if fails(item, level) and fingerprint(item) not in known]
-        idle = [item for item in findings if item.result in ("untested", "not_applicable")]
-        if failed:
-            counts["failures"] += 1
-            for finding in failed:
-                failure = SubElement(case, "failure", message=_clean(finding.message), type=finding.check)
-                failure.text = _clean(
-                    f"section {finding.section}\n{finding.reproduce or ''}\n{finding.excerpt or ''}"
-                )
-        elif idle:
-            counts["skipped"] += 1
-            SubElement(case, "skipped", message=_clean(f"{idle[0].result}: {idle[0].message}"))
+        result = _result(case, findings, level, known)
+        if result is not None:
+            counts[result] += 1
     for name, count in counts.items():
         suite.set(name, str(count))
+    SubElement(suite, "system-out")
+    SubElement(suite, "system-err")
+
+
+def _result(case: Element, findings: Sequence[Finding], level: Level, known: frozenset[str]) -> str | None:
+    """What is to be said of a case that did not just pass, and how it counts."""
+    failed = [item for item in findings if fails(item, level) and fingerprint(item) not in known]
+    idle = [item for item in findings if item.result in ("untested", "not_applicable")]
+    if failed:
+        message = "; ".join(finding.message for finding in failed)
+        failure = SubElement(case, "failure", message=_clean(message), type=failed[0].check)
+        failure.text = _clean("\n\n".join(map(_evidence, failed)))
+        return "failures"
+    if idle:
+        SubElement(case, "skipped", message=_clean(f"{idle[0].result}: {idle[0].message}"))
+        return "skipped"
+    return None
+
+
+def _evidence(finding: Finding) -> str:
+    parts = (f"{finding.message} (section {finding.section})", finding.reproduce, finding.excerpt)
+    return "\n".join(part for part in parts if part)
 
 
 def _clean(text: str) -> str:
     """XML 1.0 has no place for control characters."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else "�" for letter in text)
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)
 
 
 REPORT = Format("junit", _render)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from operable.lint.check import Check, Finding, Level
 from operable.lint.engine import Report, checks
@@ -62,7 +64,8 @@ def _rule(rule: Check) -> dict[str, Any]:
 
 
 def _result(report: Report, finding: Finding, order: dict[str, int], known: frozenset[str]) -> dict[str, Any]:
-    severity = "note" if finding.result == "untested" else "error" if finding.level == "MUST" else "warning"
+    # What is open has no level (3.27.10).
+    severity = "none" if finding.result == "untested" else "error" if finding.level == "MUST" else "warning"
     where = finding.command or report.tool
     text = f"{where}: {finding.message}"
     if finding.reproduce is not None:
@@ -76,11 +79,13 @@ def _result(report: Report, finding: Finding, order: dict[str, int], known: froz
         "message": {"text": text},
         "locations": [
             {
-                "physicalLocation": {"artifactLocation": {"uri": report.program.lstrip("/")}},
+                "physicalLocation": {"artifactLocation": {"uri": _uri(report.program)}},
                 "logicalLocations": [{"name": where, "kind": "function"}],
             }
         ],
-        "partialFingerprints": {"aoiLint/v1": hashlib.sha256(print_of.encode()).hexdigest()},
+        "partialFingerprints": {
+            "aoiLint/v1": hashlib.sha256(print_of.encode("utf-8", "backslashreplace")).hexdigest()
+        },
         "baselineState": "unchanged" if print_of in known else "new",
         "properties": {
             "characteristics": list(finding.characteristics),
@@ -89,6 +94,16 @@ def _result(report: Report, finding: Finding, order: dict[str, int], known: froz
             "result": finding.result,
         },
     }
+
+
+def _uri(program: str) -> str:
+    """Where the program is: in the repository that is linted, as code scanning wants it, or else on this machine."""
+    near = os.path.relpath(program)
+    return (
+        quote(near, errors="surrogateescape")
+        if not near.startswith("..")
+        else f"file://{quote(program, errors='surrogateescape')}"
+    )
 
 
 REPORT = Format("sarif", _render)
