@@ -1,0 +1,182 @@
+"""Reading what a backend holds: read-only, newest first, filtered, paged, masked and made harmless."""
+
+import json
+import os
+import sqlite3
+
+import pytest
+
+from operable.flow.contracts import FlowError
+from operable.flow.field_masks import masked, sanitised
+from operable.flow.inspect_entities import ENTITIES
+from operable.flow.inspecting import inspect, inspection_of
+from tests.requirement import requirement
+
+
+@pytest.fixture
+def database(tmp_path):
+    """Tables as that scheduler has them, as far as inspecting goes."""
+    path = str(tmp_path / "scheduler.db")
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        for entity in ENTITIES.values():
+            key = "id INTEGER PRIMARY KEY" if entity.newest == "id" else "id TEXT"
+            newest = "" if entity.newest == "id" else f", {entity.newest} TEXT"
+            connection.execute(f"CREATE TABLE {entity.table} ({key}, name TEXT, enabled INT, blob{newest})")
+        for number in range(30):
+            connection.execute(
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?)",
+                (
+                    f"j{number}",
+                    f"N{number % 3}",
+                    number % 2,
+                    json.dumps({"a": {"b": number}}),
+                    f"2026-01-{number + 1:02d}",
+                ),
+            )
+    connection.close()
+    return path
+
+
+def shown(path, **params):
+    return inspect(path, inspection_of(params))
+
+
+def refused(path, **params):
+    with pytest.raises(FlowError) as caught:
+        shown(path, **params)
+    assert caught.value.code == "invalid_argument"
+    return caught.value.message
+
+
+def names(found, field="id"):
+    return [item[field] for item in found["items"]]
+
+
+@requirement("agentcli:inspect:result")
+def test_the_newest_come_first_and_twenty_are_shown(database):
+    found = shown(database)
+
+    assert {name: value for name, value in found.items() if name != "items"} == {
+        "ok": True,
+        "target": "openclaw-scheduler",
+        "entity": "jobs",
+        "count": 20,
+    }
+    assert names(found)[:2] == ["j29", "j28"]
+
+
+@requirement("agentcli:inspect:result")
+@pytest.mark.parametrize("entity", list(ENTITIES))
+def test_every_entity_can_be_read(database, entity):
+    assert shown(database, entity=entity)["entity"] == entity
+
+
+@requirement("agentcli:inspect:params")
+def test_limits_offsets_and_filters_choose_rows(database):
+    assert names(shown(database, limit="2")) == ["j29", "j28"]
+    assert names(shown(database, limit=2.0, offset=2)) == ["j27", "j26"]
+    assert names(shown(database, where={"name": "N1", "enabled": True}, limit=2)) == ["j25", "j19"]
+    assert names(shown(database, where={"enabled": 0, "id": "j4"})) == ["j4"]
+    assert shown(database, where={"name": None})["count"] == 0
+    assert shown(database, where={"name": "N1' OR 1=1 --"})["count"] == 0
+
+
+@requirement("agentcli:inspect:params")
+@pytest.mark.parametrize(
+    "params, message",
+    [
+        ({"entity": "secrets"}, "Unsupported inspect entity: secrets"),
+        ({"entity": ["jobs"]}, "Unsupported inspect entity: ['jobs']"),
+        ({"sanitize": "all"}, "Unsupported sanitize mode: all"),
+        ({"limit": 0}, "inspect limit must be a positive integer"),
+        ({"limit": "01"}, "inspect limit must be a positive integer"),
+        ({"limit": True}, "inspect limit must be a positive integer"),
+        ({"limit": 1.5}, "inspect limit must be a positive integer"),
+        ({"limit": -1}, "inspect limit must be a positive integer"),
+        ({"offset": -1}, "inspect offset must be a non-negative integer"),
+        ({"fields": 5}, "inspect fields must be a comma-delimited string or an array of field names"),
+        ({"fields": ["id", " "]}, "inspect fields[1] must be a non-empty string"),
+        ({"where": []}, "inspect where must be an object of columns and values"),
+        ({"where": {"id": {}}}, "inspect where.id must be a string, a number, a boolean or null"),
+        ({"where": {"id; DROP TABLE jobs": 1}}, "jobs have no column id; DROP TABLE jobs; they have: id, name, enabled, blob, created_at"),
+        ({"target": "cron"}, "Unsupported inspect target: cron"),
+    ],
+)  # fmt: skip
+def test_params_that_make_no_sense_are_named(database, params, message):
+    assert refused(database, **params) == message
+
+
+@requirement("agentcli:inspect:params")
+def test_a_database_that_is_not_there_or_is_something_else_is_named(tmp_path):
+    assert refused(None) == "Missing scheduler database path. Pass dbPath or configure a default."
+    missing = str(tmp_path / "missing.db")
+    assert refused(missing) == f"Scheduler database not found: {missing}"
+    assert not os.path.exists(missing)
+    (tmp_path / "text").write_text("x" * 1000)
+    assert "cannot be read" in refused(str(tmp_path / "text"))
+    os.mkfifo(tmp_path / "pipe")
+    assert "non-regular" in refused(str(tmp_path / "pipe"))
+    sqlite3.connect(tmp_path / "empty.db").close()
+    assert "has no table jobs" in refused(str(tmp_path / "empty.db"))
+
+
+def test_looking_changes_nothing_and_works_beside_a_writer(database, tmp_path):
+    before = {name: (tmp_path / name).stat().st_mtime_ns for name in ("scheduler.db",)}
+    shown(database)
+    assert {name: (tmp_path / name).stat().st_mtime_ns for name in before} == before
+
+    writer = sqlite3.connect(database, isolation_level=None)
+    try:
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("DELETE FROM jobs")
+        assert shown(database)["count"] == 20
+        writer.execute("COMMIT")
+        assert shown(database)["count"] == 0
+    finally:
+        writer.close()
+
+
+@requirement("agentcli:inspect:fields")
+def test_fields_mask_rows_also_inside_json_text(database):
+    found = shown(database, fields="id, blob.a.b,nothing,", limit=1)
+
+    assert found["items"] == [{"id": "j29", "blob": {"a": {"b": 29}}}]
+    assert shown(database, fields=["name"], limit=1)["items"] == [{"name": "N2"}]
+    assert len(shown(database, fields=" , ", limit=1)["items"][0]) == 5
+
+
+@requirement("agentcli:inspect:fields")
+def test_masks_keep_the_nesting_and_skip_what_is_unknown():
+    item = {"a": {"b": 1, "c": 2}, "t": '{"x": {"y": null}}', "n": "plain", "deep": "[" * 5000}
+
+    assert masked(item, ["a.b", "t.x.y", "n.more", "a.z", "deep.x"]) == {
+        "a": {"b": 1},
+        "t": {"x": {"y": None}},
+    }
+    assert masked(item, ["a.b", "a.c"]) == {"a": {"b": 1, "c": 2}}
+
+
+@requirement("agentcli:inspect:sanitize")
+def test_basic_sanitising_disarms_terminals_and_fences():
+    raw = {
+        "a": ["\x1b[31mred\x1b[0m\tx\r\n", {"b": "```sh\x00\x7f"}],
+        "n": 5,
+        "o": "\x1b]0;title\x07ok\x9b31m",
+    }
+
+    assert sanitised(raw) == {"a": ["red\tx\r\n", {"b": "``\u2060`sh"}], "n": 5, "o": "ok"}
+
+
+@requirement("agentcli:inspect:sanitize")
+def test_rows_are_sanitised_only_when_that_is_asked_for(database):
+    with sqlite3.connect(database) as connection:
+        connection.execute(
+            "INSERT INTO runs (id, name, blob, started_at) VALUES ('r', '\x1b[1mx', x'00ff', '2027')"
+        )
+    connection.close()
+
+    assert shown(database, entity="runs")["items"][0]["name"] == "\x1b[1mx"
+    assert shown(database, entity="runs", sanitize="none")["items"][0]["name"] == "\x1b[1mx"
+    [item] = shown(database, entity="runs", sanitize="basic")["items"]
+    assert (item["name"], item["blob"]) == ("x", "AP8=")
