@@ -54,7 +54,7 @@ def install(name: str, deadline: float) -> str:
     try:
         for command in _pip(pin, folder) if "pip" in pin else _npm(pin, folder):
             _run(command, folder, deadline)
-        for program, path in pin["programs"].items():
+        for program, path in pin.get("programs", {}).items():
             _launcher(program, folder / _here(path), pin.get("node"))
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         (folder / "failed").write_text(str(error)[:500], "utf-8")
@@ -93,7 +93,7 @@ def _pip(pin: dict[str, Any], folder: Path) -> Iterator[list[str]]:
         str(folder),
     ]
     python = str(folder / "bin" / "python")
-    yield [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, pin["pip"]]
+    yield [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *pin["pip"].split()]
 
 
 def _run(command: list[str], folder: Path, deadline: float) -> None:

@@ -73,7 +73,9 @@ class Wanted:
     ] = ()  # folders of the host, shown read-only under their own path: where the agent is installed
     pids: int = DEFAULT_PIDS
     accept_shared_env: bool = False  # the operator knows that others can read the environment
-    credential: str | None = field(default=None, repr=False)  # the key of a cloud provider; None: the operator's
+    credential: str | None = field(
+        default=None, repr=False
+    )  # the key of a cloud provider; None: the operator's
     on_attempt: Callable[[Attempt], object] = lambda _: None
 
 

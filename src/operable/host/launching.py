@@ -16,7 +16,8 @@ import operable
 from operable.host import drift
 from operable.host.arm import Arm, Opening
 from operable.host.audit import Audit
-from operable.host.confinement import Confined
+from operable.host.confinement import Confined, provider
+from operable.host.elsewhere import MACHINE_TIMEOUT, admit, ready_elsewhere
 from operable.host.http_transport import Remote, remote_address
 from operable.host.launch.readiness import Launch, Ready, areadiness
 from operable.host.launch.store import SecretStore
@@ -33,7 +34,7 @@ from operable.manifest.kinds.acp import AcpClient, AcpProfile
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loading import Loaded
 from operable.manifest.patches import Spawn, spawn_for, strategy_for
-from operable.proc.spawn import Command, prepare
+from operable.proc.spawn import Command
 from operable.wire.events import Notice
 
 
@@ -52,9 +53,17 @@ async def begin(loaded: Loaded, given: Mapping[str, Any], *, trusted: bool) -> S
     audit = Audit(registry.audit_path(wanted.workspace), actor=f"agent:{manifest.id}")
     placing = _placing(manifest, chosen, wanted, audit, trusted=trusted)
     login = await asyncio.to_thread(login_variables, loaded, placing)
-    ready = await areadiness(_launch(loaded, wanted, login, vault_of(loaded, placing)))
-    confined = await asyncio.to_thread(place, loaded, placing, ready.binary)
+    ready = None
+    if provider(sandbox_of(loaded).provider).elsewhere:
+        admit(manifest, arm, bool(login))
+    else:
+        ready = await areadiness(_launch(loaded, wanted, login, vault_of(loaded, placing)))
+    confined = await asyncio.to_thread(
+        place, loaded, placing, manifest.bin if ready is None else ready.binary
+    )
     try:
+        if ready is None:
+            ready = await asyncio.to_thread(ready_elsewhere, manifest, confined)
         return await _start(loaded, arm, chosen, wanted, ready, confined, registry)
     except BaseException:
         await asyncio.to_thread(confined.close)
@@ -75,12 +84,14 @@ async def _start(
     limits = wanted.limits
     if arm.per_turn and limits.turn is None and confined.timeout is not None:
         limits = replace(limits, turn=confined.timeout)  # of one command, which a turn is here
+    if confined.elsewhere and wanted.timeout is None:
+        limits = replace(limits, handshake=limits.handshake + MACHINE_TIMEOUT)
     start = replace(
-        _common(loaded, arm, chosen, wanted, registry, confined.cwd),
+        _common(loaded, arm, chosen, wanted, registry, confined.cwd, elsewhere=confined.elsewhere),
         spawn=_spawner(manifest, chosen, ready, wanted, confined),
         limits=limits,
         secrets=confined.values,
-        confine=lambda argv, env, cwd: confined.wrap(prepare(argv, env=env, cwd=cwd)),
+        confine=confined.command,
         seen_as=confined.cwd,
         on_close=confined.close,
     )
@@ -108,15 +119,27 @@ async def _start_remote(
 
 
 def _common(
-    loaded: Loaded, arm: Arm, chosen: Spawn, wanted: StartOptions, registry: Registry, cwd: str
+    loaded: Loaded,
+    arm: Arm,
+    chosen: Spawn,
+    wanted: StartOptions,
+    registry: Registry,
+    cwd: str,
+    *,
+    elsewhere: bool = False,
 ) -> Start:
     manifest = loaded.as_(AgentCli)
     session_id = wanted.session_id or new_session_id()
+    opening = _opening(loaded, arm, chosen, wanted, session_id, cwd)
+    if elsewhere:
+        opening = replace(
+            opening, terminal=False
+        )  # it would be a machine of its own, without the agent's files
     return Start(
         arm=arm,
         workspace=wanted.workspace,
         agent=manifest.id,
-        opening=_opening(loaded, arm, chosen, wanted, session_id, cwd),
+        opening=opening,
         policy=wanted.policy if isinstance(wanted.policy, Policy) else None,
         on_ask=wanted.on_ask,
         limits=wanted.limits,
@@ -263,7 +286,7 @@ def _spawner(
             program = (ready.binary, *manifest.mcp.args)
 
     def spawn(words: tuple[str, ...]) -> Command:
-        return confined.wrap(prepare([*program, *words], env=env, cwd=wanted.workspace))
+        return confined.command([*program, *words], env, wanted.workspace)
 
     return spawn
 

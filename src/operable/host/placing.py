@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from operable.host.audit import Audit
 from operable.host.confinement import Confined, Wanted, confine
 from operable.host.confinement_places import too_wide
+from operable.host.elsewhere import key_reference
 from operable.host.launch.places import Places
 from operable.host.vaulting import Actor, Use, Vault
 from operable.kernel.errors import Fail
@@ -41,17 +42,19 @@ def place(loaded: Loaded, placing: Placing, binary: str) -> Confined:
     """Make the place; Fail says what cannot be enforced or must not be combined."""
     manifest = loaded.as_(AgentCli)
     vault = vault_of(loaded, placing)
+    block = sandbox_of(loaded)
     return confine(
         Wanted(
-            sandbox_of(loaded),
+            block,
             placing.workspace,
             trusted=placing.trusted,
             auth=manifest.auth is not None,
             vault=vault,
-            secrets=tuple(entry.slug for entry in needed(vault, placing)),
+            secrets=tuple(entry.slug for entry in needed(vault, placing, key_reference(block))),
             home=placing.home,
             programs=_programs(binary),
             accept_shared_env=placing.accept_shared_env,
+            credential=_credential(vault, key_reference(block)),
             on_attempt=lambda attempt: _attempted(placing.audit, attempt),
         )
     )
@@ -89,11 +92,21 @@ def vault_of(loaded: Loaded, placing: Placing) -> Vault | None:
     )
 
 
-def needed(vault: Vault | None, placing: Placing) -> list[Secret]:
-    """The secrets of the inventory that this session needs."""
+def needed(vault: Vault | None, placing: Placing, key: str | None = None) -> list[Secret]:
+    """The secrets of the inventory that the agent needs; the `key` of a cloud provider is not for it."""
     if vault is None:
         return []
-    return [entry for entry in vault.inventory.secrets if not set(entry.env_names) & placing.unneeded]
+    found = [entry for entry in vault.inventory.secrets if entry.slug != key]
+    return [entry for entry in found if not set(entry.env_names) & placing.unneeded]
+
+
+def _credential(vault: Vault | None, key: str | None) -> str | None:
+    if key is None:
+        return None
+    if vault is None:
+        message = f"the sandbox names the secret {key!r}, and the manifest has no inventory of secrets"
+        raise Fail("not_found", "SECRET_UNKNOWN", message, target=key, hint="bind a SECRETS.md with auth.ref")
+    return vault.reveal(key, "sandbox").reveal()
 
 
 def login_variables(loaded: Loaded, placing: Placing) -> dict[str, str]:
@@ -103,7 +116,7 @@ def login_variables(loaded: Loaded, placing: Placing) -> dict[str, str]:
     if vault is None or manifest.auth is None:
         return {}
     found: dict[str, str] = {}
-    for entry in needed(vault, placing):
+    for entry in needed(vault, placing, key_reference(sandbox_of(loaded))):
         if any(exposure.kind == SUBSTITUTE for exposure in entry.exposures):
             found |= dict.fromkeys(entry.env_names, f"$$SECRET[{entry.env_names[0]}]$$")
         else:

@@ -1,0 +1,58 @@
+"""A machine at a cloud provider, as the bridge uses one: made, filled, talked to, and destroyed, always in that order.
+
+`Job` is what the host hands to the bridge; `Machine` is what a provider's file in `sandboxes` implements with the provider's
+own SDK. A machine is made for one command and ends with it. It has a life of its own that is short (`LIFETIME`) and is
+renewed while the bridge lives: when the bridge is killed, the provider ends the machine, and nobody else has to.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+# Seconds that a machine may live without word from its bridge. Long enough for a network that is away for a minute, short
+# enough that a machine which nobody uses costs next to nothing. Renewed three times within it.
+LIFETIME = 300
+# What a copy of the mounts may hold: it travels whenever a session starts.
+COPY_LIMIT = 256 * 1024 * 1024
+# Where the bridge finds its job. Not in argv, which every user of this machine can read.
+JOB_VARIABLE = "OPERABLE_BRIDGE_JOB"
+
+Out = Callable[[bytes], Awaitable[None]]
+"""Takes what the command wrote; returns when whoever reads it has room for more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One command on one machine. `env` and `files` may hold secrets: never shown, never in argv."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str
+    config: Mapping[str, str]
+    egress: tuple[str, ...] = ()  # host names that may be reached; none: no network
+    memory_mb: int | None = None
+    files: tuple[tuple[str, str], ...] = ()  # (place there, file or folder here)
+
+    @property
+    def line(self) -> str:
+        """The command for a shell that is to become it, in its working directory."""
+        return f"cd {shlex.quote(self.cwd)} && exec {shlex.join(self.argv)}"
+
+
+class Machine(Protocol):
+    """One machine of one provider. Everything may raise whatever the SDK raises; the bridge tells it and ends."""
+
+    @property
+    def id(self) -> str | None: ...  # None: there is none (yet, or any more)
+    async def open(self, job: Job) -> None: ...
+    async def put(self, source: str, place: str) -> None: ...  # a file of ours, to a path there
+    async def call(self, line: str) -> tuple[int, str]: ...  # a short shell line: its status, what it said
+    async def start(self, job: Job, out: Out, err: Out) -> None: ...
+    async def write(self, data: bytes) -> None: ...
+    async def finish(self) -> bool: ...  # end of input; False: this provider cannot tell it to a command
+    async def wait(self) -> int: ...  # until the command has ended and everything it wrote was handed on
+    async def renew(self) -> None: ...
+    async def close(self) -> None: ...
