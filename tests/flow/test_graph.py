@@ -116,9 +116,8 @@ def forests(draw):
     count = draw(st.integers(1, 9))
     tasks = []
     for number in range(count):
-        parent = draw(
-            st.none() | st.sampled_from([other for other in range(count) if other != number] or [None])
-        )
+        others: list[int | None] = [None, *(other for other in range(count) if other != number)]
+        parent = draw(st.sampled_from(others))
         tall = {
             "contract": {"sandbox": "strict", "required_trust_level": "supervised"},
             "approval": {"policy": "manual"},
