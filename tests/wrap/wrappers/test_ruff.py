@@ -88,7 +88,7 @@ def test_format_says_which_files_it_changed_and_stops_at_none_that_it_cannot_par
     odd = str(project / "a b\n.py")
     assert [event["target"] for event in plan.of("aoi:plan")] == [odd]
     assert [(event["code"], os.path.basename(event["target"])) for event in plan.of("aoi:warning")] == [
-        ("FILE_UNPARSABLE", "broken.py")
+        ("FILE_UNUSABLE", "broken.py")
     ]
     assert done.results == [{"type": "formatted", "path": odd}]
     assert (done.summary["ok"], done.summary["partial"], done.error["code"]) == (False, True, "RUFF_ERROR")

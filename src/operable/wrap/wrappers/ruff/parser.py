@@ -4,8 +4,9 @@ its own dry run (`check`, `format --check`) before, and once more after.
 
 from __future__ import annotations
 
+import os
+
 from operable.tool.framework import Change, Warn
-from operable.wrap.endings import known_secrets, shown
 from operable.wrap.values import decode
 
 TYPE_CHECKING = False
@@ -67,9 +68,9 @@ def plan_format(upstream: Upstream) -> Iterator[Any]:
         if finding["code"] == _UNFORMATTED:
             yield Change("format", finding["filename"])
         else:
-            # The path is the caller's own word; where it is an address, it may hold a password.
-            path = shown(finding["filename"], known_secrets(upstream))
-            yield Warn("FILE_UNPARSABLE", finding["message"], target=path)
+            # A name behind which there is no file is nothing but the caller's own word, which may hold a secret.
+            path = finding["filename"] if os.path.exists(finding["filename"]) else None
+            yield Warn("FILE_UNUSABLE", finding["message"], target=path)
 
 
 def formatted(upstream: Upstream) -> Iterator[Any]:
