@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.drive import operable
+from tests.cli.drive import alive, operable
 from tests.flow.manifests import manifest
 from tests.requirement import requirement
+from tests.tool.drive import eventually
 
 OPERABLE = str(Path(sys.executable).with_name("operable"))
 
@@ -102,3 +103,50 @@ def test_in_machine_mode_each_answer_is_an_event():
 
     assert outcome.exit_code == 0
     assert outcome.of("rpc_answer")[0]["answer"]["result"] == {"ok": True, "pong": True}
+
+
+HANGS = """#!/bin/sh
+echo $$ > pid
+case "$*" in *capabilities*) echo '{}' ;; *) exec sleep 3600 ;; esac
+"""
+
+
+def test_a_slow_apply_never_blocks_a_ping_and_leaves_no_process(tmp_path):
+    scheduler = tmp_path / "scheduler"
+    scheduler.write_text(HANGS, "utf-8")
+    scheduler.chmod(0o700)
+    params = {"manifest": manifest(), "schedulerBin": str(scheduler)}
+    with subprocess.Popen(
+        [OPERABLE, "rpc", "--request-timeout", "2"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
+    ) as server:
+        assert server.stdin is not None
+        for asked in (request("agentcli.apply", params, "slow"), request("agentcli.ping", id="quick")):
+            server.stdin.write(json.dumps(asked).encode() + b"\n")
+        output, _ = server.communicate(timeout=50)
+
+    _, quick, slow = map(json.loads, output.splitlines())
+    assert quick == {"jsonrpc": "2.0", "id": "quick", "result": {"ok": True, "pong": True}}
+    assert (slow["id"], slow["error"]["data"]["code"]) == ("slow", "timeout")
+    assert server.returncode == 0
+    # its process group was killed when the server ended; the machine may take its time to say so
+    left = int((tmp_path / "pid").read_text())
+    eventually(lambda: not alive(left), "the scheduler has ended")
+
+
+def test_what_a_method_starts_has_no_share_in_the_protocol(tmp_path):
+    """The scheduler of this session reads its stdin to the end and prints to its stdout."""
+    scheduler = tmp_path / "scheduler"
+    scheduler.write_text("#!/bin/sh\ncat > taken\necho noise\necho more noise >&2\nexit 1\n", "utf-8")
+    scheduler.chmod(0o700)
+    params = {"manifest": manifest(), "schedulerBin": str(scheduler), "dbPath": str(tmp_path / "x.db")}
+
+    _, failed, pong = sorted(
+        talk(request("agentcli.apply", params, 1), request("agentcli.ping", id=2)),
+        key=lambda answer: answer.get("id", 0),
+    )
+
+    assert failed["error"]["message"] == "Internal error"
+    assert pong["result"] == {"ok": True, "pong": True}
