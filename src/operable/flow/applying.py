@@ -9,7 +9,7 @@ since. What runs the jobs is none of this module's business.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from operable.flow import merge
 from operable.flow.canonical import canonical_digest, stable_id
@@ -20,16 +20,19 @@ from operable.flow.merge import Json
 from operable.flow.proving import verify_proof
 
 ADOPT_BY = ("id", "name")
+Action = Literal["created", "updated", "adopted", "unchanged", "pruned"]
+Mode = Literal["schedule", "trigger"]
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """How to apply. `prune` also removes jobs that the manifest's workflows no longer have."""
+    """How to apply. `prune` also removes jobs that the manifest's workflows no longer have, `only_prune` does only that."""
 
     dry_run: bool = False
     explain: bool = False
     adopt_by: str = "id"
     prune: bool = False
+    only_prune: bool = False
     skip_unchanged: bool = False
     # The fingerprints of a plan that was looked at: anything else is refused, and nothing is written.
     expected: tuple[str, ...] | None = None
@@ -39,10 +42,10 @@ class ApplyOptions:
 class Step:
     """What happens to one job: created, updated, adopted, unchanged or pruned."""
 
-    action: str
+    action: Action
     job_id: str
     name: str
-    invocation_mode: str
+    invocation_mode: Mode
     job: Json | None = None  # None: pruned
     stored: Json | None = None
     changes: tuple[Json, ...] = field(default=())
@@ -101,7 +104,8 @@ def matched(
         _require_unique(jobs)
     steps = []
     for job in jobs:
-        existing, action = by_id.get(job["id"]), "updated"
+        existing = by_id.get(job["id"])
+        action: Action = "updated"
         if existing is None and adopt_by == "name":
             same = by_name.get(job["name"], [])
             if len(same) > 1:
@@ -125,14 +129,19 @@ def _require_unique(jobs: list[Json]) -> None:
         raise invalid_argument(f"{message}: {', '.join(twice)}")
 
 
-def _step(action: str, job: Json, stored: Json | None = None, changes: tuple[Json, ...] = ()) -> Step:
-    mode = "trigger" if job["parent_id"] else "schedule"
+def _step(action: Action, job: Json, stored: Json | None = None, changes: tuple[Json, ...] = ()) -> Step:
+    mode: Mode = "trigger" if job["parent_id"] else "schedule"
     return Step(action, job["id"], job["name"], mode, job, stored, changes)
 
 
 def pruned_step(stored: Json) -> Step:
-    mode = "trigger" if stored.get("parent_id") else "schedule"
+    mode: Mode = "trigger" if stored.get("parent_id") else "schedule"
     return Step("pruned", stored["id"], stored.get("name") or "", mode, None, stored)
+
+
+def chosen(steps: list[Step], options: ApplyOptions) -> list[Step]:
+    """The steps that the options ask for."""
+    return [step for step in steps if step.action == "pruned"] if options.only_prune else steps
 
 
 def require_expected(steps: list[Step], expected: tuple[str, ...] | None) -> None:

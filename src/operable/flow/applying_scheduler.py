@@ -14,6 +14,7 @@ from operable.flow import capabilities
 from operable.flow.applying import (
     ApplyOptions,
     Step,
+    chosen,
     matched,
     proofs_reported,
     pruned_step,
@@ -77,8 +78,9 @@ def prepare(
     stored = client.jobs(artifacts=version == "4")
     compare = _comparison(version, handoffs)
     steps = matched(compiled["jobs"], stored, options.adopt_by, compare)
-    if options.prune:
+    if options.prune or options.only_prune:
         steps += _prunable(manifest, compiled["jobs"], stored, version)
+    steps = chosen(steps, options)
     for step in steps:
         _require_writable(step)
     return Prepared(

@@ -7,6 +7,7 @@ should be are left alone.
 from operable.flow.applying import (
     ApplyOptions,
     Step,
+    chosen,
     matched,
     proofs_reported,
     pruned_step,
@@ -97,12 +98,12 @@ def _steps(manifest: Json, compiled: Json, stored: list[Json], options: ApplyOpt
         return found
 
     steps = matched(compiled["jobs"], stored, options.adopt_by, compare)
-    if options.prune:
+    if options.prune or options.only_prune:
         flows = {flow["id"] for flow in manifest["workflows"]}
         kept = {job["id"] for job in compiled["jobs"]} | {step.adopted_from for step in steps}
         gone = [row for row in stored if row["workflow_id"] in flows and row["id"] not in kept]
         steps += [pruned_step(row) for row in gone[::-1]]
-    return steps
+    return chosen(steps, options)
 
 
 def differences(before: Json, after: Json, path: str = "") -> list[Json]:

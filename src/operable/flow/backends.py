@@ -71,8 +71,17 @@ def apply(
     return applying_scheduler.apply_to_scheduler(manifest, backend.client, options, surroundings, warn)
 
 
-def plan(manifest: Json, backend: Backend, options: ApplyOptions, surroundings: Surroundings) -> list[Step]:
+def plan(
+    manifest: Json,
+    backend: Backend,
+    options: ApplyOptions,
+    surroundings: Surroundings,
+    warn: Callable[[str], None] = lambda _text: None,
+) -> list[Step]:
     """What would happen to each job. Reads, negotiates and verifies proofs, and writes nothing."""
     if backend.client is None:
         return applying_store.plan_for_store(manifest, backend.store, options, surroundings)
-    return applying_scheduler.prepare(manifest, backend.client, options, surroundings).steps
+    prepared = applying_scheduler.prepare(manifest, backend.client, options, surroundings)
+    for warning in prepared.warnings:
+        warn(warning["message"])
+    return prepared.steps

@@ -1,0 +1,29 @@
+"""`operable flow describe`: what the control plane can do, by topic, in one `flow_description` event."""
+
+from __future__ import annotations
+
+from operable.cli.flow_backend_events import FlowDescription
+from operable.tool import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@command(limit=None, examples=["flow describe rpc --output jsonl"])
+def describe(topic: str = "commands") -> Iterator[FlowDescription]:
+    """Describe a topic.
+
+    topic: manifest, workflow, task, targets, commands or rpc
+    """
+    from operable.cli.flow_input import as_fail
+    from operable.flow.contracts import FlowError
+    from operable.flow.describing import describe as described
+
+    try:
+        yield FlowDescription(topic=topic, description=described(topic))
+    except FlowError as problem:
+        raise as_fail(problem, topic) from problem
+
+
+COMMAND = describe

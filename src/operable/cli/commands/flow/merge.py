@@ -1,0 +1,34 @@
+"""`operable flow merge`: several manifests as one, in one `merged_flow` event.
+
+Workflows come in order, equal profiles once. Manifests of different versions, workflows with the same id and profiles that
+differ under one id are refused.
+"""
+
+from __future__ import annotations
+
+from operable.cli.flow_backend_events import MergedFlow
+from operable.tool import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@command(limit=None, examples=["flow merge disk.json backup.json --output jsonl"])
+def merge(*files: str) -> Iterator[MergedFlow]:
+    """Merge manifests of one version.
+
+    files: the manifests, two or more; - is standard input
+    """
+    from operable.cli.flow_input import as_fail, read_manifest
+    from operable.flow.combining import combine
+    from operable.flow.contracts import FlowError
+
+    manifests = [read_manifest(file) for file in files]
+    try:
+        yield MergedFlow(manifest=combine(manifests))
+    except FlowError as problem:
+        raise as_fail(problem, " ".join(files)) from problem
+
+
+COMMAND = merge

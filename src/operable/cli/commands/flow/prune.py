@@ -1,0 +1,70 @@
+"""`operable flow prune`: remove the jobs that came from a manifest's workflows and are no longer in it.
+
+Other jobs stay: those of other workflows, and those of which nobody can say where they came from. Nothing is created or
+updated.
+"""
+
+from __future__ import annotations
+
+from operable.cli.flow_backend_events import AppliedJob
+from operable.tool import Change, command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Literal
+
+
+@command(
+    destructive=True,
+    bulk=True,
+    columns=("action", "name", "job_id", "invocation_mode"),
+    examples=[
+        "flow prune workflow.json --dry-run",
+        "flow prune workflow.json --confirm-count 2 --output jsonl",
+    ],
+)
+def prune(
+    file: str = "-",
+    *,
+    target: Literal["operable", "openclaw-scheduler"] = "operable",
+    db: str | None = None,
+    home: str | None = None,
+    scheduler_prefix: str | None = None,
+    scheduler_bin: str | None = None,
+    allow_proof_command: bool = False,
+) -> Iterator[Change]:
+    """Remove jobs that a manifest's workflows no longer have.
+
+    file: the manifest; - is standard input
+    target: where its jobs are
+    db: the database of the backend
+    home: where the jobs of Operable's own engine are kept
+    scheduler_prefix: the npm prefix that has openclaw-scheduler
+    scheduler_bin: the scheduler's program
+    allow_proof_command: let proofs come from commands that the manifest names
+    """
+    from operable.cli.flow_backends import application, planned
+    from operable.flow.applying import ApplyOptions
+
+    work = application(
+        file,
+        target=target,
+        options=ApplyOptions(only_prune=True),
+        db=db,
+        home=home,
+        scheduler_prefix=scheduler_prefix,
+        scheduler_bin=scheduler_bin,
+        allow_proof_command=allow_proof_command,
+    )
+    return planned(work)  # type: ignore[return-value]  # and warnings
+
+
+@prune.apply
+def remove(changes: list[Change]) -> list[AppliedJob]:
+    from operable.cli.flow_backends import done
+
+    return done(changes)
+
+
+COMMAND = prune
