@@ -30,13 +30,13 @@ print(json.dumps(regress.Regex(pattern).find(text) is not None))
 """
 
 
-def condition_holds(condition: str | None, stdout: str, *, timeout: float = TIMEOUT) -> bool:
+def condition_holds(condition: str | None, stdout: str, *, timeout: float | None = None) -> bool:
     """No condition always holds. FlowError when it could not be decided."""
     if condition is None:
         return True
     if condition.startswith(_CONTAINS):
         return condition.removeprefix(_CONTAINS) in stdout
-    return _search(condition.removeprefix(_REGEX), stdout, timeout)
+    return _search(condition.removeprefix(_REGEX), stdout, TIMEOUT if timeout is None else timeout)
 
 
 def _search(pattern: str, text: str, timeout: float) -> bool:

@@ -8,6 +8,7 @@ workspace lies inside. Credentials reach the agent as variables; it has no stand
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,14 +19,14 @@ from operable.flow.contracts import FlowError
 from operable.flow.credentials import Materialised
 from operable.flow.enclosing import constraints, enclosed
 from operable.flow.execution import Execution
-from operable.flow.merge import merged_model_policy
-from operable.flow.task_process import Ran
+from operable.flow.merge import first, merged_model_policy
+from operable.flow.task_process import OUTPUT_LIMIT, Ran
 from operable.kernel.errors import Fail
+from operable.wire.events import AgentError, TextDelta, TurnEnd, UsageUpdate
 
 if TYPE_CHECKING:
     from operable.host.agent_cli import AgentCliHandle
     from operable.host.policy import Policy
-    from operable.host.turn import TurnResult
 
 DEFAULT_AGENT = "operable-agent"
 _READING = ("kind:read", "kind:search", "kind:think")
@@ -57,22 +58,21 @@ class PromptWork:
         it = self._it
         started = time.monotonic()
         try:
-            turn = self._turn(given)
+            said = self._turn(given)
         except Fail as problem:
             return Ran(problem=f"{self._name}: {problem.message}", duration_ms=_elapsed(started))
-        usage = None if turn.usage is None else msgspec.structs.asdict(turn.usage)
-        it.usage = usage
-        failure, unsaid = over_cost(it.contract, usage)
+        it.usage = said.usage
+        failure, unsaid = over_cost(it.contract, said.usage)
         if unsaid is not None:
             it.warnings.append(unsaid)
-        if not turn.ok:
-            failure = failure or f"the turn ended as {turn.reason}"
+        if said.reason != "completed":
+            failure = failure or f"the turn ended as {said.reason}"
         return Ran(
             exit_code=0 if failure is None else 1,
-            timed_out=turn.reason == "timeout",
+            timed_out=said.reason == "timeout",
             duration_ms=_elapsed(started),
-            stdout=turn.text,
-            stderr="".join(f"{error.message}\n" for error in turn.errors),
+            stdout="".join(said.texts),
+            stderr="".join(f"{text}\n" for text in said.errors),
             problem=failure,
         )
 
@@ -85,23 +85,53 @@ class PromptWork:
                 verify, cwd=bound.cwd, environment=bound.environment, enclosure=enclosure
             )
 
-    def _turn(self, given: Materialised) -> "TurnResult":
+    def _turn(self, given: Materialised) -> "_Said":
         from operable.host.sync import start_sync
 
         it = self._it
         task = it.selected.task
-        model = merged_model_policy(it.selected.workflow, task)["model"]
         timeout = None if it.bound.timeout_ms is None else it.bound.timeout_ms / 1000
         with start_sync(
             self._agent,
             workspace=it.caller.cwd,
             policy=self._policy,
-            model=model,
+            model=merged_model_policy(it.selected.workflow, task)["model"],
             env=dict(given.environment),
             budget=agent_budget(task, it.contract),
             label=f"flow {it.execution_id}",
         ) as session:
-            return session.send(task["prompt"], timeout=timeout).result()
+            said = _Said()
+            for event in session.send(task["prompt"], timeout=timeout):
+                said.hear(event)
+        return said
+
+
+@dataclass(slots=True)
+class _Said:
+    """A turn as it is told; output beyond the limit of any task is left out."""
+
+    texts: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    reason: str = "error"
+    usage: dict[str, Any] | None = None
+    _size: int = 0
+
+    def hear(self, event: Any) -> None:
+        match event:
+            case TextDelta(text=text):
+                kept = text[: max(0, OUTPUT_LIMIT - self._size)]
+                self._size += len(kept)
+                self.texts.append(kept)
+            case AgentError(error=error):
+                self.errors.append(error.message)
+            case UsageUpdate(cost=cost) if cost is not None:
+                self.usage = {**(self.usage or {}), "cost_usd": cost}
+            case TurnEnd(reason=reason, usage=usage):
+                self.reason = reason
+                if usage is not None:
+                    told = msgspec.structs.asdict(usage)
+                    cost = first(told.pop("cost_usd"), (self.usage or {}).get("cost_usd"))
+                    self.usage = {**told, "cost_usd": cost}
 
 
 def _found(name: str, workspace: str) -> "AgentCliHandle":
