@@ -22,9 +22,9 @@ from tests.requirement import requirement
 LIMIT = 50
 
 
-def run(coroutine):
+def run(coroutine, limit=LIMIT):
     async def bounded():
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(limit):
             return await coroutine
 
     return asyncio.run(bounded())

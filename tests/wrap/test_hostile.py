@@ -149,6 +149,46 @@ def test_children_that_outlive_it_are_ended(tmp_path):
     assert nothing_is_left(made)
 
 
+DAEMONS = """
+(setsid sh -c 'echo $$ > %s/daemon; exec sleep 1000' </dev/null >/dev/null 2>&1 &)
+setsid sh -c '(trap "" TERM HUP; echo $$ > %s/stubborn; while :; do sleep 1000; done) & exec sleep 1000' >/dev/null 2>&1 &
+until [ -s %s/daemon ] && [ -s %s/stubborn ]; do sleep 0.01; done
+echo '{"a":1}'
+"""
+
+
+@pytest.mark.parametrize("ending", ["exit 0", "exit 1", "yes '{\"a\":1}'", "sleep 1000"])
+def test_daemons_that_left_its_group_are_ended_with_it_however_it_ends(tmp_path, ending):
+    made = Made(tmp_path, PRELUDE + DAEMONS.replace("%s", str(tmp_path)) + ending + "\n")
+
+    done = made.go("--limit", "3", "--timeout", "20" if ending == "sleep 1000" else "120")
+
+    assert done.results[0]["a"] == 1
+    for name in ("daemon", "stubborn"):
+        session = int((tmp_path / name).read_text())
+        assert _eventually(lambda session=session: not living(session) or None)
+    assert nothing_is_left(made)
+
+
+def test_a_program_that_is_asked_while_it_runs_is_no_orphan(tmp_path):
+    parser = (
+        "def rows(upstream):\n"
+        "    for block in upstream.blocks():\n"
+        "        yield {'type': 'row', 'first': block.decode().strip(), 'then': upstream.ask(['--version']).decode().strip()}\n"
+    )
+    made = Made(
+        tmp_path,
+        PRELUDE + "echo one; sleep 1; echo two\n",
+        tool={"metadata": {"operable": {"function": "rows"}}},
+        parser=parser,
+    )
+
+    done = made.go()
+
+    assert [(row["first"], row["then"]) for row in done.results] == [("one", "1.0"), ("two", "1.0")]
+    assert done.summary["ok"] is True
+
+
 def test_exit_0_with_an_error_object_is_a_failure(tmp_path):
     rules = {"kind": "jsonl", "error": {"at": "error", "message": "summary", "code": "code"}}
     made = Made(
@@ -238,15 +278,19 @@ def test_behind_its_end_marker_nothing_is_taken_for_its_own_word(tmp_path):
     assert done.summary["upstream"]["non_json"] == 2
 
 
-def test_secrets_on_stderr_reach_nobody(tmp_path):
+@pytest.mark.parametrize("status", [0, 4])
+def test_secrets_on_stderr_reach_nobody(tmp_path, status):
     secret = "sk-ant-REDACTED"
-    made = Made(
-        tmp_path, PRELUDE + f"echo 'password={secret}' >&2\necho '{{}}'\n[ \"$2\" = bad ] && exit 4\nexit 0\n"
-    )
+    made = Made(tmp_path, PRELUDE + f"echo 'password={secret}' >&2\necho '{{}}'\nexit {status}\n")
 
     done = made.go()
-    assert done.of("aoi:warning")[0]["code"] == "UPSTREAM_STDERR"
-    assert secret not in done.stdout.decode() + done.stderr
+    people = made.go(output=None)
+
+    assert [each["code"] for each in (*done.of("aoi:warning"), *done.of("aoi:error"))] == [
+        "UPSTREAM_FAILED" if status else "UPSTREAM_STDERR"
+    ]
+    for each in (done, people):
+        assert secret not in each.stdout.decode() + each.stderr
 
 
 def test_ctrl_c_ends_the_group_and_says_so(tmp_path):

@@ -32,11 +32,12 @@ class AoiDoor:
         *,
         name: str,
         schemas: Mapping[str, dict[str, Any]] | None = None,
+        inherit: Sequence[str] = (),
         cwd: str | None = None,
         folder: str | None = None,
     ) -> None:
         self._words = tuple(words)
-        self._inherit = (*_PLACES, own_variables(name))
+        self._inherit = (*_PLACES, own_variables(name), *inherit)
         self._schemas: dict[str, dict[str, Any] | None] = dict(schemas or {})
         self._cwd = cwd
         self._folder = folder

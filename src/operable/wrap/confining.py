@@ -89,6 +89,13 @@ def texts(sandbox: Mapping[str, Any] | None) -> list[str]:
     return found + [f"neither reads nor writes {pattern}" for pattern in sandbox["deny"]]
 
 
+def may_start_others(sandbox: Mapping[str, Any] | None) -> bool:
+    """Whether the program can leave processes behind that somebody has to look for."""
+    return (
+        sandbox is None or unconfined(sandbox) or not (sandbox["boxed"] or "processes" in sandbox["gives_up"])
+    )
+
+
 def unconfined(sandbox: Mapping[str, Any] | None) -> bool:
     """Whether the user has said that a program which declares a sandbox is to run without one."""
     return sandbox is not None and bool(os.environ.get(UNCONFINED))

@@ -45,9 +45,11 @@ def _loaded(name: str, words: list[str]) -> WrappedTool:
     from operable.wrap.tools import load
 
     try:
-        return load(name)
+        tool = load(name)
     except Fail as fail:
         refuse(words, fail)
+    tool.plan["own_process"] = True  # whatever is below it belongs to the program (`Upstream`)
+    return tool
 
 
 def _with_default(tool: Tool, default: str | None, words: list[str]) -> list[str]:

@@ -2,8 +2,8 @@
 
 Theory of operation. Nothing runs before the parser asks for bytes, and nothing is read ahead of it: one chunk is taken when
 the last one has been dealt with, so a slow reader slows the program and memory stays flat. A parser that stops early (a
-limit was reached, a signal came) ends the program's whole group. After the parser, `settle` judges how the program ended:
-only an end that the manifest calls a success lets the stream be one (`endings`).
+limit was reached, a signal came) ends the program's whole group, and what has left it (`proc.orphans`). After the parser,
+`settle` judges how the program ended: only an end that the manifest calls a success lets the stream be one (`endings`).
 
 The program runs in the sandbox that its manifests declare (`confining`), with an allow-listed environment, no terminal, and
 nothing on stdin but what the wrapper gives it. Its stderr is kept in bounds, redacted, and shown as a warning or as part of
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.proc.child import End
+    from operable.proc.orphans import Adoption
     from operable.tool.context import Context
     from operable.tool.declare import Page
     from operable.wrap.confining import Confined
@@ -83,6 +84,7 @@ class Upstream:
         queue: deque[bytes] = deque()
         self.end = None
         with (
+            self._looked_after(),
             self._prepared(self.words() if argv is None else argv) as command,
             closing(SelectorReactor()) as reactor,
         ):
@@ -155,7 +157,7 @@ class Upstream:
         """Run the same program with other words to its end; any exit status that is not `fine` is a Fail."""
         from operable.proc.output import output
 
-        with self._prepared(argv) as command:
+        with self._looked_after(), self._prepared(argv) as command:
             done = output(command, timeout=self._remaining() or ASK_TIMEOUT, limit=limit)
         if done.status not in fine:
             from operable.wrap.endings import failed
@@ -203,6 +205,15 @@ class Upstream:
                 fail.hint = f"install it: {' or '.join(plan['install'])}"
             raise
         return Confined(command, self.command["sandbox"])
+
+    def _looked_after(self) -> Adoption:
+        """What leaves the group of the program ends with it, where this process exists for the program alone."""
+        from operable.proc.orphans import Adoption
+        from operable.wrap.confining import may_start_others
+
+        return Adoption(
+            wanted=bool(self.plan.get("own_process")) and may_start_others(self.command["sandbox"])
+        )
 
     def _remaining(self) -> float | None:
         if self.context.timeout is None:

@@ -17,7 +17,10 @@ from operable.wrap import load, names
 from operable.wrap.doctor import binary
 
 # The same process that `operable wrap NAME` is, without looking for that on PATH.
-_MAIN = "import sys; from operable.wrap.front import main; main(sys.argv.pop(1))"
+_MAIN = "import sys; from operable.wrap.front import main; main(sys.argv[1], sys.argv[2:])"
+
+# What the process needs beside the variables that the program gets: to find the same wrapper, and to treat it alike.
+_OURS = ("OPERABLE_WRAPPERS", "OPERABLE_UNCONFINED")
 
 
 def find(workspace: str) -> Iterator[Operable]:
@@ -61,7 +64,14 @@ def _wrapped(name: str, workspace: str) -> Operable:
         auth="upstream" if tool.auth.get("required") else "none",
         health="ok" if here else "missing",
         problem=None if here else str(check.get("detail") or "its binary is not here"),
-        door=AoiDoor([sys.executable, "-c", _MAIN, name], name=name, schemas=schemas, cwd=workspace)
+        door=AoiDoor(
+            # -P: no module of the workspace is ever imported in place of one of ours.
+            [sys.executable, "-P", "-c", _MAIN, name],
+            name=name,
+            schemas=schemas,
+            inherit=(*_OURS, *tool.plan["env_pass"]),
+            cwd=workspace,
+        )
         if here
         else None,
     )

@@ -1,0 +1,98 @@
+"""Adopting what a program leaves behind, in a process that exists for one program: what left its group ends with it, too.
+
+Theory of operation. A daemon leaves its group and session, and its parent's end gives it to init, where nobody looks for it.
+A process with an `Adoption` is a subreaper: it gets such a daemon as its own child, and ends it. That is cheaper than the
+keeper, which a host of many programs needs: here everything below this process belongs to the one program, but for the
+warden. After kill -9 of this process itself the warden ends the group, and only that.
+"""
+
+import os
+import signal
+import sys
+import time
+from typing import Self
+
+from operable.proc.tree import Member, living, signal_tree
+from operable.proc.warden import WARDEN
+
+_SET_CHILD_SUBREAPER = 36
+# Asked to end, a daemon gets this long; as much as the warden gives.
+GRACE = 1.0
+# What does not die of SIGKILL within this time (uninterruptible sleep) is not waited for.
+_PATIENCE = 5.0
+_LOOK = 0.005
+_TASKS = "/proc/self/task"
+
+
+class Adoption:
+    """While a program runs, whoever loses its parent below us becomes our child; with the last program all of them end."""
+
+    _adopting = False
+    _programs = 0  # a program may be asked something while another one runs: that is no orphan
+
+    def __init__(self, *, wanted: bool = True) -> None:
+        self._wanted = wanted
+
+    def __enter__(self) -> Self:
+        Adoption._programs += 1
+        if self._wanted and not Adoption._adopting and sys.platform.startswith("linux"):
+            import ctypes
+
+            Adoption._adopting = ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Adoption._programs -= 1
+        if Adoption._adopting and Adoption._programs == 0:
+            sweep()
+
+
+def sweep() -> int:
+    """End what is left below us; how many there were."""
+    if not _children():
+        return 0
+    found = _left()
+    seen, started = dict.fromkeys(found), time.monotonic()
+    for member in found:
+        _signal(member, signal.SIGTERM)
+    while found and (waited := time.monotonic() - started) < GRACE + _PATIENCE:
+        if waited > GRACE:
+            for member in found:
+                _signal(member, signal.SIGKILL)
+        time.sleep(_LOOK)
+        found = _left()
+        seen |= dict.fromkeys(found)
+    for member in seen:
+        _reap(member)
+    return len(seen)
+
+
+def _children() -> bool:
+    """Whether there is any child but the warden: one small file per thread, where looking at every process costs much."""
+    found: set[int] = set()
+    try:
+        for task in os.listdir(_TASKS):
+            with open(f"{_TASKS}/{task}/children", encoding="ascii") as file:
+                found.update(map(int, file.read().split()))
+    except OSError:
+        return True  # this kernel does not tell: look at every process
+    return bool(found - {WARDEN.pid})
+
+
+def _left() -> list[Member]:
+    return [member for member in living(os.getpid()) if member.pid != WARDEN.pid]
+
+
+def _signal(member: Member, number: int) -> None:
+    signal_tree(member.pid, number)
+    try:
+        os.kill(member.pid, number)
+    except (ProcessLookupError, PermissionError):
+        return  # it has ended meanwhile, or is a set-uid program and not ours to end
+
+
+def _reap(member: Member) -> None:
+    try:
+        os.waitpid(member.pid, os.WNOHANG)
+    except ChildProcessError:
+        return  # its own parent has done it
