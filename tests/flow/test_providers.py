@@ -88,6 +88,7 @@ IDENTITY, P, A, E = (
 )
 
 
+@requirement("agentcli:validation:providers")
 @pytest.mark.parametrize(
     "profiles, path, message",
     [
@@ -108,6 +109,38 @@ IDENTITY, P, A, E = (
 )  # fmt: skip
 def test_structural_checks_have_their_paths_and_messages(profiles, path, message):
     assert {"path": path, "message": message} in judged(**profiles)["errors"]
+
+
+def binding(source="credentials.access_token.value", **target):
+    return {
+        "presentation": {"bindings": [{"source": source, "target": {"kind": "env", "name": "T"} | target}]}
+    }
+
+
+CONFIG = {"provider_config": {"token_env": "T"}}
+
+
+@requirement("agentcli:validation:providers")
+@pytest.mark.parametrize(
+    "changed, message",
+    [
+        ({"auth": {"mode": "service", "cache": "memory", **CONFIG}}, 'auth.cache "memory" is not supported by provider "env-bearer"'),
+        ({"auth": {"mode": "service", "refresh": "auto", **CONFIG}}, 'auth.refresh "auto" is not supported by provider "env-bearer"'),
+        ({"auth": {"mode": "service", "delegation_policy": {"max_depth": 2}, **CONFIG}}, 'delegation is not supported by provider "env-bearer"'),
+        ({"subject": {"delegation_mode": "on-behalf-of"}}, 'delegation is not supported by provider "env-bearer"'),
+        ({"presentation": {"handoff": "downscope"}}, 'presentation.handoff "downscope" is not supported by provider "env-bearer"'),
+        (binding("provider_assertions.sub"), "presentation.bindings[0].source must not read provider_assertions"),
+        (binding("delegation_chain.0"), "presentation.bindings[0].source must not read delegation_chain"),
+        (binding(name="not a name"), "presentation.bindings[0].target.name must be a valid environment variable name"),
+        (binding(kind="file", name="../x"), "presentation.bindings[0].target.name must be a file name without path components"),
+        ({"presentation": {"bindings": [{"source": "a"}]}}, "presentation.bindings[0].target is required"),
+        ({"presentation": {"bindings": [{"source": "a", "target": {"kind": "stdin"}}] * 2}}, "presentation.bindings may contain at most one stdin target"),
+        ({"provider_config": {"token_endpoint": "http://a.example/t"}}, "token_endpoint must be an https URL (http only for loopback) without credentials"),
+        ({"provider_config": {"api_base": "https://u:p@a.example"}}, "api_base must be an https URL (http only for loopback) without credentials"),
+    ],
+)  # fmt: skip
+def test_what_a_provider_cannot_do_is_said_on_the_profile(changed, message):
+    assert {"path": IDENTITY, "message": message} in judged(identity={**BEARER, **changed})["errors"]
 
 
 def test_structural_checks_belong_to_0_2():

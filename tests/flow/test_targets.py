@@ -190,6 +190,104 @@ def test_shell_lines_quote_everything():
     assert job["verify_shell"] == "cd '/d' && 'sh' '-c' 'test -f y'"
 
 
+PROFILES: Json = {
+    "identity_profiles": [
+        {
+            "id": "i",
+            "provider": "env-bearer",
+            "subject": {"kind": "service", "principal": "agent://bot", "attributes": {"k": "canary-1"}},
+            "auth": {"mode": "service", "provider_config": {"token_env": "T", "x": "canary-2"}, "inputs": {"y": "canary-3"}},
+            "trust": {"level": "restricted"},
+        }
+    ],
+    "authorization_proof_profiles": [
+        {"id": "p", "method": "jwt", "issuer": "https://i", "proof": {"value_from": {"env": "PROOF"}}, "claims": {"run_id": "1"}}
+    ],
+    "authorization_profiles": [{"id": "z", "provider": "opa", "provider_config": {"endpoint": "canary-4"}, "on_error": "deny"}],
+    "evidence_profiles": [{"id": "e", "provider": "ssh", "methods": ["ssh-signature"], "provider_config": {"key_path": "canary-5"}}],
+}  # fmt: skip
+GOVERNED: Json = {
+    "identity": {"ref": "i", "subject": {"display_name": "Bot"}},
+    "authorization_proof": {"ref": "p", "claims": {"agent_id": "2"}},
+    "authorization": {"ref": "z", "on_error": "warn"},
+    "evidence": {"ref": "e", "verify": {"required": True}},
+}
+
+
+@requirement("agentcli:compile:scheduler-governance")
+def test_jobs_carry_identity_proof_policy_and_evidence_merged_with_their_profiles_and_without_secrets():
+    [job] = jobs(manifest(shell_task(**GOVERNED), version="0.1", **PROFILES))
+
+    assert (job["identity_ref"], job["identity_subject_kind"], job["identity_subject_principal"]) == (
+        "i",
+        "service",
+        "agent://bot",
+    )
+    assert (job["identity_trust_level"], job["identity"]["provider"]) == ("restricted", "env-bearer")
+    assert job["identity"]["subject"]["display_name"] == "Bot"
+    assert job["identity"]["presentation"] is None
+    assert job["identity_principal"] is None
+    assert job["authorization_proof"]["claims"] == {"run_id": "1", "agent_id": "2"}
+    assert job["authorization_proof"]["proof"] == {"value_from": {"env": "PROOF"}}
+    assert (job["authorization_ref"], job["authorization"]["on_error"]) == ("z", "deny")
+    assert (job["evidence_ref"], job["evidence"]["verify"]) == ("e", {"required": True})
+    assert "canary" not in json.dumps(compile_manifest(manifest(shell_task(**GOVERNED), version="0.1", **PROFILES), "openclaw-scheduler"))  # fmt: skip
+
+
+@requirement("agentcli:compile:scheduler-governance")
+def test_flat_identities_have_fields_of_their_own_and_none_is_made_up():
+    flat = {"principal": "me", "run_as": "root", "attestation": "seen"}
+    [plain] = jobs(manifest())
+    [declared] = jobs(manifest(shell_task(identity=flat), version="0.1"))
+
+    names = ("identity_principal", "identity_run_as", "identity_attestation", "identity", "identity_ref")
+    assert [declared[name] for name in names] == ["me", "root", "seen", None, None]
+    assert [plain[name] for name in names] == [None] * 5
+
+
+@requirement("agentcli:compile:scheduler")
+def test_verification_is_three_fields_and_explanations_say_how_a_task_was_mapped():
+    value = manifest(
+        shell_task(verify={"shell": "true", "timeout_seconds": 5, "on_failure": "warn"}),
+        shell_task("b", **triggered("a")),
+    )
+    output = compile_manifest(value, "openclaw-scheduler", explain=True)
+
+    first, second = output["jobs"]
+    assert (first["verify_shell"], first["verify_timeout_s"], first["verify_on_failure"]) == (
+        "true",
+        5,
+        "warn",
+    )
+    assert second["verify_shell"] is None
+    root, child = output["explain"]
+    assert root["notes"] == ["Scheduled roots map directly to scheduler cron fields."]
+    assert (len(child["notes"]), child["compiled_id"]) == (2, second["id"])
+    assert {"model_policy", "intent", "output", "budgets"} < set(root)
+
+
+@requirement("agentcli:compile:standalone")
+def test_a_portable_plan_keeps_references_profiles_and_says_what_it_can():
+    output = standalone(manifest(shell_task(**GOVERNED), version="0.1", **PROFILES), explain=True)
+
+    [task] = output["workflows"][0]["tasks"]
+    assert (task["identity"]["ref"], task["evidence"]["ref"], task["authorization_proof"]["ref"]) == (
+        "i",
+        "e",
+        "p",
+    )
+    assert [profile["id"] for profile in output["identity_profiles"]] == ["i"]
+    assert output["identity_profiles"][0]["subject"]["attributes_hash"].startswith("sha256:")
+    assert output["authorization_proof_profiles"][0]["proof"] == {"value_from": {"env": "PROOF"}}
+    assert output["capabilities"]["approvals"] == "intent-only"
+    assert output["capabilities"]["budgets"] is True
+    assert output["capabilities"]["runtime_execution"] is False
+    assert output["explain"][0]["notes"] == [
+        "Retains cron schedule directly for backends that understand scheduled roots."
+    ]
+    assert "canary" not in json.dumps(output)
+
+
 def test_an_unknown_target_and_an_invalid_manifest_are_errors_of_the_caller():
     with pytest.raises(FlowError) as unknown:
         compile_manifest(manifest(), "cron")
