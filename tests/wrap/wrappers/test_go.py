@@ -70,7 +70,7 @@ def test_each_test_and_package_is_told_and_failures_make_it_partial(go, module):
     }
     assert "said" in tests["TestGood"]["output"]
     assert '{"Action":"pass","Package":"example.org/tiny"}' in tests["TestBad"]["output"]
-    assert {event["package_path"]: event["outcome"] for event in done.of("package")} == {
+    assert {event["package_path"]: event["outcome"] for event in done.of("package_tests")} == {
         "example.org/tiny": "fail",
         "example.org/tiny/empty": "skip",
     }
@@ -85,7 +85,7 @@ def test_a_program_that_ends_in_the_middle_fails_its_package(go, module):
 
     done = go("test", ".")
 
-    assert [event["outcome"] for event in done.of("package")] == ["fail"]
+    assert [event["outcome"] for event in done.of("package_tests")] == ["fail"]
     assert done.summary["ok"] is False
 
 

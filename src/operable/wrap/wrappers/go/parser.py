@@ -153,7 +153,7 @@ def test(upstream: Upstream) -> Iterator[Any]:
 
 
 def _ended(event: dict[str, Any], printed: _Printed) -> dict[str, Any]:
-    found: dict[str, Any] = {"type": "package", "package_path": event["Package"]}
+    found: dict[str, Any] = {"type": "package_tests", "package_path": event["Package"]}
     if event.get("Test"):
         found |= {"type": "test", "test": event["Test"]}
     else:
@@ -181,14 +181,17 @@ def _lines(upstream: Upstream) -> Iterator[Any]:
 
 
 def vet(upstream: Upstream) -> Iterator[Any]:
+    """In the order of packages and places: several are examined at a time, and come as they are done."""
+    found: list[dict[str, Any]] = []
     for value in _values(upstream):
         if not isinstance(value, dict):
             yield value  # a warning
             continue
         for package, analyzers in value.items():
-            for analyzer, found in analyzers.items():
-                for one in found if isinstance(found, list) else [found]:
-                    yield _finding(package, analyzer, one)
+            for analyzer, told in analyzers.items():
+                ones = told if isinstance(told, list) else [told]
+                found += [_finding(package, analyzer, one) for one in ones]
+    yield sorted(found, key=_place)
     end = upstream.end
     if end is not None and end.status == 0 and '": {' in end.stderr.text():
         raise Fail(
@@ -198,6 +201,16 @@ def vet(upstream: Upstream) -> Iterator[Any]:
             target="go",
             hint="use go 1.26 or later",
         )
+
+
+def _place(finding: dict[str, Any]) -> tuple[Any, ...]:
+    file, *numbers = finding["position"].rsplit(":", 2)
+    return (
+        finding["package_path"],
+        file,
+        [int(number) for number in numbers if number.isdigit()],
+        finding["message"],
+    )
 
 
 def _finding(package: str, analyzer: str, one: dict[str, Any]) -> dict[str, Any]:

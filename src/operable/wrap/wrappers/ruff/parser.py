@@ -70,7 +70,7 @@ def plan_format(upstream: Upstream) -> Iterator[Any]:
         else:
             # A name behind which there is no file is nothing but the caller's own word, which may hold a secret.
             path = finding["filename"] if os.path.exists(finding["filename"]) else None
-            yield Warn("FILE_UNUSABLE", finding["message"], target=path)
+            yield Warn("FILE_UNUSABLE", finding["message"] if path else "there is no such file", target=path)
 
 
 def formatted(upstream: Upstream) -> Iterator[Any]:

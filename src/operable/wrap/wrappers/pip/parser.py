@@ -1,0 +1,80 @@
+"""The reports of pip: what is installed (`inspect`), and what was or would be (`install --report`)."""
+
+from __future__ import annotations
+
+from operable.kernel.errors import Fail
+from operable.kernel.redact import redact_url
+from operable.tool.framework import Change
+from operable.wrap.values import decode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from operable.wrap.upstream import Upstream
+
+# A report holds the description of every package in it.
+_LARGEST = 128 * 1024 * 1024
+
+
+def inspect(upstream: Upstream) -> Iterator[Any]:
+    for item in _report(upstream, "installed"):
+        metadata = item["metadata"]
+        named = {"type": "distribution", "name": metadata["name"], "version": metadata["version"]}
+        yield {**named, **item, "type": "distribution"}
+
+
+def install(upstream: Upstream) -> Iterator[Any]:
+    for item in _report(upstream, "install"):
+        yield {"type": "installed", **_described(item)}
+
+
+def plan_install(upstream: Upstream) -> Iterator[Any]:
+    if not upstream.inputs["requirements"] and upstream.inputs["file"] is None:
+        raise Fail(
+            "usage", "MISSING_OPERAND", "there is nothing to install", hint="name a package, or --file"
+        )
+    words = upstream.words()
+    words.insert(1, "--dry-run")
+    try:
+        report = decode(upstream.ask(words, limit=_LARGEST))["install"]
+    except (ValueError, TypeError, KeyError):
+        message = "pip printed something that is no report"
+        raise Fail("validation", "UPSTREAM_NON_JSON", message, target="pip") from None
+    for each in report:
+        found = _described(each)
+        yield Change(
+            "install", found["id"], url=found["url"], hashes=found["hashes"], requested=found["requested"]
+        )
+
+
+def _report(upstream: Upstream, part: str) -> list[dict[str, Any]]:
+    """One list of the report, which pip writes at its end. Without a report it has not done what it was asked to."""
+    raw = bytearray()
+    for chunk in upstream.chunks():
+        raw += chunk
+        if len(raw) > _LARGEST:
+            raise upstream.too_long(_LARGEST)
+    try:
+        found: list[dict[str, Any]] = decode(bytes(raw))[part]
+    except (ValueError, TypeError, KeyError):
+        upstream.foreign += bool(raw.strip())
+        return []
+    upstream.complete = True
+    return found
+
+
+def _described(item: dict[str, Any]) -> dict[str, Any]:
+    metadata, download = item["metadata"], item["download_info"]
+    return {
+        "id": f"{metadata['name']}=={metadata['version']}",
+        "name": metadata["name"],
+        "version": metadata["version"],
+        "url": redact_url(download["url"]),
+        "hashes": download.get("archive_info", {}).get("hashes", {}),
+        "requested": item.get("requested", False),
+        "is_direct": item.get("is_direct", False),
+        "is_yanked": item.get("is_yanked", False),
+        "requires": metadata.get("requires_dist", []),
+    }
