@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# program -> Debian package. Add a line when a test needs another program.
+# program -> Debian package, "" where Debian has none. Add a line when a test needs another program.
 PACKAGES = {
     "/lib/systemd/systemd-journal-remote": "systemd-journal-remote",
     "apt-get": "apt",
@@ -41,6 +41,7 @@ PACKAGES = {
     "sqlite3": "sqlite3",
     "ssh-keygen": "openssh-client",
     "systemctl": "systemd",
+    "terraform": "",
     "unshare": "util-linux",
     "zsh": "zsh",
 }
@@ -52,7 +53,8 @@ INSTALL_TIMEOUT = 600
 def missing(name: str) -> str | None:
     """Why a test that needs this program cannot run here, or None when it can."""
     package = PACKAGES[name]
-    return None if shutil.which(name) else f"{name} is not installed (Debian package {package})"
+    origin = f"Debian package {package}" if package else "Debian has no package of it"
+    return None if shutil.which(name) else f"{name} is not installed ({origin})"
 
 
 def declared(directory: Path) -> set[str]:
@@ -103,5 +105,5 @@ def install(packages: list[str]) -> None:
 
 if __name__ == "__main__":
     wanted = {name for directory in sys.argv[1:] for name in declared(Path(directory))}
-    if packages := sorted(PACKAGES[name] for name in wanted if missing(name)):
+    if packages := sorted({PACKAGES[name] for name in wanted if PACKAGES[name] and missing(name)}):
         install(packages)
