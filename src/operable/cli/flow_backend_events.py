@@ -101,5 +101,5 @@ class RegistryChange(Event):
 
     name: str
     action: Literal["added", "replaced", "removed"]
-    path: str | None
+    path: str
     imported_from: str | None

@@ -67,10 +67,10 @@ def planned_addition(file: str, name: str | None, home: str | None) -> Iterator[
 def planned_import(folder: str, name: str | None, home: str | None) -> Iterator[Change]:
     place = local_home(home)
     try:
-        path, _, manifest = discover(os.path.abspath(folder))
+        path, _, manifest = discover(folder)
     except FlowError as problem:
         raise as_fail(problem, folder) from problem
-    yield _addition(place, name or name_of(folder), manifest, path)
+    yield _addition(place, name or name_of(folder), manifest, os.path.abspath(path))
 
 
 def _addition(home: str, name: str, manifest: Any, imported_from: str | None) -> Change:
@@ -98,7 +98,7 @@ def added(change: Change) -> RegistryChange:
 def planned_removal(name: str, home: str | None) -> Change:
     place = local_home(home)
     _require(place, name)
-    return Change("remove", name, home=place)
+    return Change("remove", name, home=place, path=registry.path_of(place, name))
 
 
 def removed(change: Change) -> RegistryChange:
@@ -106,7 +106,7 @@ def removed(change: Change) -> RegistryChange:
         registry.remove(change["home"], change.target)
     except FlowError as problem:
         raise as_fail(problem, change.target) from problem
-    return RegistryChange(name=change.target, action="removed", path=None, imported_from=None)
+    return RegistryChange(name=change.target, action="removed", path=change["path"], imported_from=None)
 
 
 def _require(home: str, name: str) -> None:

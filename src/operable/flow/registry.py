@@ -37,7 +37,7 @@ def entries(home: str) -> list[Json]:
 
 def show(home: str, name: str) -> Any:
     """The manifest of this name; FlowError when there is none."""
-    path = _path(home, name)
+    path = path_of(home, name)
     try:
         data = read_private(path)
     except FileNotFoundError:
@@ -50,7 +50,7 @@ def show(home: str, name: str) -> Any:
 
 def add(home: str, name: str, manifest: Any) -> Json:
     """Keep a valid manifest under this name, in the place of whatever was there."""
-    path = _path(home, name)
+    path = path_of(home, name)
     found = validate(manifest)
     if not found["ok"]:
         first = found["errors"][0]
@@ -64,12 +64,12 @@ def add(home: str, name: str, manifest: Any) -> Json:
 
 
 def exists(home: str, name: str) -> bool:
-    return os.path.lexists(_path(home, name))
+    return os.path.lexists(path_of(home, name))
 
 
 def remove(home: str, name: str) -> Json:
     """Forget an entry, whatever its file holds; FlowError when there is none."""
-    path = _path(home, name)
+    path = path_of(home, name)
     try:
         os.unlink(path)
     except FileNotFoundError:
@@ -84,7 +84,8 @@ def default_name(path: str) -> str:
     return os.path.basename(path).removesuffix(_SUFFIX)
 
 
-def _path(home: str, name: str) -> str:
+def path_of(home: str, name: str) -> str:
+    """Where the manifest of this name is kept; FlowError for what is no name."""
     if not _NAME.fullmatch(name):
         raise invalid_argument(f"Registry name must match /^[A-Za-z0-9][A-Za-z0-9._-]*$/: {name}")
     return os.path.join(paths(home)["registry"], name + _SUFFIX)
