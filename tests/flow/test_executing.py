@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -535,6 +536,28 @@ def test_kill_9_of_the_runner_leaves_no_child_no_secret_and_no_used_approval_wit
     assert verify_chain(by.place("audit"))["verified"] is True
     found = verify_execution(record["execution_id"], by)
     assert found["reason"] == "the execution was begun and its end was never recorded"
+
+
+@requirement("agentcli:exec:killed")
+def test_an_interrupt_ends_the_task_and_is_recorded(tmp_path):
+    by = caller(tmp_path)
+    value = manifest(script("echo $$ > child.new; mv child.new child; exec sleep 600"))
+    given = tmp_path / "given.json"
+    given.write_text(
+        json.dumps({"manifest": value, "cwd": by.cwd, "environment": dict(by.environment), "home": by.home})
+    )
+    child = Path(by.cwd) / "child"
+    runner = subprocess.Popen([sys.executable, "-c", RUNNER, str(given)], stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: child.exists() or runner.poll() is not None)
+        runner.send_signal(signal.SIGINT)
+        assert runner.wait(120) != 0
+    finally:
+        runner.kill()
+        runner.wait()
+    until(lambda: not alive(int(child.read_text())))
+
+    assert [record["error"]["code"] for record in audited(by)] == ["interrupted"]
 
 
 def until(holds, patience=60.0):

@@ -93,6 +93,11 @@ def grant(
     return shown(made)
 
 
+def check_grant(task: Mapping[str, Any], approver: str, ttl: int | None = None) -> None:
+    """FlowError when this approver may not approve this task, or not for so long."""
+    _ttl(_grantable(task, approver), ttl)
+
+
 def _grantable(task: Mapping[str, Any], approver: str) -> Json:
     approval: Json | None = task.get("approval")
     name = task["id"]

@@ -1,0 +1,48 @@
+"""`operable flow audit`: the records of executions, oldest first; or whether anybody has changed them.
+
+`show` (the default) gives the records. `verify` checks every seal of the log and finds what was edited, removed, moved or
+cut short: one `flow_audit_problem` each, then the `flow_audit_verdict`, and exit status 65. The verdict's `head` is the
+anchor to keep elsewhere.
+"""
+
+from __future__ import annotations
+
+from operable.cli.flow_work_events import FlowAuditProblem, FlowAuditVerdict, FlowRecord
+from operable.tool import Context, command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Literal
+
+
+@command(
+    limit=None,
+    columns=("timestamp", "task", "outcome", "execution_id", "code", "line", "message", "ok", "records"),
+    examples=["flow audit --newest 20", "flow audit verify --output jsonl"],
+)
+def audit(
+    action: Literal["show", "verify"] = "show",
+    *,
+    newest: int | None = None,
+    anchor: str | None = None,
+    home: str | None = None,
+    context: Context,
+) -> Iterator[FlowRecord | FlowAuditProblem | FlowAuditVerdict]:
+    """Show or verify the audit log of executions.
+
+    action: what to do with it
+    newest: only so many of the newest records
+    anchor: a head that was kept elsewhere, as "SEQ HASH": it must be in the log
+    home: where the audit is kept
+    """
+    from operable.cli import flow_work
+    from operable.cli.flow_records import records, verdict
+
+    by = flow_work.caller(home)
+    if action == "verify":
+        return verdict(by, context, anchor)
+    return records(by, flow_work.positive("--newest", newest))  # type: ignore[return-value]  # and warnings
+
+
+COMMAND = audit

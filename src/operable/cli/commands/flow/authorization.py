@@ -1,0 +1,44 @@
+"""`operable flow authorization`: policy engines, and what one says about a task.
+
+`providers` lists them, `schema NAME` shows one; `evaluate FILE TASK` asks the policy of a task, after its proof, identity
+and trust. A no is an answer, with exit status 0.
+"""
+
+from __future__ import annotations
+
+from operable.cli.flow_work_events import FlowDecision, FlowProvider
+from operable.tool import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Literal
+
+
+@command(
+    limit=None,
+    columns=("name", "capabilities", "task_id", "decision", "allowed", "reason"),
+    examples=["flow authorization", "flow authorization evaluate workflow.json deploy --output jsonl"],
+)
+def authorization(
+    action: Literal["providers", "schema", "evaluate"] = "providers",
+    name: str | None = None,
+    task: str | None = None,
+    *,
+    workflow: str | None = None,
+    home: str | None = None,
+) -> Iterator[FlowProvider | FlowDecision]:
+    """List authorization providers, or ask the policy of a task.
+
+    action: what to do
+    name: the provider, or the manifest
+    task: the task's id
+    workflow: the workflow's id, when there are several
+    home: where manifests, approvals and the audit are kept
+    """
+    from operable.cli import flow_governance
+
+    return flow_governance.authorization(action, name, task, workflow, home)
+
+
+COMMAND = authorization

@@ -1,0 +1,49 @@
+"""`operable flow identity`: identity providers, and the identity of a task.
+
+`providers` lists them, `schema NAME` shows one; `resolve FILE TASK` says as whom a task would run and
+`validate-delegation FILE TASK` whether the chain by which that identity was delegated holds. Credentials are obtained for
+that, shown to nobody, and given back.
+"""
+
+from __future__ import annotations
+
+from operable.cli.flow_work_events import FlowDelegation, FlowIdentity, FlowProvider
+from operable.tool import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Literal
+
+
+@command(
+    limit=None,
+    columns=("name", "capabilities", "task_id", "principal_used", "trust", "delegation"),
+    examples=[
+        "flow identity",
+        "flow identity schema env-bearer",
+        "flow identity resolve workflow.json backup --output jsonl",
+    ],
+)
+def identity(
+    action: Literal["providers", "schema", "resolve", "validate-delegation"] = "providers",
+    name: str | None = None,
+    task: str | None = None,
+    *,
+    workflow: str | None = None,
+    home: str | None = None,
+) -> Iterator[FlowProvider | FlowIdentity | FlowDelegation]:
+    """List identity providers, or say as whom a task would run.
+
+    action: what to do
+    name: the provider, or the manifest
+    task: the task's id
+    workflow: the workflow's id, when there are several
+    home: where manifests, approvals and the audit are kept
+    """
+    from operable.cli import flow_governance
+
+    return flow_governance.identity(action, name, task, workflow, home)
+
+
+COMMAND = identity

@@ -1,0 +1,20 @@
+"""`operable flow signing`: who can sign attestations and approvals, one `flow_provider` event each."""
+
+from __future__ import annotations
+
+from operable.cli.flow_work_events import FlowProvider
+from operable.tool import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@command(limit=None, columns=("name", "capabilities"), examples=["flow signing --output jsonl"])
+def signing() -> Iterator[FlowProvider]:
+    """List the signing providers."""
+    yield FlowProvider(kind="signing", name="ssh", capabilities={"methods": ["ssh-signature"]})
+    yield FlowProvider(kind="signing", name="none", capabilities={"methods": []})
+
+
+COMMAND = signing

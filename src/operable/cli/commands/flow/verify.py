@@ -1,0 +1,51 @@
+"""`operable flow verify`: whether what the audit log says of an execution is what was signed about it.
+
+Evidence is checked first, because it covers the whole record; else the attestation. Believed are the signers of
+`--allowed-signers`, AGENTCLI_ALLOWED_SIGNERS or the home's file, else your own keys, which the verdict then says. Exit
+status 65 when it is not verified.
+"""
+
+from __future__ import annotations
+
+from operable.cli.flow_work_events import FlowVerification
+from operable.tool import Context, command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@command(
+    limit=None,
+    columns=("execution_id", "verified", "principal", "method", "reason"),
+    examples=["flow verify 0f2c7c1a5b8e4d3f9a6b1c2d3e4f5a6b --output jsonl"],
+)
+def verify(
+    execution: str,
+    *,
+    allowed_signers: str | None = None,
+    public_key: str | None = None,
+    home: str | None = None,
+    context: Context,
+) -> Iterator[FlowVerification]:
+    """Verify what was recorded of an execution.
+
+    execution: its id
+    allowed_signers: a file with the signers that are believed, as ssh-keygen has them
+    public_key: a file with the key that signs in-toto statements
+    home: where the audit is kept
+    """
+    from operable.cli import flow_work
+    from operable.flow.verifying import verify_execution
+
+    by = flow_work.caller(home)
+    found = flow_work.told(
+        lambda: verify_execution(execution, by, allowed_signers=allowed_signers, public_key=public_key),
+        execution,
+    )
+    yield FlowVerification(**{name: value for name, value in found.items() if name != "ok"})
+    if not found["verified"]:
+        context.conclude(exit_code=65)
+
+
+COMMAND = verify

@@ -1,0 +1,109 @@
+"""Approvals of tasks on the command line: what would be approved or taken back, and what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from operable.cli.flow_work import Planned, told
+from operable.cli.flow_work_events import FlowApproval
+from operable.flow import local_approvals
+from operable.flow.caller import Caller, bind
+from operable.flow.selection import select
+from operable.kernel.errors import Fail
+from operable.tool import Change
+
+
+def planned_grant(
+    manifest: Any,
+    task: str,
+    by_whom: Caller,
+    *,
+    source: str,
+    workflow: str | None,
+    by: str | None,
+    reason: str | None,
+    ttl: int | None,
+    timeout_ms: int | None,
+    instance_id: str | None,
+    signer: str | None,
+    key: str | None,
+) -> Change:
+    """The approval as a plan: bound to what the task is now. Who may not approve it is refused already."""
+    approver = by or by_whom.principal
+    selected = told(lambda: select(manifest, task, workflow), source)
+    bound = bind(selected, by_whom, timeout_ms=timeout_ms, instance_id=instance_id)
+    told(lambda: local_approvals.check_grant(selected.task, approver, ttl), source)
+
+    def grant() -> FlowApproval:
+        made = told(
+            lambda: local_approvals.grant(
+                by_whom.approvals,
+                selected,
+                bound.binding,
+                approver=approver,
+                believing=by_whom.believing(),
+                reason=reason,
+                ttl=ttl,
+                signer=signer or by_whom.environment.get("AGENTCLI_SIGNER") or "ssh",
+                key=key,
+            ),
+            source,
+        )
+        return FlowApproval(status="pending", **made)
+
+    return Planned(
+        "approve",
+        f"{selected.workflow['id']}/{selected.task['id']}",
+        grant,
+        task_hash=bound.task_hash,
+        manifest_digest=bound.manifest_digest,
+        approver=approver,
+        reason=reason,
+        ttl_s=ttl,
+    )
+
+
+def planned_revocation(
+    approval_id: str, by_whom: Caller, *, by: str | None, reason: str | None
+) -> Change | None:
+    """None when it was revoked already."""
+    found = told(lambda: local_approvals.listed(by_whom.approvals), approval_id)
+    approval = next((each for each in found if each["approval_id"] == approval_id), None)
+    if approval is None:
+        raise Fail(
+            "not_found",
+            "APPROVAL_NOT_FOUND",
+            f"there is no approval {approval_id}",
+            target=approval_id,
+            hint="operable flow approvals",
+        )
+    if approval["status"] == "consumed":
+        raise Fail(
+            "conflict",
+            "APPROVAL_USED",
+            f"approval {approval_id} was used by execution {approval['consumed_by_execution_id']}",
+            target=approval_id,
+        )
+    if approval["status"] == "revoked":
+        return None
+
+    def take_back() -> FlowApproval:
+        who = by or by_whom.principal
+        done = told(
+            lambda: local_approvals.revoke(by_whom.approvals, approval_id, by=who, reason=reason), approval_id
+        )
+        return FlowApproval(**done)
+
+    return Planned(
+        "revoke", approval_id, take_back, workflow_id=approval["workflow_id"], task_id=approval["task_id"]
+    )
+
+
+def listed(by_whom: Caller, *, status: str, workflow: str | None, task: str | None) -> Iterator[FlowApproval]:
+    found = told(
+        lambda: local_approvals.listed(by_whom.approvals, status=status, workflow_id=workflow, task_id=task),
+        "approvals",
+    )
+    for each in found:
+        yield FlowApproval(**each)

@@ -1,0 +1,81 @@
+"""`operable flow exec` and `run`: what would be done, then doing it, told as events and to people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from operable.cli.flow_work import Planned, failure, told, warned, work_of
+from operable.cli.flow_work_events import FlowExecution, FlowTask
+from operable.flow.caller import Caller
+from operable.flow.contracts import FlowError
+from operable.flow.executing import ExecOptions, execute, preview
+from operable.flow.running import RunOptions, WorkflowRun
+from operable.tool import Change, Context, Warn
+
+_FAILED = 65
+# They differ from one look to the next; a plan that is confirmed must not.
+_VOLATILE = ("ok", "execution_id", "timestamp", "source")
+
+
+def planned_execution(manifest: Any, task: str, by: Caller, options: ExecOptions, source: str) -> Change:
+    shown = told(lambda: preview(manifest, task, by, options), source)
+    place = shown["source"]
+    return Planned(
+        "execute",
+        f"{place['workflow_id']}/{place['task_id']}",
+        lambda: told(lambda: execute(manifest, task, by, options), source),
+        preview={name: value for name, value in shown.items() if name not in _VOLATILE},
+    )
+
+
+def executed(changes: list[Change], context: Context) -> Iterator[FlowExecution | Warn]:
+    for change in changes:
+        answer = work_of(change)()
+        if not context.machine:
+            context.show(answer["result"]["stdout"])
+        yield from warned(answer["warnings"])
+        yield FlowExecution(
+            workflow_id=answer["source"]["workflow_id"],
+            task_id=answer["source"]["task_id"],
+            ok=answer["ok"],
+            exit_code=answer["result"]["exit_code"],
+            execution_id=answer["execution_id"],
+            answer=answer,
+        )
+        if not answer["ok"]:
+            context.conclude(exit_code=_FAILED)
+
+
+def planned_run(manifest: Any, by: Caller, options: RunOptions, source: str) -> Iterator[Change | Warn]:
+    """One change per task that could run; the first of them has the run."""
+    run = told(lambda: WorkflowRun(manifest, by, options), source)
+    shown = run.preview()
+    yield from warned(shown["warnings"])
+    for task in shown["tasks"]:
+        if task["status"] == "planned":
+            yield Planned(
+                "run",
+                f"{task['source']['workflow_id']}/{task['source']['task_id']}",
+                lambda: run,
+                task={name: value for name, value in task.items() if name not in ("source", "status")},
+            )
+
+
+def ran(changes: list[Change], context: Context) -> Iterator[FlowTask]:
+    run: WorkflowRun = work_of(changes[0])()
+    try:
+        for record in run:
+            yield FlowTask(
+                workflow_id=record["source"]["workflow_id"],
+                task_id=record["source"]["task_id"],
+                status=record["status"],
+                reason=record["reason"],
+                execution_id=record["execution_id"],
+                record=record,
+            )
+    except FlowError as problem:
+        raise failure(problem, changes[0].target) from problem
+    result = run.result()
+    counts = {name: result["summary"][name] for name in ("succeeded", "failed", "skipped")}
+    context.conclude(exit_code=0 if result["ok"] else _FAILED, **counts)

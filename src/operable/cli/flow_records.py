@@ -1,0 +1,65 @@
+"""The audit log of executions on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from operable.cli.flow_work import told
+from operable.cli.flow_work_events import FlowAuditProblem, FlowAuditVerdict, FlowRecord
+from operable.flow import audit_chain, audit_log
+from operable.flow.caller import Caller
+from operable.kernel.errors import Fail
+from operable.tool import Context, Warn
+
+_NOT_WHOLE = 65
+
+
+def records(by: Caller, newest: int | None) -> Iterator[FlowRecord | Warn]:
+    found, warnings = told(lambda: audit_log.read(by.place("audit"), newest), "audit")
+    for problem in warnings:
+        yield Warn("AUDIT_RECORD_MALFORMED", f"line {problem['line_number']}: {problem['message']}")
+    for record in found:
+        source = record.get("source") or {}
+        yield FlowRecord(
+            execution_id=record.get("execution_id"),
+            timestamp=record.get("timestamp"),
+            task=f"{source.get('workflow_id')}/{source.get('task_id')}",
+            outcome=_outcome(record),
+            record=record,
+        )
+
+
+def _outcome(record: dict[str, object]) -> str:
+    error, result = record.get("error"), record.get("result")
+    if isinstance(error, dict):
+        return str(error.get("code"))
+    if isinstance(result, dict):
+        return "timeout" if result.get("timed_out") else f"exit {result.get('exit_code')}"
+    return str(record.get("status") or "unknown")
+
+
+def verdict(
+    by: Caller, context: Context, anchor: str | None
+) -> Iterator[FlowAuditProblem | FlowAuditVerdict]:
+    found = told(lambda: audit_chain.verify(by.place("audit"), anchor=_head(anchor)), "audit")
+    for problem in found["problems"]:
+        yield FlowAuditProblem(**problem)
+    head = found["head"]
+    yield FlowAuditVerdict(
+        ok=found["verified"],
+        records=found["records"],
+        unsealed_lines=found["unsealed_lines"],
+        problems=len(found["problems"]),
+        head=None if head is None else f"{head['seq']} {head['hash']}",
+    )
+    if not found["verified"]:
+        context.conclude(exit_code=_NOT_WHOLE)
+
+
+def _head(text: str | None) -> audit_chain.Head | None:
+    if text is None:
+        return None
+    seq, blank, digest = text.partition(" ")
+    if not blank or not seq.isascii() or not seq.isdigit():
+        raise Fail("usage", "INVALID_VALUE", '--anchor takes "SEQ HASH"', target="--anchor")
+    return audit_chain.Head(int(seq), digest)

@@ -1,0 +1,95 @@
+"""What the commands of `operable flow` share that run tasks or ask about them: who calls, and what a refusal is.
+
+A planned execution carries its work along, out of sight: the second phase runs exactly what the first one has shown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from operable.cli.flow_input import as_fail
+from operable.flow.caller import Caller
+from operable.flow.contracts import FlowError
+from operable.flow.method import Defaults
+from operable.kernel.errors import Fail
+from operable.tool import Change, Warn
+
+_Result = TypeVar("_Result")
+_REFUSALS = (
+    "approval_required approval_auto_rejected approval_signature_invalid approval_scope_mismatch policy_forbids_approval "
+    "authorization_denied authorization_escalation_required authorization_proof_failed trust_level_insufficient "
+    "contract_violation sandbox_path_escape sandbox_path_invalid presentation_source_forbidden"
+).split()
+_CANNOT = "no_runtime unsupported_capability sandbox_enforcement_unavailable sandbox_unavailable".split()
+_BUSY = ("approval_lock_timeout",)
+
+
+def caller(home: str | None = None) -> Caller:
+    """Whoever runs this command."""
+    return Caller(os.getcwd(), dict(os.environ), home)
+
+
+def defaults(home: str | None = None) -> Defaults:
+    by = caller(home)
+    return Defaults(by.cwd, by.environment, home)
+
+
+def failure(problem: FlowError, source: str) -> Fail:
+    """A refusal as an error of ours: whose fault it is decides the category, `flow_code` is the contract's word."""
+    details = {name: value for name, value in problem.details.items() if name != "validation"}
+    facts: dict[str, Any] = {"flow_code": problem.code, **details}
+    if problem.code in _REFUSALS:
+        return Fail("authz", "FLOW_REFUSED", problem.message, target=source, **facts)
+    if problem.code in _CANNOT:
+        return Fail("config", "FLOW_UNSUPPORTED", problem.message, target=source, **facts)
+    if problem.code in _BUSY:
+        return Fail("temporary", "FLOW_BUSY", problem.message, target=source, **facts)
+    if problem.code == "internal_error":
+        return Fail("io", "FLOW_STATE_UNUSABLE", problem.message, target=source, **facts)
+    return as_fail(problem, source)
+
+
+def told(work: Callable[[], _Result], source: str) -> _Result:
+    """Do it; what a flow refuses is our structured error."""
+    try:
+        return work()
+    except FlowError as problem:
+        raise failure(problem, source) from problem
+
+
+class Planned(Change):
+    """A change that knows how it is done. People and digests see its fields only."""
+
+    __slots__ = ("work",)
+
+    def __init__(self, action: str, target: str, work: Callable[[], Any], **fields: Any) -> None:
+        super().__init__(action, target, **fields)
+        self.work = work
+
+
+def work_of(change: Change) -> Callable[[], Any]:
+    assert isinstance(change, Planned)  # noqa: S101 - these commands plan no others
+    work: Callable[[], Any] = change.work
+    return work
+
+
+def warned(texts: list[str]) -> Iterator[Warn]:
+    for text in texts:
+        yield Warn("FLOW_WARNING", text)
+
+
+def positive(name: str, value: int | None) -> int | None:
+    if value is not None and value < 1:
+        raise Fail("usage", "INVALID_VALUE", f"{name} must be at least 1", target=name)
+    return value
+
+
+def policy(path: str | None) -> Any:
+    """The rules for agents, read before anything runs."""
+    if path is None:
+        return None
+    from operable.host.policy_file import load_policy
+
+    return load_policy(path)

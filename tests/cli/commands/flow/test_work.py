@@ -1,0 +1,251 @@
+"""`operable flow exec`, `run`, `approve` and what belongs to them: as processes, in machine mode and for people."""
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.drive import alive, operable, running
+from tests.flow.callers import script, signing_caller
+from tests.flow.manifests import Json, manifest, shell_task, triggered
+from tests.flow.test_executing import bearer, until
+from tests.requirement import requirement
+from tests.tool.drive import Outcome
+
+CANARY = "zebra-quilt-ninety-one"
+
+
+class Place:
+    """A folder with a manifest, a home, and a user with a key."""
+
+    def __init__(self, folder: Path) -> None:
+        self.by = signing_caller(folder)
+        self.work = folder / "work"
+        self.env = {
+            "HOME": str(folder / "user"),
+            "USER": "me",
+            "HOSTNAME": "example.com",
+            "AGENTCLI_HOME": str(folder / "home"),
+        }
+
+    def write(self, value: Json) -> None:
+        (self.work / "flow.json").write_text(json.dumps(value))
+
+    def __call__(self, *words: str, env: dict[str, str] | None = None, **options: Any) -> Outcome:
+        return operable("flow", *words, env=self.env | (env or {}), cwd=self.work, **options)
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+def test_a_task_is_run_and_its_answer_is_an_event(place):
+    place.write(manifest())
+    done = place("exec", "flow.json", "a")
+    (event,) = done.of("flow_execution")
+
+    assert done.exit_code == 0, done
+    assert (event["ok"], event["exit_code"], event["answer"]["result"]["stdout"]) == (True, 0, "hi\n")
+    assert event["answer"]["attestation"]["method"] == "ssh-signature"
+
+
+def test_people_see_what_the_task_printed(place):
+    place.write(manifest())
+    done = place("exec", "flow.json", "a", output=None)
+
+    assert done.exit_code == 0
+    assert done.stdout.decode().startswith("hi\n")
+
+
+def test_a_task_that_fails_is_an_answer_with_status_65(place):
+    place.write(manifest(script("exit 3")))
+    done = place("exec", "flow.json", "a")
+
+    assert done.exit_code == 65
+    assert done.of("flow_execution")[0]["exit_code"] == 3
+    assert done.summary["ok"] is False
+
+
+def test_a_dry_run_plans_and_does_nothing_and_its_digest_confirms(place):
+    place.write(manifest(script("touch ran")))
+    first, second = (place("exec", "flow.json", "a", "--dry-run") for _ in range(2))
+    (plan,) = first.of("aoi:plan")
+
+    assert (plan["action"], plan["target"]) == ("execute", "w/a")
+    assert plan["preview"]["phases"]["audit"] == "skipped"
+    assert first.summary["plan_digest"] == second.summary["plan_digest"]
+    assert not (place.work / "ran").exists()
+    done = place("exec", "flow.json", "a", "--confirm", first.summary["plan_digest"])
+    assert done.exit_code == 0, done
+    assert (place.work / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "task, env, category, flow_code",
+    [
+        (script("true", approval={"required": True}), {}, "authz", "approval_required"),
+        (
+            script("true", contract={"network": "none"}),
+            {"AGENTCLI_SANDBOX": "off"},
+            "config",
+            "sandbox_enforcement_unavailable",
+        ),
+        (script("true", verify={"shell": "false"}), {}, "validation", "verify_failed"),
+    ],
+)
+def test_a_gate_that_refuses_is_a_structured_error(place, task, env, category, flow_code):
+    place.write(manifest(task))
+    error = place("exec", "flow.json", "a", env=env).error
+
+    assert (error["category"], error["flow_code"]) == (category, flow_code)
+
+
+def test_a_key_makes_a_run_once(place):
+    place.write(manifest(script("echo x >> ran")))
+    for _ in range(2):
+        assert place("exec", "flow.json", "a", "--idempotency-key", "k1").exit_code == 0
+
+    assert (place.work / "ran").read_text() == "x\n"
+
+
+def test_from_approval_to_verdict(place):
+    place.write(
+        manifest(script("true", approval={"policy": "manual", "approver_scope": "domain:example.com"}))
+    )
+    refused = place("approve", "flow.json", "a", "--by", "you@elsewhere")
+    made = place("approve", "flow.json", "a", "--reason", "release", "--ttl-s", "600")
+    spare = place("approve", "flow.json", "a").of("flow_approval")[0]
+    (approval,) = made.of("flow_approval")
+    done = place("exec", "flow.json", "a", "--approval-id", approval["approval_id"])
+    (event,) = done.of("flow_execution")
+
+    assert refused.error["flow_code"] == "approval_scope_mismatch"
+    assert (approval["approver"], approval["status"]) == ("me@example.com", "pending")
+    assert event["answer"]["approval_used"]["approval_id"] == approval["approval_id"]
+    assert place("revoke", approval["approval_id"]).error["code"] == "APPROVAL_USED"
+    assert place("revoke", "nobody").error["code"] == "APPROVAL_NOT_FOUND"
+    assert place("revoke", spare["approval_id"]).of("flow_approval")[0]["status"] == "revoked"
+    assert place("revoke", spare["approval_id"]).summary["count"] == 0  # it is so already
+    listed = place("approvals").of("flow_approval")
+    assert sorted(each["status"] for each in listed) == ["consumed", "revoked"]
+    assert len(place("approvals", "--status", "revoked").of("flow_approval")) == 1
+
+    verdict = place("verify", event["execution_id"])
+    assert verdict.exit_code == 0
+    assert verdict.of("flow_verification")[0]["verified"] is True
+    records = place("audit", "--newest", "2").of("flow_record")
+    assert [record["outcome"] for record in records] == ["started", "exit 0"]
+
+
+def test_an_edited_audit_log_is_found_and_so_is_an_execution_that_nobody_signed(place):
+    place.write(manifest())
+    done = place("exec", "flow.json", "a", "--signer", "none").of("flow_execution")[0]
+    unsigned = place("verify", done["execution_id"])
+    head = place("audit", "verify").of("flow_audit_verdict")[0]["head"]
+    assert place("audit", "verify", "--anchor", head).exit_code == 0
+    log = Path(place.by.place("audit"))
+    log.write_text(log.read_text().replace('"exit_code":0', '"exit_code":1'))
+    edited = place("audit", "verify")
+
+    assert unsigned.exit_code == 65
+    assert unsigned.of("flow_verification")[0]["reason"] == "signing disabled"
+    assert edited.exit_code == 65
+    assert edited.of("flow_audit_problem")[0]["code"] == "tampered"
+    assert place("audit", "verify", "--anchor", "x").error["code"] == "INVALID_VALUE"
+
+
+def test_a_run_tells_each_task_as_it_ends(place):
+    failing = shell_task("b", shell={"program": "false"}, **triggered("a"))
+    place.write(manifest(script("true"), failing))
+    plan = place("run", "flow.json", "--dry-run")
+    done = place("run", "flow.json")
+
+    assert [each["target"] for each in plan.of("aoi:plan")] == ["w/a", "w/b"]
+    assert [(each["task_id"], each["status"]) for each in done.of("flow_task")] == [
+        ("a", "success"),
+        ("b", "failed"),
+    ]
+    assert done.exit_code == 65
+    assert (done.summary["succeeded"], done.summary["failed"]) == (1, 1)
+    assert place("run", "flow.json", "--root", "b").error["code"] == "FLOW_ARGUMENT_INVALID"
+
+
+@requirement("agentcli:cli:whoami")
+def test_who_a_task_is_and_what_its_policy_says(place):
+    place.write(manifest(shell_task(identity={"ref": "i"}), **bearer(name="TOKEN")))
+    me = place("whoami", "flow.json", "a", env={"SECRET": CANARY})
+    same = place("identity", "resolve", "flow.json", "a", env={"SECRET": CANARY})
+    chain = place("identity", "validate-delegation", "flow.json", "a", env={"SECRET": CANARY})
+
+    (event,) = me.of("flow_identity")
+    assert event["trust"] == {"declared_level": "restricted", "effective_level": "restricted"}
+    assert event["principal_used"] == "me@example.com"
+    assert same.of("flow_identity") == [event]
+    assert chain.of("flow_delegation")[0]["delegation"]["valid"] is True
+    assert CANARY.encode() not in me.stdout + same.stdout
+    assert place("authorization", "evaluate", "flow.json", "a", env={"SECRET": CANARY}).exit_code == 64
+    assert place("authorization-proof", "verify", "flow.json", "a").exit_code == 64
+
+
+@requirement("agentcli:attestation:providers")
+@pytest.mark.parametrize(
+    "words, kind, count",
+    [
+        (("identity",), "identity", 11),
+        (("identity", "schema", "env-bearer"), "identity", 1),
+        (("authorization",), "authorization", 4),
+        (("authorization-proof",), "authorization-proof", 4),
+        (("evidence",), "evidence", 3),
+        (("evidence", "schema", "in-toto"), "evidence", 1),
+        (("signing",), "signing", 2),
+    ],
+)
+def test_providers_are_listed_and_shown(place, words, kind, count):
+    found = place(*words).of("flow_provider")
+
+    assert len(found) == count
+    assert {each["kind"] for each in found} == {kind}
+
+
+@requirement("agentcli:cli:subcommands")
+def test_unknown_words_and_missing_ones_are_usage_errors(place):
+    assert place("identity", "schema", "nobody").error["code"] == "FLOW_PROVIDER_UNKNOWN"
+    for words in (("identity", "schema"), ("identity", "resolve"), ("identity", "nonsense"), ("audit", "x")):
+        assert place(*words).exit_code == 64
+
+
+@requirement("agentcli:exec:killed")
+def test_a_command_that_is_terminated_ends_its_task(place):
+    place.write(manifest(script("echo $$ > pid.new; mv pid.new pid; exec sleep 600")))
+    with running("flow", "exec", "flow.json", "a", env=place.env, cwd=place.work) as run:
+        until((place.work / "pid").exists)
+        run.process.send_signal(signal.SIGTERM)
+        run.process.wait(60)
+    pid = int((place.work / "pid").read_text())
+    until(lambda: not alive(pid))
+
+    assert run.process.returncode == 143
+
+
+@requirement("agentcli:exec:killed")
+def test_kill_9_of_the_command_leaves_no_child_and_no_secret(place):
+    place.write(
+        manifest(
+            script(
+                "echo $TOKEN_FILE > where; echo $$ > pid.new; mv pid.new pid; exec sleep 600",
+                identity={"ref": "i"},
+            ),
+            **bearer("file", expose_as="TOKEN_FILE"),
+        )
+    )
+    env = place.env | {"SECRET": CANARY}
+    with running("flow", "exec", "flow.json", "a", env=env, cwd=place.work) as run:
+        until((place.work / "pid").exists)
+        run.process.kill()
+        run.process.wait(60)
+    pid, secret = int((place.work / "pid").read_text()), (place.work / "where").read_text().strip()
+    until(lambda: not alive(pid) and not os.path.exists(secret))
