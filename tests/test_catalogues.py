@@ -18,6 +18,7 @@ CATALOGUES = {
     "cli/commands": "COMMAND",
     "cli/commands/agent": "COMMAND",
     "cli/commands/app": "COMMAND",
+    "cli/commands/flow": "COMMAND",
     "cli/commands/init": "COMMAND",
     "flow/authorizers": "AUTHORIZER",
     "flow/evidences": "EVIDENCE",
