@@ -7,22 +7,30 @@ and repeat everything that they were sent.
 import base64
 import json
 import logging
+import os
 import time
+from pathlib import Path
 
 import pytest
 
-from operable.flow import audit_log
+from operable.flow import audit_log, local_approvals
 from operable.flow.attesting import evidence_payload, make_evidence, verify_evidence
 from operable.flow.authorizing import Circumstances, evaluate
+from operable.flow.caller import bind
 from operable.flow.contracts import FlowError, Surroundings, known
 from operable.flow.credentials import materialise
+from operable.flow.executing import ExecOptions, execute, preview
 from operable.flow.failures import rpc_error
 from operable.flow.proving import verify_proof
+from operable.flow.selection import select
 from operable.flow.sessions import described_session, release_session, resolve_identity, secrets_of
+from operable.flow.verifying import verify_execution
+from tests.flow.callers import ME, signing_caller
 from tests.flow.certificates import Authority
 from tests.flow.identities.requests import request
 from tests.flow.identities.test_clouds import sts_answer
 from tests.flow.loopback import loopback
+from tests.flow.manifests import manifest, shell_task
 from tests.flow.proofs.tokens import MANIFEST, RSA, named, pem, token
 from tests.flow.ssh_keys import allowed, written
 
@@ -238,6 +246,70 @@ def test_evidence_is_silent_about_what_it_was_given(provider, tmp_path, outputs)
     outputs.append(base64.b64decode(envelope.get("payload", "")).decode())
     outputs += [json.dumps(envelope), json.dumps(verify_evidence(provider, envelope, config, around))]
     assert path.read_text().splitlines()[2] not in repr(envelope)
+
+
+SHOUT = """
+printf '%s\\n' "$X"
+printf '%s' "$X" | base64 -w0; echo
+printf '%s' "$X" | od -An -tx1 | tr -d ' \\n'; echo
+printf 'https://me:%s@example.com/?q=%s\\n' "$X" "$X"
+env >&2
+exit $1
+"""
+
+
+@pytest.mark.parametrize("exit_code", ["0", "1"])
+@pytest.mark.parametrize("provider", known("identities"))
+def test_an_execution_is_silent_in_everything_that_it_leaves(provider, exit_code, tmp_path, outputs):
+    """The task shouts its credential in every spelling; what is left of it is told to nobody."""
+    by = signing_caller(tmp_path, **ENV)
+    work = tmp_path / "work"
+    with loopback(kind_answer) as server:
+        config, members = scenes(server.url, work)[provider]
+        probe = request(provider, config, env=ENV, cwd=by.cwd, **members)
+        found = resolve_identity(probe)
+        release_session(found, probe)
+        assert found is not None
+        sources = [
+            f"credentials.{name}.value" if "value" in held else f"credentials.{name}"
+            for name, held in found["credentials"].items()
+        ]
+        bindings = [{"source": sources[0], "target": {"kind": "env", "name": "X"}}] if sources else []
+        profile = {
+            "id": "i",
+            "provider": provider,
+            "auth": {"provider_config": config, **members},
+            "presentation": {"bindings": bindings},
+        }
+        task = shell_task(
+            shell={"program": "sh", "args": ["-c", SHOUT, "shout", exit_code]},
+            identity={"ref": "i"},
+            approval={"policy": "manual"},
+            evidence={"ref": "e"},
+            verify={"shell": "env; exit 1", "on_failure": "warn"},
+        )
+        value = manifest(
+            task, identity_profiles=[profile], evidence_profiles=[{"id": "e", "provider": "ssh"}]
+        )
+        selected = select(value, "a")
+        binding = bind(selected, by).binding
+        outputs.append(
+            json.dumps(
+                local_approvals.grant(by.approvals, selected, binding, approver=ME, believing=by.believing())
+            )
+        )
+        options = ExecOptions(identity_debug=True, presentation_debug=True)
+        outputs.append(json.dumps(preview(value, "a", by, options)))
+        done = execute(value, "a", by, options)
+    assert done["result"]["exit_code"] == int(exit_code)
+    assert ("[redacted]" in done["result"]["stdout"]) is (provider != "none")
+    assert done["evidence"]["verified"] is True, done["evidence"]
+    outputs += [json.dumps(done), repr(done), repr(by), repr(options)]
+    outputs.append(json.dumps(verify_execution(done["execution_id"], by)))
+    for folder, _, names in os.walk(str(by.home)):
+        outputs += [Path(folder, name).read_text() for name in names]
+    spelled = ("zebra-quilt", "7a656272612d7175696c74", "emVicmEtcXVpbHQ")
+    assert [text for text in outputs for form in spelled if form in text] == []
 
 
 def test_every_provider_has_a_scene(tmp_path):
