@@ -12,11 +12,13 @@ import pytest
 from operable.kernel.errors import Fail
 from operable.proc.child import OPEN
 from operable.proc.group import group_alive
+from operable.proc.keeper import missing as keeper_missing
 from operable.proc.ladder import Graces
 from operable.run import acall, acollect, call, collect
 from operable.run.channel import Channel
 from operable.run.session import Session
 from operable.wire.framework import Meta, Summary
+from tests.cli.drive import alive
 from tests.requirement import requirement
 from tests.run.fake import HITS, tool
 
@@ -272,6 +274,28 @@ os._exit(0)
     _, done = run(kind, [tool(tmp_path, body)], graces=SHORT)
     assert done.ok
     assert "PROCESSES_LEFT" in {note.code for note in done.verdict.notes}
+
+
+@pytest.mark.skipif(keeper_missing() is not None, reason=str(keeper_missing()))
+@pytest.mark.parametrize("ending", ["summary()", "import time; time.sleep(600)"])
+def test_what_left_the_group_ends_too_where_the_whole_tree_is_kept(kind, tmp_path, ending):
+    body = f"""
+meta()
+pid = os.fork()
+if pid == 0:
+    os.setsid()
+    os.close(1)
+    while True: signal.pause()
+emit("hit", pid=pid)
+{ending}
+"""
+    events, running = run(
+        kind, [tool(tmp_path, body)], tree=True, graces=SHORT, on_event=lambda each, event: None, timeout=10
+    )
+    daemon = next(event["pid"] for event in events if isinstance(event, dict))
+
+    assert running.verdict.code == ("OK" if ending == "summary()" else "DEADLINE_EXCEEDED")
+    wait_for(lambda: not alive(daemon))
 
 
 def test_two_calls_at_once_do_not_meet(tmp_path):

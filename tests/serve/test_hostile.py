@@ -23,9 +23,16 @@ BEHAVIOUR = """
 def pid(name, number):
     with open(os.path.join(place, name), 'w') as file: file.write(str(number))
 def behave(how):
-    pid(how, os.getpid())
+    if how != 'hang': pid(how, os.getpid())
     if how == 'hang':
+        for kind in ('hang-child', 'hang-daemon'):
+            number = os.fork()
+            if number == 0:
+                if kind == 'hang-daemon': os.setsid()
+                while True: time.sleep(60)
+            pid(kind, number)
         signal.signal(signal.SIGINT, signal.SIG_IGN); signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        pid(how, os.getpid())
         while True: time.sleep(60)
     if how == 'flood':
         while True: sys.stdout.write('{"type":"row","text":"' + 'x' * 1000 + '"}\\n')
@@ -101,6 +108,11 @@ def gone(place: Path, name: str) -> bool:
     return bool(ended(int((place / name).read_text()), 40))
 
 
+def all_gone(place: Path) -> bool:
+    """What hangs, its child, and its daemon."""
+    return all(gone(place, name) for name in ("hang", "hang-child", "hang-daemon"))
+
+
 def calling(world, client):
     async def call(kind, how, **more):
         if kind == "evil":
@@ -165,7 +177,7 @@ def test_one_that_hangs_ends_with_the_call_that_is_cancelled(world, kind):
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            left = await asyncio.to_thread(gone, place, "hang")
+            left = await asyncio.to_thread(all_gone, place)
             return left, await call(kind, "good")
 
     left, after = run(cancelled(), limit=180)
@@ -182,7 +194,7 @@ def test_one_that_hangs_ends_at_its_deadline(world):
     result = run(called(), limit=150)
     assert (result.is_error, result.structured_content["errors"][0]["code"]) == (True, "TIMEOUT")
     place = world.places["prog"]
-    assert not (place / "hang").exists() or gone(place, "hang")
+    assert not (place / "hang").exists() or all_gone(place)
 
 
 @pytest.mark.timeout(200)
@@ -198,4 +210,4 @@ def test_when_the_client_goes_everything_ends(world, kind):
             await asyncio.gather(task, return_exceptions=True)
 
     run(left(), limit=150)
-    assert gone(place, "hang")
+    assert all_gone(place)

@@ -8,13 +8,17 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import ElicitResult
 
+from operable.app.shelf import find
+from operable.app.trust import Approvals
+from tests.app.making import made
 from tests.app.test_calling import ended, written
 from tests.cli.drive import alive
 from tests.requirement import requirement
@@ -114,6 +118,36 @@ def test_progress_is_passed_on(world, mode):
 
     assert run(called()).is_error is False
     assert seen == [(1, 4, "on the way"), (2, 4, None)]
+
+
+SPEAKS = """
+meta = {"type": "aoi:meta", "tool": "t", "tool_version": "1", "aoi_version": "0.2", "schema_name": "s", "schema_version": "1.0.0"}
+lines = [meta, {"type": "aoi:progress", "done": 1, "total": 2}, {"type": "hit", "id": 1}, {"type": "aoi:warning", "code": "W", "message": "m"}]
+if words[0] == "get": lines += [{"type": "aoi:error", "category": "not_found", "code": "NO_ITEM", "message": "no such item"}]
+lines += [{"type": "aoi:summary", "ok": words[0] != "get", "count": 1}]
+for line in lines: print(json.dumps(line))
+sys.exit(1 if words[0] == "get" else 0)
+"""
+
+
+def test_an_application_that_speaks_aoi_is_heard_as_such(world):
+    app = made(world.project / "apps" / "speaker", SPEAKS)
+    Approvals(str(world.home / "state" / "apps" / "approvals.json")).approve(find(str(app)))
+    seen = []
+
+    async def report(progress, total, message):
+        seen.append((progress, total, message))
+
+    async def called():
+        async with connected(world, "--only", "speaker") as client:
+            good = await client.call_tool("speaker_list", {}, progress_callback=report)
+            return good, await client.call_tool("speaker_get", {"arguments": ["x"]})
+
+    good, failed = run(called())
+    content = good.structured_content
+    assert (content["entries"], content["warnings"][0]["code"]) == ([{"type": "hit", "id": 1}], "W")
+    assert (content["summary"]["count"], seen) == (1, [(1, 2, None)])
+    assert (failed.is_error, failed.structured_content["errors"][0]["code"]) == (True, "NO_ITEM")
 
 
 @MODES
@@ -286,10 +320,11 @@ def test_a_machine_is_told_what_would_be_served(world):
 # --- HTTP
 
 
-@pytest.fixture
-def http(world):
+@contextmanager
+def served(world, *words):
+    """A server of HTTP: its address, its token, its process."""
     process = subprocess.Popen(
-        world.command("--http"),
+        world.command("--http", *words),
         env=world.env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -309,6 +344,12 @@ def http(world):
         finally:
             process.kill()
             process.communicate()
+
+
+@pytest.fixture
+def http(world):
+    with served(world) as found:
+        yield found
 
 
 def test_over_http_the_token_is_needed_and_then_it_is_the_same(world, http):
@@ -347,6 +388,77 @@ def test_over_http_the_token_is_needed_and_then_it_is_the_same(world, http):
     assert len(result.structured_content["entries"]) == 3
     assert refused.structured_content["code"] == "DESTRUCTIVE_DISABLED"
     assert gone
+
+
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+
+def asked(url, **headers):
+    """The status of one request."""
+    given = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers}
+    request = urllib.request.Request(url, data=PING, headers=given)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status
+    except urllib.error.HTTPError as problem:
+        problem.close()
+        return problem.code
+
+
+def test_a_web_page_in_a_browser_cannot_reach_it_even_with_the_token(http):
+    """A page whose name was made to mean this machine (DNS rebinding) sends its own name as host, and its origin."""
+    url, token, _ = http
+    right = {"Authorization": f"Bearer {token}"}
+    assert asked(url, **right) < 420
+    assert asked(url, Host="evil.example", **right) == 421
+    assert asked(url, Host="127.0.0.1.evil.example:80", **right) == 421
+    assert asked(url, Origin="http://evil.example", **right) == 403
+    assert asked(url, Origin="null", **right) == 403
+    assert asked(url, Host="evil.example") == 401  # who has no token learns nothing else
+
+
+def test_the_token_is_nobody_elses_and_stays_the_same(world, http):
+    _, token, _ = http
+    (path,) = world.home.rglob("mcp-token")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert len(token) >= 32
+    with served(world) as (_, again, __):
+        assert again == token
+
+
+def test_over_http_progress_questions_and_long_results_are_the_same(world):
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    seen = []
+
+    async def report(progress, total, message):
+        seen.append((progress, total, message))
+
+    async def elicited(context, params):
+        world.asked = params.message
+        return ElicitResult(action="accept", content={"confirm": True})
+
+    async def called(url, token):
+        headers = {"Authorization": f"Bearer {token}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=40) as web,
+            Client(streamable_http_client(url, http_client=web), elicitation_callback=elicited) as client,
+        ):
+            quick = await client.call_tool("bench_slow", {}, progress_callback=report)
+            wiped = await client.call_tool("bench_wipe", {"name": "x"})
+            long: Any = await client.call_tool("bench_long", {"count": 5000})
+            whole: Any = await client.read_resource(long.structured_content["more"])
+            return quick, wiped, long, whole.contents[0].text
+
+    world.env["BENCH_QUICK"] = "1"
+    with served(world, "--allow-destructive") as (url, token, _):
+        quick, wiped, long, text = run(called(url, token))
+    assert (quick.is_error, seen) == (False, [(1, 4, "on the way"), (2, 4, None)])
+    assert (wiped.is_error, world.wiped.read_text()) == (False, "x")
+    assert "bench wipe" in world.asked
+    assert long.structured_content["truncated"] is True
+    assert len(text.splitlines()) == 5000
 
 
 def test_another_address_than_loopback_is_refused(world):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -60,7 +60,10 @@ class Session:
         self.options = options
         self._observer = observer
         self.commands = [
-            prepare(argv, env=options.env, inherit=options.inherit, cwd=options.cwd) for argv in argvs
+            replace(
+                prepare(argv, env=options.env, inherit=options.inherit, cwd=options.cwd), tree=options.tree
+            )
+            for argv in argvs
         ]
         self.sources = [
             Source(

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from operable.kernel.errors import Fail
+from operable.proc.ladder import INTERRUPT_GRACE, Graces
 from operable.proc.output import aoutput
 from operable.proc.spawn import prepare
 from operable.run import acall
@@ -24,7 +25,9 @@ _PLACES = ("OPERABLE_HOME", "XDG_*")
 
 
 class AoiDoor:
-    """The commands of one tool. `words` begin every call; nothing of our environment but places and its own variables."""
+    """The commands of one tool. `words` begin every call; nothing of our environment but places, its own variables, and
+    `inherit`. `grace`: how long it may take to end what it has started, when a call is cancelled.
+    """
 
     def __init__(
         self,
@@ -33,12 +36,14 @@ class AoiDoor:
         name: str,
         schemas: Mapping[str, dict[str, Any]] | None = None,
         inherit: Sequence[str] = (),
+        grace: float = INTERRUPT_GRACE,
         cwd: str | None = None,
         folder: str | None = None,
     ) -> None:
         self._words = tuple(words)
         self._inherit = (*_PLACES, own_variables(name), *inherit)
         self._schemas: dict[str, dict[str, Any] | None] = dict(schemas or {})
+        self._graces = Graces(interrupt=grace)
         self._cwd = cwd
         self._folder = folder
 
@@ -60,6 +65,8 @@ class AoiDoor:
             stdin=stdin,
             inherit=self._inherit,
             cwd=self._cwd,
+            graces=self._graces,
+            tree=True,
             timeout=ENDLESS_TIMEOUT if action.unbounded else TIMEOUT,
             unbounded=True if action.unbounded else None,
         )

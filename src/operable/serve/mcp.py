@@ -9,13 +9,14 @@ to who has the token.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from operable import __version__
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.serve.mcp_tools import OUTPUT_SCHEMA, McpTool, Toolbox, structured
+from operable.serve.operables import Result
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -71,9 +72,10 @@ class _Handlers:
                 if not isinstance(answer, bool):
                     return answer
                 confirmed = answer
-            result = await self._toolbox.call(
+            calling = self._toolbox.call(
                 tool, arguments, confirmed=confirmed, progress=ctx.session.report_progress
             )
+            result = await _cancelled_once(calling)
         except Fail as failure:
             return self._failed(failure)
         uri = self._toolbox.results.keep(result.spool) if result.spool is not None else None
@@ -145,6 +147,26 @@ class _Handlers:
         error = {name: value for name, value in failure.event().items() if name != "type"}
         content = {"ok": False, "code": failure.code, "entries": [], "truncated": False, "errors": [error]}
         return self._answer(content, None, is_error=True)
+
+
+async def _cancelled_once(calling: Coroutine[Any, Any, Result]) -> Result:
+    """The result of a call. A cancellation reaches it once: it then ends what it started, politely first, and is waited for.
+
+    The SDK's task groups repeat a cancellation until the task is gone, and a second one means SIGKILL (`operable.run`),
+    after which a tool could no longer end what it has started itself.
+    """
+    import asyncio
+
+    from anyio import CancelScope
+
+    task = asyncio.ensure_future(calling)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        with CancelScope(shield=True):
+            task.cancel()
+            await asyncio.wait([task])
+        raise
 
 
 def _position(params: Any) -> int:

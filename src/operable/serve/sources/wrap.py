@@ -15,6 +15,7 @@ from operable.tool.describe import input_schema
 from operable.tool.discovery import command_capabilities
 from operable.wrap import load, names
 from operable.wrap.doctor import binary
+from operable.wrap.upstream import GRACE
 
 # The same process that `operable wrap NAME` is, without looking for that on PATH.
 _MAIN = "import sys; from operable.wrap.front import main; main(sys.argv[1], sys.argv[2:])"
@@ -70,6 +71,7 @@ def _wrapped(name: str, workspace: str) -> Operable:
             name=name,
             schemas=schemas,
             inherit=(*_OURS, *tool.plan["env_pass"]),
+            grace=GRACE,
             cwd=workspace,
         )
         if here
