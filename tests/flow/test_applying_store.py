@@ -304,3 +304,13 @@ def test_a_disk_that_is_full_from_the_beginning_gets_no_half_made_store(store):
     assert done.returncode == 1
     assert done.stderr.startswith(b"scheduler_error: "), done.stderr
     assert os.listdir(os.path.dirname(store)) == []
+
+
+def test_names_that_no_utf_8_can_hold_are_kept_exactly(store):
+    value = manifest(shell_task(name="a\ud800b"))
+
+    apply(store, value)
+
+    assert [job["name"] for job in stored_jobs(store)] == ["a\ud800b"]
+    assert apply(store, value, adopt_by="name")["actions"][0]["action"] == "unchanged"
+    assert inspect(store, Inspection(target="operable"))["items"][0]["name"] == "a?b"

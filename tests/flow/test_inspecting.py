@@ -80,6 +80,9 @@ def test_limits_offsets_and_filters_choose_rows(database):
     assert names(shown(database, where={"enabled": 0, "id": "j4"})) == ["j4"]
     assert shown(database, where={"name": None})["count"] == 0
     assert shown(database, where={"name": "N1' OR 1=1 --"})["count"] == 0
+    assert shown(database, where={"name": "\ud800"})["count"] == 0
+    assert shown(database, limit=10**30)["count"] == 30
+    assert shown(database, offset=1e300)["count"] == 0
 
 
 @requirement("agentcli:inspect:params")

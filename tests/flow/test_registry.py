@@ -46,6 +46,16 @@ def test_a_manifest_lives_under_its_name_until_it_is_removed(home):
         assert "not found" in refused(call, home, "disk").message
 
 
+def test_text_that_no_utf_8_can_hold_is_kept_in_a_file_that_every_reader_reads(home):
+    value = manifest(shell_task(name="a\ud800é"))
+
+    path = registry.add(home, "odd", value)["path"]
+
+    assert registry.show(home, "odd") == value
+    with open(path, "rb") as file:
+        assert file.read().decode("utf-8")
+
+
 @requirement("agentcli:cli:registry")
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "a b", "x\n", "é"])
 def test_a_name_is_no_path(home, name):

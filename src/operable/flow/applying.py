@@ -99,7 +99,8 @@ def matched(
     by_id = {row["id"]: row for row in stored if isinstance(row.get("id"), str)}
     by_name: dict[str, list[Json]] = {}
     for row in by_id.values():
-        by_name.setdefault(row.get("name") or "", []).append(row)
+        if isinstance(row.get("name"), str):
+            by_name.setdefault(row["name"], []).append(row)
     if adopt_by == "name":
         _require_unique(jobs)
     steps = []
@@ -136,7 +137,7 @@ def _step(action: Action, job: Json, stored: Json | None = None, changes: tuple[
 
 def pruned_step(stored: Json) -> Step:
     mode: Mode = "trigger" if stored.get("parent_id") else "schedule"
-    return Step("pruned", stored["id"], stored.get("name") or "", mode, None, stored)
+    return Step("pruned", stored["id"], str(stored.get("name") or ""), mode, None, stored)
 
 
 def chosen(steps: list[Step], options: ApplyOptions) -> list[Step]:

@@ -5,10 +5,12 @@ what the caller says, `AGENTCLI_HOME`, `flow` below `OPERABLE_HOME`, and `~/.age
 too (0600). A symbolic link, a FIFO or a device in the place of one of them is refused, and opening one never waits.
 """
 
+import json
 import os
 import stat
 import tempfile
 from collections.abc import Mapping
+from typing import Any
 
 from operable.flow.contracts import FlowError
 from operable.flow.failures import invalid_argument
@@ -98,6 +100,14 @@ def read_private(path: str) -> bytes:
     if len(data) > FILE_LIMIT:
         raise invalid_argument(f"{path} is larger than {FILE_LIMIT} bytes")
     return data
+
+
+def document(value: Any) -> bytes:
+    """JSON for people: two spaces, a final newline, UTF-8; what no UTF-8 can hold (lone surrogates) is escaped."""
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(value, indent=2).encode() + b"\n"
 
 
 def write_private(path: str, data: bytes) -> bool:

@@ -24,6 +24,7 @@ LIMIT = 20
 _BUSY_TIMEOUT = 5.0
 _QUERY_TIMEOUT = 30.0
 _STEPS = 10_000  # instructions of SQLite between two looks at the clock: about a millisecond
+_MOST = 2**62  # what SQLite can count
 SANITIZE = ("none", "basic")
 
 
@@ -77,8 +78,8 @@ def _whole(value: Any) -> int | None:
         digits = value.isascii() and value.isdigit() and len(value) <= 15
         return int(value) if digits and (value == "0" or value[0] != "0") else None
     if isinstance(value, float):
-        return int(value) if value.is_integer() else None
-    return value if isinstance(value, int) else None
+        value = int(value) if value.is_integer() else None
+    return min(value, _MOST) if isinstance(value, int) else None
 
 
 def _offset(value: Any) -> int:
@@ -110,7 +111,8 @@ def _where(value: Any) -> dict[str, str | None]:
     for name, wanted in value.items():
         if isinstance(wanted, dict | list):
             raise invalid_argument(f"inspect where.{name} must be a string, a number, a boolean or null")
-        found[name] = None if wanted is None else str(int(wanted) if isinstance(wanted, bool) else wanted)
+        text = None if wanted is None else str(int(wanted) if isinstance(wanted, bool) else wanted)
+        found[name] = None if text is None else text.encode("utf-8", "replace").decode()
     return found
 
 

@@ -71,7 +71,8 @@ class Transaction:
         row = {
             "id": job["id"],
             **job["source"],
-            "name": job["name"],
+            # For those who query; the document has it exactly, also with lone surrogates, which SQLite does not take.
+            "name": job["name"].encode("utf-8", "replace").decode(),
             "enabled": int(job["enabled"]),
             "invocation_mode": job["invocation"]["mode"],
             "parent_id": job["parent_id"],
@@ -140,6 +141,7 @@ def read_jobs(connection: sqlite3.Connection) -> list[Json]:
     for row in rows:
         job: Json = dict(zip(names, row, strict=True))
         job["document"] = json.loads(job["document"])
+        job["name"] = job["document"]["name"]
         found.append(job)
     return found
 

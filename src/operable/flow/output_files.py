@@ -4,13 +4,12 @@ A manifest may come from anybody, and so may the path that somebody was told to 
 folder, directly or through a symbolic link on the way, is refused before anything is made.
 """
 
-import json
 import os
 import stat
 from typing import Any
 
 from operable.flow.failures import invalid_argument
-from operable.flow.homes import write_private
+from operable.flow.homes import document, write_private
 
 
 def write_document(path: str, value: Any, *, cwd: str) -> str:
@@ -29,8 +28,7 @@ def write_document(path: str, value: Any, *, cwd: str) -> str:
         os.makedirs(parent, mode=0o700, exist_ok=True)
     except OSError as problem:
         raise invalid_argument(f"{parent} cannot be made: {problem.strerror}") from None
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    write_private(place, text.encode("utf-8", "surrogatepass") + b"\n")
+    write_private(place, document(value))
     return place
 
 

@@ -4,7 +4,6 @@ Adding replaces a file as a whole, so that a reader never sees half of one and t
 Listing never fails because of one bad entry: what is no manifest is listed with a marker that says why.
 """
 
-import json
 import os
 import re
 import stat
@@ -13,7 +12,7 @@ from typing import Any
 from operable.flow.canonical import parse
 from operable.flow.contracts import FlowError
 from operable.flow.failures import invalid_argument
-from operable.flow.homes import paths, private_folder, read_private, require_folder, write_private
+from operable.flow.homes import document, paths, private_folder, read_private, require_folder, write_private
 from operable.flow.merge import Json
 from operable.flow.validate import validate
 
@@ -58,8 +57,7 @@ def add(home: str, name: str, manifest: Any) -> Json:
         raise FlowError("validation_error", message, validation=found)
     private_folder(home)
     private_folder(os.path.dirname(path))
-    text = json.dumps(manifest, indent=2, ensure_ascii=False)
-    overwritten = write_private(path, text.encode("utf-8", "surrogatepass") + b"\n")
+    overwritten = write_private(path, document(manifest))
     return {"name": name, "path": path, "overwritten": overwritten}
 
 
