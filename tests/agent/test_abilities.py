@@ -186,3 +186,10 @@ def test_long_output_keeps_its_head_and_its_tail() -> None:
     assert excerpt("x" * 10, 10) == "x" * 10
     cut = excerpt("a" * 50 + "b" * 50, 20)
     assert cut == "a" * 10 + "\n... [truncated 80 chars] ...\n" + "b" * 10
+
+
+def test_a_command_with_half_of_a_character_is_refused_and_the_next_one_runs(tmp_path: Path) -> None:
+    refused = use("bash", scene(tmp_path), command="echo \ud800")
+    assert not refused.ok
+    assert "half of a character" in refused.output
+    assert use("bash", scene(tmp_path), command="echo fine").ok

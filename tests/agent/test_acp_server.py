@@ -505,6 +505,38 @@ def test_why_the_model_has_stopped_is_why_the_turn_has(tmp_path):
     assert editor.text() == "so far " * 3
 
 
+def test_a_refusal_without_a_word_is_told_and_not_asked_for_again(tmp_path):
+    async def scene(url):
+        flags = ("--provider", "anthropic", "--base-url", url)
+        async with editing(tmp_path, *flags, env={"ANTHROPIC_API_KEY": "sk-test"}) as (editor, connection):
+            session = await connection.new_session(cwd=str(tmp_path))
+            steps = json.dumps([{"end": "refusal"}])
+            return editor, await say(connection, session.session_id, f"SCRIPT:{steps}")
+
+    with ModelServer() as models:
+        editor, ended = run(scene(models.url))
+        asked = len(models.exchanges)
+
+    assert ended.stop_reason == "refusal"
+    assert editor.text() == "The model refused to answer this."
+    assert asked == 1
+
+
+def test_a_turn_that_used_up_its_rounds_says_so(tmp_path):
+    async def scene():
+        async with editing(tmp_path, "--offline", "--max-turns", "1", "--auto-approve") as (editor, connection):
+            session = await connection.new_session(cwd=str(tmp_path))
+            script = 'script:\ncall Glob {"pattern": "*"}\nsay as far as I came'
+            limited = await say(connection, session.session_id, script)
+            return editor, limited, await say(connection, session.session_id, "again")
+
+    editor, limited, again = run(scene())
+
+    assert limited.stop_reason == "max_turn_requests"
+    assert again.stop_reason == "end_turn"
+    assert editor.text() == "as far as I cameYou said: again"
+
+
 def test_what_a_real_provider_refuses_is_told_without_the_key(tmp_path):
     key = "sk-ant-very-secret-key"
 

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from operable.agent.cancellation import Cancellation
 from operable.agent.conversation import Conversation, Tuning
@@ -37,7 +38,7 @@ class Deaf:
         yield Finished("end", Tokens(1, 1))
 
 
-def _conversation(session: Deaf, workspace: Path) -> Conversation:
+def _conversation(session: Any, workspace: Path) -> Conversation:
     return Conversation(
         provider=MODEL,
         session=session,
@@ -78,3 +79,52 @@ def test_a_fault_of_ours_is_an_internal_error_and_an_end(tmp_path: Path) -> None
     assert isinstance(events[1], protocol.Error)
     assert events[1].error.code == "internal_error"
     assert "abcdef" not in events[1].error.message
+
+
+class Answering:
+    """A provider that answers with these pieces, one list for each call, and counts its calls."""
+
+    def __init__(self, *answers: list[Piece]) -> None:
+        self.answers = list(answers)
+
+    def prepare(self) -> None:
+        return
+
+    def close(self) -> None:
+        return
+
+    def stream(self, request: Request, cancellation: Cancellation) -> Iterator[Piece]:
+        yield from self.answers.pop(0)
+
+
+def _said(events: list[protocol.Event]) -> str:
+    return "".join(event.text for event in events if isinstance(event, protocol.TextDelta))
+
+
+def test_a_refusal_without_a_word_is_not_an_empty_answer(tmp_path: Path) -> None:
+    events, session = list[protocol.Event](), Answering([Finished("refusal", Tokens(1, 0))])
+    run = Run(_conversation(session, tmp_path), "m", events.append)
+
+    run.work([Text("hi")])
+
+    assert _said(events) == "The model refused to answer this."
+    assert run.finished == "refusal"
+    assert session.answers == []
+
+
+def test_a_refusal_in_words_stays_as_it_is(tmp_path: Path) -> None:
+    events = list[protocol.Event]()
+    session = Answering([Said("No."), Finished("refusal", Tokens(1, 1))])
+
+    Run(_conversation(session, tmp_path), "m", events.append).work([Text("hi")])
+
+    assert _said(events) == "No."
+
+
+def test_an_empty_answer_is_asked_for_once_more(tmp_path: Path) -> None:
+    events = list[protocol.Event]()
+    session = Answering([Finished("end", Tokens(1, 0))], [Said("Now."), Finished("end", Tokens(1, 1))])
+
+    Run(_conversation(session, tmp_path), "m", events.append).work([Text("hi")])
+
+    assert _said(events) == "Now."

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import operable.host
+from operable.agent.acp_settings import _MODES
 from operable.host import define_agent_cli
 from operable.host.launching import _protocol_mode
 from operable.host.protocols import arm_for
@@ -69,7 +70,7 @@ def test_what_the_protocol_selects_is_said_in_the_agents_own_words(name, mode, s
 
 
 AGENTS = sorted(
-    name for name in PINS if name not in {"node", "mcp-inspector"} and not name.startswith("cloud-")
+    name for name in PINS if name not in {"node", "mcp-inspector", "skills-ref"} and not name.startswith("cloud-")
 )
 
 
@@ -87,3 +88,13 @@ def test_no_secret_is_handed_to_a_provider_that_does_not_isolate(handle):
         "local",
         "node-permission",
     }
+
+
+@pytest.mark.parametrize("name", ["operable-agent", "operable-agent-acp"])
+def test_our_own_agent_is_described_as_it_describes_itself(name):
+    described = {
+        mode.id: mode.description for mode in define_agent_cli(FOLDER / name / "AGENT-CLI.md").manifest.modes
+    }
+
+    for mode in ("default", "auto_edit"):
+        assert described[mode.replace("_", "-")] == _MODES[mode][1]

@@ -3,6 +3,7 @@
 import asyncio
 import os
 
+import msgspec
 import pytest
 
 from operable.host.approvals import Desk
@@ -38,6 +39,25 @@ def call(served, desk, method, **params):
     return served.serve(ClientCall("c", method, params), desk)
 
 
+def _decisions(tmp_path):
+    """What the audit chain has about accesses that were denied."""
+    path = tmp_path / "audit.jsonl"
+    lines = path.read_bytes().splitlines() if path.exists() else []
+    found = [msgspec.json.decode(line) for line in lines]
+    return [each for each in found if each["action"] == "agent.decision"]
+
+
+def test_a_read_that_a_rule_denies_is_in_the_audit_chain(tmp_path):
+    served, work, desk = methods(tmp_path, rules(allow=["*"], deny=["kind:read"]))
+    (work / "a.txt").write_text("a")
+
+    _, error = run(call(served, desk, "fs/read_text_file", path=str(work / "a.txt")))
+
+    (decision,) = _decisions(tmp_path)
+    assert error["code"] == -32001
+    assert "a.txt" in msgspec.json.encode(decision).decode()
+
+
 def test_a_file_is_written_with_its_folders_and_read_back_in_part(tmp_path):
     served, work, desk = methods(tmp_path)
 
@@ -66,7 +86,10 @@ def test_nothing_outside_the_workspace_is_read_or_written(tmp_path, path):
         written = await call(served, desk, "fs/write_text_file", path=path, content="x")
         return read[1], written[1]
 
-    assert all(error["code"] in (-32001, -32602) for error in run(scene()))
+    errors = run(scene())
+    assert all(error["code"] in (-32001, -32602) for error in errors)
+    denied = [error for error in errors if error["code"] == -32001]
+    assert len(_decisions(tmp_path)) == len(denied)
     assert (tmp_path / "outside").read_text() == "secret"
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from operable.host import Said, define_agent_cli
 from operable.host.arm import Message
-from operable.host.continuations.transcript import CONTINUATION, LIMIT
+from operable.host.continuations.transcript import CONTINUATION
+from operable.host.spoken import LIMIT
 from operable.host.strategy import Kept, TurnRequest
 from operable.kernel.errors import Fail
 from operable.wire.events import TextDelta

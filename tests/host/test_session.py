@@ -486,6 +486,54 @@ asyncio.run(main())
 """
 
 
+@requirement("aip45:session:idle-timeout")
+def test_a_session_without_a_turn_for_its_idle_time_is_ended_and_says_so(tmp_path):
+    async def scene():
+        async with session(tmp_path, limits=limits(idle=0.2)) as talk:
+            await talk.send("one").result()
+            codes = [getattr(record.event, "code", "") async for record in talk.events()]
+            with pytest.raises(Fail) as caught:
+                talk.send("two")
+            return codes, talk.status, caught.value.code
+
+    codes, status, code = run(scene())
+
+    assert codes.index("idle_timeout") < codes.index("session_closed")
+    assert status == "exited"
+    assert code == "SESSION_ENDED"
+
+
+def test_a_turn_that_takes_longer_than_the_idle_time_is_not_idle(tmp_path):
+    async def scene():
+        async with session(tmp_path, limits=limits(idle=0.05)) as talk:
+            return await talk.send(steps({"say": "a"}, {"wait": 0.5}, {"say": "b"})).result()
+
+    assert run(scene()).text == "ab"
+
+
+def test_a_session_that_may_be_idle_for_ever_waits_for_nothing(tmp_path):
+    async def scene():
+        async with session(tmp_path, limits=limits(idle=float("inf"))) as talk:
+            await talk.send("one").result()
+            return dict(talk._course._timers)
+
+    assert run(scene()) == {}
+
+
+def test_what_the_user_said_is_in_the_log_before_the_turn_and_not_among_its_events(tmp_path):
+    async def scene():
+        async with session(tmp_path) as talk:
+            events = [event async for event in talk.send("hello there")]
+        return events, [record.event async for record in talk.log.reader(0)]
+
+    events, log = run(scene())
+
+    (message,) = [event for event in log if getattr(event, "code", "") == "user_message"]
+    assert message.data == {"text": "hello there"}
+    assert message not in events
+    assert log.index(message) < log.index(events[0])
+
+
 @requirement("aip45:session:ephemeral")
 def test_nothing_survives_kill_9_of_a_host_with_twenty_stubborn_agents(tmp_path):
     pids = tmp_path / "pids"

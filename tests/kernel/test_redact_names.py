@@ -52,6 +52,20 @@ def test_names_are_cut_at_punctuation_and_camel_case(name, expected):
     assert words(name) == expected
 
 
+@pytest.mark.parametrize(
+    "name", ["max-tokens", "--max-output-tokens", "MAX_TOKENS", "num_keys", "totalSecrets"]
+)
+def test_a_plural_beside_a_measure_is_a_quantity_whatever_stands_there(name):
+    assert not is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["tokens", "max-token", "max_pass", "key-size", "max_tokens_password", "limit_key"]
+)
+def test_a_measure_does_not_make_a_secret_harmless(name):
+    assert is_secret_name(name)
+
+
 def test_names_that_count_tokens_are_known_apart():
     assert is_counting_name("max_tokens")
     assert is_counting_name("outputTokens")

@@ -39,7 +39,9 @@ def test_further_names_and_prefixes_are_inherited_when_named():
     assert "LD_PRELOAD" not in made
 
 
-@pytest.mark.parametrize(("name", "value"), [("", "x"), ("A=B", "x"), ("A", "x\0y"), ("A\0", "x")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("", "x"), ("A=B", "x"), ("A", "x\0y"), ("A\0", "x"), ("A", "\ud800")]
+)
 def test_an_impossible_variable_is_a_usage_error(name, value):
     with pytest.raises(Fail) as caught:
         environment({name: value}, source={})

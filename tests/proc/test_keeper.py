@@ -352,3 +352,18 @@ def test_a_new_keeper_knows_of_the_folders_of_the_old_one(tmp_path):
     assert wait_until_gone(new)
     os.waitpid(new, 0)
     assert os.listdir(tmp_path) == []
+
+
+def test_words_that_have_no_bytes_are_refused_and_the_keeper_goes_on(tmp_path):
+    """A Command can be made without `prepare`, which would refuse them."""
+    command = replace(prepare(["true"]), argv=("true", "half \ud800"), tree=True)
+
+    with pytest.raises(Fail, match="cannot start"):
+        launch(command)
+
+    pid = KEEPER.pid
+    launched = launch(replace(prepare(["true"]), tree=True))
+    launched.leader.abort()
+    os.close(launched.stdout)
+    os.close(launched.stderr)
+    assert KEEPER.pid == pid

@@ -26,7 +26,7 @@ def test_a_command_is_complete_before_it_runs(tmp_path):
     assert command.env["A"] == "1"
 
 
-@pytest.mark.parametrize("argv", [[], "a string", ["sh", "a\0b"]])
+@pytest.mark.parametrize("argv", [[], "a string", ["sh", "a\0b"], ["sh", "half \ud800"]])
 def test_an_impossible_argument_list_is_a_usage_error(argv):
     with pytest.raises(Fail) as caught:
         prepare(argv)

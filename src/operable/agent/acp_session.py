@@ -42,7 +42,11 @@ _ONCE = PermissionOption(option_id="allow", name="Allow", kind="allow_once")
 _REJECT = PermissionOption(option_id="reject", name="Reject", kind="reject_once")
 _ALWAYS = {"info": "looking", "edit": "edits", "exec": "commands", "mcp": "MCP tools"}
 _TITLE = 80
-_STOPS: dict[str, StopReason] = {"max_tokens": "max_tokens", "refusal": "refusal"}
+_STOPS: dict[str, StopReason] = {
+    "max_tokens": "max_tokens",
+    "max_turns": "max_turn_requests",
+    "refusal": "refusal",
+}
 
 
 class AcpSession:

@@ -12,7 +12,7 @@ _CHOICES = {
     "always": e.Choice("always", "Always allow in this session", "allow_always"),
     "deny": e.Choice("deny", "Deny", "reject_once"),
 }
-_REASONS = {"max_tokens": e.MAX_TOKENS, "refusal": e.REFUSAL}
+_REASONS = {"max_tokens": e.MAX_TOKENS, "max_turns": e.MAX_TURNS, "refusal": e.REFUSAL}
 
 
 class Telling:

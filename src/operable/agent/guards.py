@@ -32,6 +32,7 @@ _GRAVITY = ("go_on", "warn", "finalise", "abort")
 class Verdict:
     action: Action = "go_on"
     message: str = ""
+    used_up: bool = False  # because of the turn budget
 
 
 class Guard:
@@ -53,18 +54,19 @@ class Guard:
         """What to do after these calls, of which those with these ids failed."""
         signatures = {call.call_id: _signature(call) for call in calls}
         verdicts = (
+            self._after_turn(),
             self._after_malformed(calls),
             self._after_failures([signatures[call.call_id] for call in calls if call.call_id in failed]),
             self._after_all_failed(len(failed) == len(calls)),
             self._after_cycle("|".join(sorted(signatures.values()))),
-            self._after_turn(),
         )
         return max(verdicts, key=lambda verdict: _GRAVITY.index(verdict.action))
 
     def _after_turn(self) -> Verdict:
         self._turns += 1
         if self._max_turns and self._turns >= self._max_turns:
-            return Verdict("finalise", "The turn budget is used up; answer now, without further tools.")
+            text = "The turn budget is used up; answer now, without further tools."
+            return Verdict("finalise", text, used_up=True)
         return Verdict()
 
     def _after_malformed(self, calls: Sequence[Called]) -> Verdict:

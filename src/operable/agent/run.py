@@ -23,6 +23,8 @@ from operable.wire import json_stream as protocol
 
 STOP_GRACE = 0.7  # seconds; the protocol's readers expect the end within one
 _EMPTY_ANSWER = "Your last answer was empty. Answer the user now."
+# What is said for a model that refuses and says nothing: nobody is to look at an empty answer and wonder.
+_REFUSED = "The model refused to answer this."
 _OF_A_CALL = (protocol.ToolRequest, protocol.ToolRunning, protocol.ToolResult, protocol.ToolCancelled)
 
 
@@ -49,7 +51,7 @@ class Run:
         self._unsaved = False  # that was said already
         self.cancellation = cancellation or Cancellation()
         self.tokens = Tokens()
-        self.finished = "end"  # why the model has stopped last: `Finished.reason`
+        self.finished = "end"  # why the model has stopped last: `Finished.reason`; or "max_turns": it had to
         self._guard = conversation.guard()
         self._spawner = Spawner(conversation, self._sub_agent, self.count, allowance)
 
@@ -98,12 +100,17 @@ class Run:
 
     def _answer(self) -> None:
         """Until the model has nothing more to do, or may not do more."""
-        last, retried = False, False
+        last, retried, limited = False, False, False
         while True:
             self.cancellation.check()
             answer = self._ask(with_tools=not last)
+            if self.finished == "refusal" and not answer.calls:
+                if not answer.text:
+                    self._emit(protocol.TextDelta(msg_id=self._msg_id, text=_REFUSED))
+                return  # asking again would only be refused again
             if not answer.calls or last:
                 if answer.text or retried:
+                    self.finished = "max_turns" if limited else self.finished
                     return
                 retried = True
                 self._conversation.close_open_calls()
@@ -118,6 +125,7 @@ class Run:
                     self._info(verdict.message)
                     self._conversation.remark(verdict.message)
                     last = verdict.action == "finalise"
+                    limited = verdict.used_up
 
     def _ask(self, *, with_tools: bool) -> Answer:
         """One model call; what it has said is kept also when it is cut off, because the user has seen it."""

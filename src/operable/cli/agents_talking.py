@@ -19,14 +19,13 @@ from operable.cli.agents_asking import settle
 from operable.cli.agents_screen import Screen
 from operable.cli.agents_wire import Said, row
 from operable.host.arm import Message
-from operable.host.continuation import strategy_named
 from operable.host.log_files import read_log
 from operable.host.policy import ASK, Policy, rules
 from operable.host.policy_file import load_policy
 from operable.host.registry import Registry, SessionHome
-from operable.host.strategy import Kept, TurnRequest
-from operable.host.strategy import Said as Earlier
+from operable.host.spoken import quoted, spoken
 from operable.host.sync import SyncSession, interruptible
+from operable.host.works import Limits
 from operable.kernel.errors import EX_TIMEOUT, Fail
 from operable.wire import events as e
 
@@ -119,12 +118,10 @@ class Talk:
             raise problem
 
     def _message(self, text: str) -> Message:
-        """With the strategy `transcript`, what the agent said before stands before the message."""
-        message = Message(text)
+        """With the strategy `transcript`, what was said before, by both sides, stands before the message."""
         if self._wanted.continuation != TRANSCRIPT or self._wanted.resume is None:
-            return message
-        history = tuple(Earlier("agent", said) for said in earlier(self._wanted.resume))
-        return strategy_named(TRANSCRIPT).message(TurnRequest(message, (), history), Kept())
+            return Message(text)
+        return Message(quoted(spoken(read_log(Registry().session(self._wanted.resume).folder)), text))
 
     async def _started(self) -> Session:
         left = self._left()
@@ -153,6 +150,7 @@ class Talk:
             "session_id": wanted.session,
             "resume": self._resumed(),
             "may_install": wanted.install,
+            "limits": Limits(idle=float("inf")),  # its client is here for as long as the command runs
             "person": somebody(self._context),
         }
 
@@ -216,18 +214,6 @@ def agents_own_id(word: str) -> str:
             target="--resume",
         )
     return home.meta.agent_session_id
-
-
-def earlier(word: str) -> list[str]:
-    """The agent's words of an earlier session, turn by turn; what the user said is not in the log."""
-    turns, words = list[str](), list[str]()
-    for record in read_log(Registry().session(word).folder):
-        if isinstance(record.event, e.TextDelta):
-            words.append(record.event.text)
-        elif isinstance(record.event, e.TurnEnd):
-            turns.append("".join(words))
-            words.clear()
-    return [text for text in turns if text]
 
 
 def _known(word: str) -> SessionHome | None:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from operable.host.policy_file import load_policy as load_policy
     from operable.host.registry import Registry as Registry
     from operable.host.session import Session as Session
+    from operable.host.spoken import Said as Said
     from operable.host.start_options import StartOptions as StartOptions
-    from operable.host.strategy import Said as Said
     from operable.host.sync import SyncSession as SyncSession
     from operable.host.turn import Turn as Turn
     from operable.host.turn import TurnResult as TurnResult
@@ -50,7 +50,7 @@ _HOMES = {
     "Policy": "operable.host.policy",
     "Record": "operable.host.log_files",
     "Registry": "operable.host.registry",
-    "Said": "operable.host.strategy",
+    "Said": "operable.host.spoken",
     "Session": "operable.host.session",
     "StartOptions": "operable.host.start_options",
     "SyncSession": "operable.host.sync",

@@ -9,6 +9,7 @@ from typing import Any
 
 from operable.host.approvals import Ask, Decision
 from operable.host.arm import Answer, CallWithdrawn, ClientCall
+from operable.host.client_methods import DENIED
 from operable.host.course import Course
 from operable.host.works import Works
 from operable.wire import events as e
@@ -71,6 +72,11 @@ class Answering:
 
     async def _serve(self, call: ClientCall) -> None:
         result, error = await self._works.methods.serve(call, self._works.desk)
+        if error is not None and error["code"] == DENIED and self._works.alive:
+            told = {"method": call.method, "path": call.params.get("path") or call.params.get("cwd")}
+            data = {name: value for name, value in told.items() if isinstance(value, str)}
+            text = f"{call.method} was refused: {error['message']}"
+            self._works.commit([e.Notice("access_denied", text, self._works.id, data)])
         if self._works.alive:
             self._works.link.reply(call.call_id, result, error)
 

@@ -118,10 +118,10 @@ class ClientMethods:
     # --- files
 
     def _read(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        path = self._inside(params.get("path"))
+        path = self._inside(params.get("path"), "fs/read_text_file")
         ruled = self._gate.rule_own("fs/read_text_file", "read", {"path": path}, path)
         if isinstance(ruled, Decision) and not ruled.allowed and ruled.by.startswith("policy:deny"):
-            raise _RefusedError(DENIED, ruled.reason)
+            raise self._denied("fs/read_text_file", path, ruled.reason)
         try:
             fd = _open_beneath(self._root, path, os.O_RDONLY)
         except FileNotFoundError:
@@ -137,7 +137,7 @@ class ClientMethods:
         return {"content": _window(data.decode("utf-8", "replace"), params)}
 
     async def _write(self, params: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
-        path, content = self._inside(params.get("path")), params.get("content")
+        path, content = self._inside(params.get("path"), "fs/write_text_file"), params.get("content")
         if not isinstance(content, str):
             raise _RefusedError(INVALID, "content is a string")
         await self._permit("fs/write_text_file", "edit", {"path": path}, path, desk)
@@ -149,15 +149,20 @@ class ClientMethods:
             file.write(content.encode("utf-8", "surrogatepass"))
         return {}
 
-    def _inside(self, path: Any) -> str:
+    def _inside(self, path: Any, method: str) -> str:
         """The path relative to the workspace, links resolved."""
         if not isinstance(path, str) or not path or "\0" in path:
             raise _RefusedError(INVALID, "path is a string")
         path = outside(path, self._root, self._gate.seen_as)
         real = os.path.realpath(os.path.join(self._root, path))
         if not real.startswith(self._root.rstrip("/") + "/"):
-            raise _RefusedError(DENIED, f"{path} is outside the workspace")
+            raise self._denied(method, path, f"{path} is outside the workspace")
         return real[len(self._root.rstrip("/")) + 1 :]
+
+    def _denied(self, method: str, path: str, reason: str) -> "_RefusedError":
+        """What was tried and may not be done is in the audit chain, like every other decision."""
+        self._gate.note("agent.decision", reason, tool=method, arguments={"path": path}, allowed=False)
+        return _RefusedError(DENIED, reason)
 
     # --- commands
 
@@ -181,7 +186,7 @@ class ClientMethods:
 
     def _folder(self, cwd: Any) -> str:
         real = os.path.realpath(os.path.join(self._root, outside(str(cwd), self._root, self._gate.seen_as)))
-        return "" if real == self._root else self._inside(cwd)
+        return "" if real == self._root else self._inside(cwd, "terminal/create")
 
     async def _wait(self, call: ClientCall) -> dict[str, Any]:
         terminal = self._known(call.params)

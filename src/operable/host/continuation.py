@@ -10,12 +10,15 @@ session afterwards. The choice is made per turn and refused outside `supported`.
 """
 
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from operable.host.arm import Message
 from operable.host.session import Session
-from operable.host.strategy import Kept, Key, Said, Strategy, TurnRequest
+from operable.host.spoken import Said
+from operable.host.strategy import Kept, Key, Strategy, TurnRequest
+from operable.host.works import Limits
 from operable.kernel.catalogue import load, to_name
 from operable.manifest.blocks import PinnedSession
 from operable.manifest.patches import strategy_for
@@ -77,8 +80,9 @@ class Conversations:
         return tuple((part, given.get(part, "")) for part in self._pinned.key_scope)
 
     async def start(self, **more: Any) -> Session:
-        """A new session with the options of these conversations."""
-        return await self._agent.start(**{**self._options, **more})
+        """A new session with the options of these conversations; how long it may be idle is for its strategy to say."""
+        limits = replace(self._options.get("limits", Limits()), idle=float("inf"))
+        return await self._agent.start(**{**self._options, "limits": limits, **more})
 
     async def close(self) -> None:
         """End every session that is kept."""

@@ -41,11 +41,24 @@ class Course:
         self.last_heard = self._works.now
         self._is_quiet = False
 
+    def rest(self) -> None:
+        """No turn runs: from now on the session may be idle for so long."""
+        limit = self._works.limits.idle
+        if limit is not None and limit != float("inf"):
+            self._set("idle", limit, lambda: self._idle(limit))
+
+    def _idle(self, limit: float) -> None:
+        if self.turn is None and self._works.alive:
+            text = f"no turn for {limit:g} s: the session is ended"
+            self._works.commit([e.Notice("idle_timeout", text, self._works.id)])
+            self._works.on_idle()
+
     # --- beginning
 
     def begin(self, turn: Turn, message: Message) -> None:
         """Send the message now, or when the agent is at rest and the budget allows it."""
         self.turn = turn
+        self._drop("idle")
         if self.busy or self._works.budget.exceeded(next_turn=True):
             self._works.spawn(self._begin_later(turn, message))
         else:
@@ -133,7 +146,7 @@ class Course:
     def abandon(self) -> None:
         """Nobody will ever tell the end of this turn: let its sender go."""
         turn, self.turn = self.turn, None
-        self._clear()
+        self.clear()
         if turn is not None:
             turn.over.set()
 
@@ -141,7 +154,8 @@ class Course:
         """The turn-end is in the log: the sender may go on."""
         works = self._works
         turn, self.turn = self.turn, None
-        self._clear()
+        self.clear()
+        self.rest()
         works.desk.withdraw()
         works.methods.turn_ended(cancelled=end.reason != e.COMPLETED)
         works.budget.turn_ended(end)
@@ -179,9 +193,7 @@ class Course:
         self._works.stop("cancel_unanswered", "cancel unanswered")
 
     def _settle(self, _: object = None) -> None:
-        timer = self._timers.pop("settle", None)
-        if timer is not None:
-            timer.cancel()
+        self._drop("settle")
         if self._settled is not None:
             self._settled.set()
             self._settled = None
@@ -244,12 +256,16 @@ class Course:
         return found.allowed
 
     def _set(self, name: str, delay: float, callback: Callable[[], object]) -> None:
-        before = self._timers.get(name)
-        if before is not None:
-            before.cancel()
+        self._drop(name)
         self._timers[name] = self._works.later(delay, callback)
 
-    def _clear(self) -> None:
+    def _drop(self, name: str) -> None:
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
+
+    def clear(self) -> None:
+        """Wait for nothing any more."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

@@ -2,7 +2,8 @@
 
 `Remote` looks to a link like a process does: lines go in, lines come out, and at some point it has ended. Each line out is
 one POST; what comes back, as one JSON document or as a stream of events, is handed on message by message. Where the server
-wants to speak unasked, one GET stays open. Nothing is followed to another host, and no answer is waited for without a limit
+wants to speak unasked, one GET stays open. Every request has the given headers (`operable.host.http_auth`): nothing is
+followed to another host, and no answer is waited for without a limit
 except the streams themselves, which the watchdogs of a session cover.
 
 The agent runs elsewhere, so there is no process to confine: what is enforced is that its host is on the manifest's egress
@@ -10,7 +11,7 @@ list (`operable.host.launching`). The client library comes with the extra `mcp` 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -40,11 +41,13 @@ class Remote:
         is_sse: bool,
         on_lines: Callable[[list[bytes]], object],
         on_end: Callable[[Any], object],
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self.end: End | None = None
         self.too_long: str | None = None
         self._url = url
         self._is_sse = is_sse
+        self._given = dict(headers or {})
         self._on_lines = on_lines
         self._on_end = on_end
         self._session_id: str | None = None
@@ -175,7 +178,7 @@ class Remote:
             self._on_lines([line])
 
     def _headers(self) -> dict[str, str]:
-        found = {"content-type": "application/json", "accept": f"application/json, {_STREAM}"}
+        found = {**self._given, "content-type": "application/json", "accept": f"application/json, {_STREAM}"}
         if self._session_id is not None:
             found["mcp-session-id"] = self._session_id
         if self._version is not None:

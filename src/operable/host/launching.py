@@ -18,6 +18,7 @@ from operable.host.arm import Arm, Opening
 from operable.host.audit import Audit
 from operable.host.confinement import Confined, provider
 from operable.host.elsewhere import MACHINE_TIMEOUT, admit, ready_elsewhere
+from operable.host.http_auth import authorization
 from operable.host.http_transport import Remote, remote_address
 from operable.host.launch.readiness import Launch, Ready, areadiness
 from operable.host.launch.store import SecretStore
@@ -29,6 +30,7 @@ from operable.host.session import Session
 from operable.host.start_options import StartOptions, options_from
 from operable.host.starting import Start, new_session_id, start_session
 from operable.host.vaulting import Vault
+from operable.host.works import Limits
 from operable.kernel.errors import Fail
 from operable.manifest.kinds.acp import AcpClient, AcpProfile
 from operable.manifest.kinds.agent_cli import AgentCli
@@ -48,10 +50,10 @@ async def begin(loaded: Loaded, given: Mapping[str, Any], *, trusted: bool) -> S
     _check_resume(manifest, arm, wanted)
     _check_rules(manifest, arm, wanted)
     registry = Registry(wanted.state)
-    if manifest.mcp is not None and manifest.mcp.transport != "stdio":
-        return await _start_remote(loaded, arm, chosen, wanted, registry)
     audit = Audit(registry.audit_path(wanted.workspace), actor=f"agent:{manifest.id}")
     placing = _placing(manifest, chosen, wanted, audit, trusted=trusted)
+    if manifest.mcp is not None and manifest.mcp.transport != "stdio":
+        return await _start_remote(loaded, arm, chosen, wanted, registry, placing)
     login = await asyncio.to_thread(login_variables, loaded, placing)
     ready = None
     if provider(sandbox_of(loaded).provider).elsewhere:
@@ -81,7 +83,7 @@ async def _start(
 ) -> Session:
     """Everything is decided: spawn, shake hands, compare."""
     manifest = loaded.as_(AgentCli)
-    limits = wanted.limits
+    limits = _limits(manifest, wanted)
     if arm.per_turn and limits.turn is None and confined.timeout is not None:
         limits = replace(limits, turn=confined.timeout)  # of one command, which a turn is here
     if confined.elsewhere and wanted.timeout is None:
@@ -103,14 +105,18 @@ async def _start(
 
 
 async def _start_remote(
-    loaded: Loaded, arm: Arm, chosen: Spawn, wanted: StartOptions, registry: Registry
+    loaded: Loaded, arm: Arm, chosen: Spawn, wanted: StartOptions, registry: Registry, placing: Placing
 ) -> Session:
     """An agent that runs elsewhere: nothing to install, start or confine; where it is must be on the egress list."""
     manifest = loaded.as_(AgentCli)
     url, is_sse = remote_address(loaded)
+    known = await asyncio.to_thread(authorization, loaded, placing, url)
     start = replace(
         _common(loaded, arm, chosen, wanted, registry, wanted.workspace),
-        connect=lambda on_lines, on_end: Remote(url, is_sse=is_sse, on_lines=on_lines, on_end=on_end),
+        connect=lambda on_lines, on_end: Remote(
+            url, is_sse=is_sse, on_lines=on_lines, on_end=on_end, headers=known.headers
+        ),
+        secrets=known.values,
     )
     text = "the agent runs elsewhere: nothing but its address is enforced"
     return await _compared(
@@ -142,7 +148,7 @@ def _common(
         opening=opening,
         policy=wanted.policy if isinstance(wanted.policy, Policy) else None,
         on_ask=wanted.on_ask,
-        limits=wanted.limits,
+        limits=_limits(manifest, wanted),
         budget=_budget(manifest, wanted),
         session_id=session_id,
         label=wanted.label,
@@ -336,6 +342,14 @@ def _granted(loaded: Loaded) -> AcpClient:
         return AcpClient()
     told = profile.value.aip44.capabilities
     return AcpClient() if told is None else told.client
+
+
+def _limits(manifest: AgentCli, wanted: StartOptions) -> Limits:
+    """An ephemeral session lasts as long as its client; the others end when nobody has used them for their idle time."""
+    declared = manifest.session
+    if wanted.limits.idle is not None or declared.mode == "ephemeral":
+        return wanted.limits
+    return replace(wanted.limits, idle=declared.idle_timeout_ms / 1000)
 
 
 def _budget(manifest: AgentCli, wanted: StartOptions) -> dict[str, float]:

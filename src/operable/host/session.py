@@ -24,7 +24,7 @@ from operable.host.arm import Happening, Message, NeedsAuth, Noise, Opened, Peer
 from operable.host.course import Course
 from operable.host.link import Link
 from operable.host.log import SessionLog
-from operable.host.log_files import Record
+from operable.host.log_files import USER_MESSAGE, Record
 from operable.host.registry import ERROR, EXITED, KILLED, RUNNING, SessionHome, timestamp
 from operable.host.transport import Transport
 from operable.host.turn import Turn
@@ -46,6 +46,7 @@ class Session:
         self._works = works
         works.link = self._link = make_link(self)
         works.on_collapse = self._collapse
+        works.on_idle = self._leave
         self._course = Course(works)
         self._answering = Answering(works, self._course)
         self._on_close = on_close
@@ -109,6 +110,7 @@ class Session:
                 raise
             raise failure from problem
         self.home.save(status=RUNNING, protocol=self._link.arm.name)
+        self._course.rest()
 
     def send(self, message: str | Message, *, timeout: float | None = None) -> Turn:
         """Begin a turn. Fail conflict/TURN_RUNNING while one runs, conflict/SESSION_ENDED when the agent is gone.
@@ -121,6 +123,8 @@ class Session:
         if self.running:
             raise refusals.turn_running(self.id)
         message = Message(message) if isinstance(message, str) else message
+        self._works.commit([e.Notice(USER_MESSAGE, "the user's message", self.id, {"text": message.text})])
+        self.raise_failure()
         turn = Turn(self, self.log.reader(self.log.last_id), message.text)
         turn.limit = self._works.limits.turn if timeout is None else timeout
         self._course.begin(turn, message)
@@ -166,13 +170,12 @@ class Session:
 
     async def close(self) -> None:
         """End the agent: its protocol's goodbye, end of input, SIGTERM, 5 s, SIGKILL. Any number of times."""
-        if self._closing is None:
-            self._closing = asyncio.get_running_loop().create_task(self._shut())
+        closing = self._leave()
         try:
-            await asyncio.shield(self._closing)
+            await asyncio.shield(closing)
         except asyncio.CancelledError:
             self._link.kill("cancelled")
-            await self._closing
+            await closing
             raise
 
     async def __aenter__(self) -> Self:
@@ -287,6 +290,12 @@ class Session:
         forced = end is not None and (end.cause is not None or (end.status or 0) < 0)
         self._finish(KILLED if forced else EXITED)
 
+    def _leave(self) -> asyncio.Task[None]:
+        """Begin to close it, once."""
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_task(self._shut())
+        return self._closing
+
     def _finish(self, status: str, error: str | None = None) -> None:
         """The last word of the session, once: in the log, in the audit chain, in the registry."""
         works = self._works
@@ -294,6 +303,7 @@ class Session:
             return
         process = self._link.process
         code = None if process is None or process.end is None else process.end.status
+        self._course.clear()
         for task in works.tasks:
             task.cancel()
         works.methods.abandon()

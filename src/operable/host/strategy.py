@@ -11,16 +11,9 @@ from typing import Any, Protocol
 
 from operable.host.arm import Message
 from operable.host.session import Session
+from operable.host.spoken import Said
 
 Key = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One earlier turn: who (user, agent), and what."""
-
-    who: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,11 +33,12 @@ class Limits:
     cancel_grace: float = 1.0  # AIP-45: a cancel surfaces within a second
     settle: float = 30.0  # agents were seen to wait 21 s for a running command
     turn: float | None = None  # of a whole turn, however busy
+    idle: float | None = None  # without a turn, then the session ends; None: as its manifest says; inf: never
 
 
 @dataclass(slots=True)
 class Works:
-    """The shared parts. `link` and `on_collapse` are set by the session that they belong to."""
+    """The shared parts. `link`, `on_collapse` and `on_idle` are set by the session that they belong to."""
 
     home: SessionHome
     log: SessionLog
@@ -48,6 +49,7 @@ class Works:
     limits: Limits = field(default_factory=Limits)
     link: Link = field(init=False)
     on_collapse: Callable[[Fail], object] = field(init=False)
+    on_idle: Callable[[], object] = field(init=False)
     failure: Fail | None = None  # what the host itself could not do
     stopped: str | None = None  # why we ended the agent, where that is an error
     tasks: set[asyncio.Task[None]] = field(default_factory=set)

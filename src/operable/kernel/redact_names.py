@@ -34,6 +34,9 @@ _COUNTING = frozenset(
         " ttl expires expiry expiration timeout bytes budget used usage index version port age"
     ).split()
 )
+# Beside such a word a plural counts (`max_tokens`, `num_keys`): there is no secret under that name, whatever its value.
+_MEASURING = frozenset("max min limit count total num number size length budget".split())
+_PLURALS = frozenset("tokens keys cookies credentials secrets passwords passes".split())
 # Every secret name contains one of these: the cheap test before any parsing.
 HINTS = (
     "token",
@@ -69,7 +72,11 @@ def is_secret_name(name: str) -> bool:
     lowered = name.lower()
     if not contains_any(lowered, HINTS):
         return False
-    return any(_is_secret_word(word) for word in words(name))
+    found = words(name)
+    secret = [word for word in found if _is_secret_word(word)]
+    if secret and not _MEASURING.isdisjoint(found):
+        return not _PLURALS.issuperset(secret)
+    return bool(secret)
 
 
 def contains_any(text: str, hints: tuple[str, ...]) -> bool:

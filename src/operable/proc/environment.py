@@ -38,7 +38,7 @@ def environment(
         if name in exact or (allowed_prefixes and name.startswith(allowed_prefixes))
     }
     for name, value in (extra or {}).items():
-        if not name or "=" in name or "\0" in name or "\0" in value:
+        if not name or "=" in name or "\0" in name or "\0" in value or not is_encodable(name + value):
             raise Fail(
                 "usage",
                 "ENVIRONMENT_INVALID",
@@ -47,3 +47,12 @@ def environment(
             )
         chosen[name] = value
     return chosen
+
+
+def is_encodable(text: str) -> bool:
+    """Whether this can be handed to a program at all: a lone surrogate, as JSON can spell one, has no bytes."""
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return True

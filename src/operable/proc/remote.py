@@ -21,7 +21,7 @@ from importlib.util import find_spec
 
 from operable.kernel.errors import Fail
 from operable.proc.confine import Confinement, Enforcement, Item, Outcome, Sandbox, refuse
-from operable.proc.environment import environment
+from operable.proc.environment import environment, is_encodable
 from operable.proc.machine import COPY_LIMIT, JOB_VARIABLE, LIFETIME
 from operable.proc.spawn import Command
 
@@ -92,8 +92,8 @@ def remote(cloud: Cloud) -> Sandbox:
 def remote_command(argv: Sequence[str], env: Mapping[str, str]) -> Command:
     """A command for another machine: nothing of it is looked up here, and no variable is inherited."""
     for position, argument in enumerate(argv):
-        if "\0" in argument:
-            raise Fail("usage", "ARGV_INVALID", f"argument {position} contains a NUL character")
+        if "\0" in argument or not is_encodable(argument):
+            raise Fail("usage", "ARGV_INVALID", f"argument {position} contains a NUL, or half of a character")
     return Command(tuple(argv), argv[0], environment(env, source={}), None)
 
 

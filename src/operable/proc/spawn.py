@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from operable.kernel.errors import Fail
-from operable.proc.environment import environment
+from operable.proc.environment import environment, is_encodable
 from operable.proc.executable import resolve
 from operable.proc.group import Group
 from operable.proc.hearing import hear
@@ -88,6 +88,8 @@ def prepare(
     for position, argument in enumerate(arguments):
         if "\0" in argument:
             raise Fail("usage", "ARGV_INVALID", f"argument {position} contains a NUL character")
+        if not is_encodable(argument):
+            raise Fail("usage", "ARGV_INVALID", f"argument {position} contains half of a character")
     folder = None if cwd is None else os.path.abspath(cwd)
     if folder is not None and not os.path.isdir(folder):
         raise Fail(

@@ -53,6 +53,11 @@ class Stem:
         except subprocess.SubprocessError:
             self._tell(f"failed {errno.EAGAIN}")
             return
+        except (
+            ValueError
+        ):  # words that have no bytes; `prepare` refuses them, and a Command can be made without it
+            self._tell(f"failed {errno.EILSEQ}")
+            return
         close_all(self.pipes)
         self._tell(f"started {self.leader}")
         while self.leader is not None or living(os.getpid()):

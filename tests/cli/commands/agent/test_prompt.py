@@ -229,8 +229,23 @@ def test_with_the_strategy_transcript_the_earlier_words_stand_before_the_message
     outcome = scene("prompt", "scripted", "--prompt", "second", *words)
 
     said = outcome.of("text-delta")[0]["text"]
-    assert "[agent] You said: first" in said
+    assert "[user] first\n[agent] You said: first\n" in said
     assert said.endswith("second")
+
+
+@requirement("aip45:continuation:transcript")
+def test_a_record_does_not_grow_into_the_next_one(scene):
+    scene.user(continuation={"default": "none", "supported": ["none", "transcript"]})
+    session = scene("prompt", "scripted", "--prompt", "first").summary["session"]
+    for text in ("second", "third"):
+        words = ["--resume", session, "--continuation", "transcript"]
+        outcome = scene("prompt", "scripted", "--prompt", text, *words)
+        session = outcome.summary["session"]
+
+    # The scripted agent says what it was told: its words hold a record, those of the user do not.
+    said = outcome.of("text-delta")[0]["text"]
+    assert "[user] second\n" in said
+    assert "[user] <conversation-so-far>" not in said
 
 
 def test_a_strategy_that_the_manifest_does_not_support_is_refused(scene):
