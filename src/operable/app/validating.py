@@ -140,9 +140,12 @@ def _skill(path: str, directory: str) -> Iterator[Problem]:
             f"description is needed, of at most {_DESCRIPTION} characters",
             "say what it is for and when",
         )
-    if len(root.at("compatibility").text or "") > _COMPATIBILITY:
-        yield root.at("compatibility").problem(
-            "SKILL_COMPATIBILITY", f"compatibility has more than {_COMPATIBILITY} characters", "shorten it"
+    compatibility = root.at("compatibility")
+    if compatibility.present and (compatibility.text is None or len(compatibility.text) > _COMPATIBILITY):
+        yield compatibility.problem(
+            "SKILL_COMPATIBILITY",
+            f"compatibility is a text of at most {_COMPATIBILITY} characters",
+            "shorten it",
         )
     for key in document.data:
         if key not in _SKILL_KEYS:
