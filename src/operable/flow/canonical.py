@@ -13,12 +13,20 @@ import hashlib
 import json
 from typing import Any
 
+from operable.flow.contracts import FlowError
 from operable.kernel.canonical import number
 
 _LARGEST_INDEX = 2**32 - 2
 _EXACT = 2**53
 # JavaScript engines have no fixed limit either; ours is far above any manifest and below the interpreter's stack.
 _DEPTH = 200
+
+
+class TooDeepError(FlowError, ValueError):
+    """A value that has no canonical text, because it is nested too deep: for its author to mend."""
+
+    def __init__(self) -> None:
+        super().__init__("invalid_argument", f"nested deeper than {_DEPTH} levels")
 
 
 def parse(text: str | bytes) -> Any:
@@ -86,7 +94,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _write(value: Any, pieces: list[str], depth: int) -> None:
     if depth > _DEPTH:
-        raise ValueError(f"nested deeper than {_DEPTH} levels")
+        raise TooDeepError
     match value:
         case None | True | False:
             pieces.append({None: "null", True: "true", False: "false"}[value])

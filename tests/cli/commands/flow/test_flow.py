@@ -76,6 +76,19 @@ def test_compiling_gives_what_the_backend_wants_and_refuses_what_is_no_manifest(
     assert refused.of("aoi:error")[0]["code"] == "MANIFEST_INVALID"
 
 
+@pytest.mark.parametrize("verb", ["compile", "digests", "plan", "apply", "register"])
+def test_what_is_nested_too_deep_to_have_a_digest_is_the_authors_mistake(file, verb):
+    value: object = 1
+    for _ in range(300):
+        value = {"a": value}
+    path = file(manifest(shell_task(identity={"subject": {"attributes": value}})))
+
+    [error] = operable("flow", verb, path).of("aoi:error")
+
+    assert (error["category"], error["code"]) == ("usage", "FLOW_ARGUMENT_INVALID")
+    assert "nested deeper" in error["message"]
+
+
 def test_old_manifests_are_converted(file):
     converted = operable("flow", "convert", file(manifest(prompt_task(), version="0.1")))
 

@@ -28,10 +28,10 @@ def digests(file: str = "-") -> Iterator[FlowDigests]:
     manifest = read_manifest(file)
     try:
         require_valid(manifest)
+        for found in task_digests(manifest):
+            yield FlowDigests(**found)
     except FlowError as problem:
         raise as_fail(problem, file) from problem
-    for found in task_digests(manifest):
-        yield FlowDigests(**found)
 
 
 COMMAND = digests
