@@ -23,6 +23,7 @@ PACKAGES = {
     "docker": "docker.io",
     "fish": "fish",
     "flock": "util-linux",
+    "gh": "gh",
     "git": "git",
     "go": "golang-go",
     "gpg": "gnupg",
