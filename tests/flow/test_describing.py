@@ -41,6 +41,7 @@ def test_methods_and_notifications_are_those_that_there_are():
     names = [entry["method"] for entry in found["methods"]]
     assert names == [method.name for method in listed_methods()]
     assert names[:2] == ["agentcli.ping", "agentcli.version"]
+    assert {"agentcli.identity.validateDelegation", "agentcli.authorization.evaluate"} <= set(names)
     assert all(entry["summary"] for entry in found["methods"])
     assert [note["method"] for note in found["notifications"]] == ["agentcli.ready"]
 
