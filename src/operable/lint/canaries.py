@@ -32,5 +32,9 @@ def forms(value: str) -> dict[str, str]:
 
 
 def leak(text: str, value: str) -> str | None:
-    """In which form the value stands in the text."""
-    return next((form.split(" (")[0] for form, needle in forms(value).items() if needle in text), None)
+    """In which form the value stands in the text. Hexadecimal digits may be written large or small."""
+    for form, needle in forms(value).items():
+        found = needle in text if form.startswith("in base64") else needle.lower() in text.lower()
+        if found:
+            return form.split(" (")[0]
+    return None

@@ -76,6 +76,10 @@ class Custody:
     def waiting(self) -> inmates.Waiting:
         return inmates.Waiting() if self.init is None else inmates.waiting(self.init)
 
+    def used(self) -> float:
+        """The seconds of processor time that the tree has used so far, as far as it still lives."""
+        return 0.0 if self.init is None else inmates.used(self.init)
+
     def excess(self) -> str | None:
         """What the tree uses too much of."""
         if self.init is None:

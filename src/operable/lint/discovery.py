@@ -89,7 +89,7 @@ def _command(lab: Lab, made: Plan, name: str, claims: dict[str, Any]) -> Command
     if made.capabilities is not None and command.profile.skip is None:
 
         def ask(command: CommandPlan, items: bool) -> dict[str, Any] | None:
-            words = (made.alias("input-schema"), "--command", command.name, *JSON)
+            words = made.asking(command.name)
             return _schema(lab.observe(Invocation((*words, "--items") if items else words, bare=True)))
 
         command.ask = ask

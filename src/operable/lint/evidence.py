@@ -37,6 +37,7 @@ class Invocation:
     signal: Literal["", "SIGINT", "SIGTERM"] = ""  # sent when the stream has begun
     settle: float = 0.0  # seconds of silence that must have passed since the last output before the signal
     watch: float = 0.0  # instead: the signal comes so many seconds after the first output
+    lead: float = 0.0  # seconds that it may take to write, and so to notice that its reader is gone
     room: int = (
         0  # bytes that the reader leaves room for before it stalls; the signal, or its end, comes then
     )

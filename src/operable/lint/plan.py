@@ -195,8 +195,21 @@ class Plan:
         if self.profile.tool.machine is not None:
             return tuple(self.profile.tool.machine)
         flags = (self.capabilities or {}).get("machine_flags")
-        first = flags[0] if isinstance(flags, list) and flags and isinstance(flags[0], str) else MACHINE[0]
+        first = (
+            flags[0] if isinstance(flags, list) and flags and isinstance(flags[0], str) else self.output_flag
+        )
         return first, "jsonl"
+
+    @property
+    def output_flag(self) -> str:
+        """The one that the tool has answered to: --output, or --format where only that is known (section 16.4)."""
+        answer = self.discovery.get("capabilities")
+        asked = answer.invocation.words if answer is not None and self.capabilities is not None else ()
+        return "--format" if "--format" in asked else MACHINE[0]
+
+    def asking(self, command: str) -> tuple[str, ...]:
+        """The words that ask for the input schema of a command."""
+        return (self.alias("input-schema"), "--command", command, self.output_flag, "json")
 
     def alias(self, name: str) -> str:
         """The tool's own word for a standard flag or subcommand (section 16.4)."""

@@ -28,8 +28,13 @@ from operable.proc.reactor import SelectorReactor, Timer
 # A tool that prints more for a sample call is flooding; of that, so much is kept as is worth looking at.
 FLOOD = 16 * 1024 * 1024
 KEPT = 64 * 1024
-# After a signal or a lost reader a tool has so long to end. "Promptly" for a person; generous for a loaded machine.
+# After a signal or a lost reader a tool has so long to end. "Promptly" for a person. On a loaded machine it may get little
+# of the processor in that time: who wants to run, and has had less than half of it, gets more, up to `PATIENT`.
 PROMPT = 4.0
+PATIENT = 30.0
+_AGAIN = 0.5
+# What a sample call took is a guess at what another one may take.
+_SLOWER = 3.0
 # What is killed at the deadline had its chance: no polite signals that would look like ours.
 _GRACES = Graces(interrupt=0.0, terminate=0.0, kill=2.0, drain=0.5)
 # Hundreds of processes take their time to die.
@@ -57,6 +62,7 @@ class Trial:
         self.filled = 0  # what we put into the pipe ourselves, still to be thrown away
         self.first: float | None = None
         self.signalled: float | None = None
+        self.due: tuple[float, float] | None = None  # since when it has to end, and what it had used by then
         self.stalled: int | None = None
         self.pending: int | None = None
         self.ended: End | None = None
@@ -97,7 +103,11 @@ class Trial:
 
     @property
     def _timeout(self) -> float:
-        return self.invocation.timeout or self.probe.timeout
+        """Its deadline. Without a reader it is allowed to run as long as with one, and to end then."""
+        whole = self.invocation.timeout or self.probe.timeout
+        return (
+            whole if self.invocation.reader == "patient" else whole + _SLOWER * self.invocation.lead + PROMPT
+        )
 
     def _patience(self) -> Patience:
         now = self.reactor.time()
@@ -121,7 +131,7 @@ class Trial:
             child.stdin.write(self.invocation.stdin)
         if self.invocation.reader == "gone":
             child.stdout.close()
-            self.reactor.call_later(PROMPT, self._too_late)
+            self._expect_end(_SLOWER * self.invocation.lead)
         if self.invocation.signal and not self._looked_at:
             self._arm(_SILENCE)
         self._admit(child)
@@ -170,11 +180,11 @@ class Trial:
             child.stdout.resume()
         elif patience.waits(held, found, now):
             self.stalled, self.pending = max(0, held - self.filled), found.pending
-            self._caught(child)
+            self._caught(child, certain=found.writing)
         else:
             self.reactor.call_later(LOOK, lambda: self._look(child, patience))
 
-    def _caught(self, child: Child) -> None:
+    def _caught(self, child: Child, *, certain: bool) -> None:
         """It waits for its reader: now happens what was to happen in the middle of the stream."""
         if self.invocation.hold_stdin:
             self._signal()
@@ -183,7 +193,8 @@ class Trial:
             self.reactor.call_later(HEAD_START, child.stdout.resume)
         else:
             child.stdout.close()
-            self.reactor.call_later(PROMPT, self._too_late)
+            # In its write it learns at once; while it does something else, when it writes next.
+            self._expect_end(0.0 if certain else _SLOWER * self.invocation.lead)
 
     def _took(self, chunk: bytes) -> None:
         ours = min(self.filled, len(chunk))
@@ -202,7 +213,7 @@ class Trial:
         self.chunks.append(chunk)
         if self.invocation.reader == "leaves" and b"\n" in chunk and self.child is not None:
             self.child.stdout.close()
-            self.reactor.call_later(PROMPT, self._too_late)
+            self._expect_end(_SLOWER * self.invocation.lead)
         waiting = self.invocation.signal and self.signalled is None
         if waiting and not self.invocation.watch and not self._looked_at:
             self._arm(self.invocation.settle)
@@ -229,12 +240,23 @@ class Trial:
         # None: it was faster.
         if self.custody.signal(self.child.pid, signal.Signals[self.invocation.signal]):
             self.signalled = self.reactor.time() - self.started
-        self.reactor.call_later(PROMPT, self._too_late)
+        self._expect_end()
+
+    def _expect_end(self, lead: float = 0.0) -> None:
+        """From now on it has to end: promptly, once the `lead` is over."""
+        self.due = self.reactor.time() + lead, self.custody.used()
+        self.reactor.call_later(lead + PROMPT, self._too_late)
 
     def _too_late(self) -> None:
-        if self.ended is None and self.child is not None:
-            self.child.kill("deadline")
-            self._kill()
+        if self.ended is not None or self.child is None or self.due is None:
+            return
+        since, used = self.due
+        starved = not self.custody.waiting().idle and self.custody.used() - used < PROMPT / 2
+        if starved and self.reactor.time() - since < PATIENT:
+            self.reactor.call_later(_AGAIN, self._too_late)
+            return
+        self.child.kill("deadline")
+        self._kill()
 
     def _stop(self, why: Literal["flood", "excess"], note: str) -> None:
         self.stopped, self.notes = why, (note,)

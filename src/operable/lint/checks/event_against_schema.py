@@ -1,9 +1,10 @@
 """Events that are not what their schema says.
 
 What it does
-    Validates every event of the sample call, of refused calls and of dry runs against the schema that the tool publishes,
-    and framework events also against AOI's own. Types that the schema does not define, though it tells types apart, are
-    reported; so are types that the command does not announce in its capabilities (SHOULD).
+    Validates every event of the sample call, of refused calls and of dry runs against the schema that the tool
+    publishes, and framework events also against AOI's own. A schema that would take any of these events with all of its
+    fields spoilt says nothing of them, and is reported. Types that the schema does not define, though it tells types
+    apart, are reported; so are types that the command does not announce in its capabilities (SHOULD).
 
 Why is this bad?
     Consumers generate code and decide what to keep from the schema. An event that departs from it fails there, far from
@@ -19,15 +20,24 @@ from operable.lint.evidence import Observation, encode, excerpt
 from operable.lint.example import CREATED, meta, summary, transcript
 from operable.lint.schemas import events, flaw, framework
 from operable.lint.variants import some_stream
+from operable.run.validator import Validator
 from operable.wire.framework import FRAMEWORK
 from operable.wire.reserved import event_types
+
+# What no field of an event is meant to be.
+_NOTHING = {"aoi-lint": [None]}
 
 
 def _command(case: Case) -> Iterator[Finding]:
     own = events(case.plan.schema)
     defined = event_types(case.plan.schema) if case.plan.schema is not None else set()
     told: set[tuple[str, str]] = set()
-    for what, seen in some_stream(case):
+    streams = some_stream(case)
+    if own is not None and not case.target.relays and not any(_governed(own, seen) for _, seen in streams):
+        yield case.fail(
+            "the tool's schema says nothing of any event that it emits", streams[0][1], section="1.1"
+        )
+    for what, seen in streams:
         for event in seen.events:
             name = event["type"]
             flaws = []
@@ -56,6 +66,15 @@ def _command(case: Case) -> Iterator[Finding]:
                     level="SHOULD",
                     section="17",
                 )
+
+
+def _governed(own: Validator, seen: Observation) -> bool:
+    """Whether the schema would refuse at least one of these events, had it other fields."""
+    return not seen.events or any(
+        flaw(own, {name: value if name == "type" else _NOTHING for name, value in event.items()}) is not None
+        or flaw(own, {"type": event["type"]}) is not None
+        for event in seen.events
+    )
 
 
 def _unannounced(case: Case, name: str) -> bool:

@@ -69,6 +69,10 @@ def _finite(case: Case, room: Room, call: Invocation) -> Iterator[Finding]:
             yield case.fail(f"--limit {len(items)} gives all there is, but truncated is true", exact)
     if case.target.claims_flag("supports_cursor"):
         yield from _pages(case, room, call, items)
+    if len(items) == 1:
+        raise Untested(
+            "one result cannot be cut short; let the profile's setup make more, or its `args` find more"
+        )
 
 
 def _one(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterator[Finding]:

@@ -1,9 +1,10 @@
 """Bytes on stdout that are no events.
 
 What it does
-    Reads every byte of stdout of the sample call, of refused calls and of dry runs. Each line must be one JSON object in
-    UTF-8 with a `type`; no banner, prose, blank line, byte order mark, escape sequence or stack trace may stand between.
-    Names of framework events without their prefix may be neither emitted nor defined by the schema.
+    Reads every byte of stdout of the sample call, of refused calls and of dry runs. Each line must be one JSON object
+    in UTF-8 with a `type`; no banner, prose, blank line, byte order mark, escape sequence or stack trace may stand
+    between. Names of framework events without their prefix may be neither emitted nor defined by the schema. A name
+    that stands twice in one object is reported (SHOULD).
 
 Why is this bad?
     A consumer parses stdout line by line. One log line ends the stream for every strict reader, and a lenient one that
@@ -12,8 +13,11 @@ Why is this bad?
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from operable.kernel.errors import Fail
 from operable.lint.check import Case, Check, Finding, Untested
@@ -76,6 +80,7 @@ def _flaws(case: Case, what: str, observation: Observation) -> Iterator[tuple[st
             )
         else:
             yield from _named(case, what, observation, line)
+            yield from _twice(case, what, observation, line)
     if observation.stdout and not observation.stdout.endswith(b"\n") and observation.ended == "itself":
         yield (
             "unterminated",
@@ -97,6 +102,25 @@ def _named(case: Case, what: str, observation: Observation, line: Line) -> Itera
     else:
         return
     yield name, case.fail(text, observation, section="8.2", excerpt=excerpt(line.raw), line=line.number)
+
+
+def _twice(case: Case, what: str, observation: Observation, line: Line) -> Iterator[tuple[str, Finding]]:
+    """Readers differ in which of two values they take (RFC 8259, section 4)."""
+    names: set[str] = set()
+
+    def note(pairs: list[tuple[str, Any]]) -> None:
+        names.update(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+
+    try:
+        json.loads(line.raw, object_pairs_hook=note)
+    except RecursionError:
+        return  # deeper than anybody looks
+    if names:
+        text = f"{what}: line {line.number} has the name `{min(names)}` twice in one object"
+        yield (
+            "twice",
+            case.fail(text, observation, level="SHOULD", excerpt=excerpt(line.raw), line=line.number),
+        )
 
 
 CHECK = Check(

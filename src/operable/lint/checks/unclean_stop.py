@@ -1,12 +1,13 @@
 """A stop that leaves noise, silence or processes behind.
 
 What it does
-    Takes the reader of stdout away before the first byte and after the first line: the tool must end promptly and print no
-    stack trace of any language. Sends SIGINT and SIGTERM in the middle of the stream: to an unbounded command while it
-    runs, to one whose input is held open, and to any other while it waits in a write, because its reader stalls after the
-    first line. It must end promptly, with a summary that says `interrupted` and is not ok, with status 130 or 143, without
-    a stack trace and without leaving processes. One that gives up the write in which it waits may end without a summary,
-    and a change that is made already may be reported as made. What a signal does not reach is reported as untested.
+    Takes the reader of stdout away before the first byte and after the first line: once it has had to write, the tool
+    must end promptly, print no stack trace of any language and leave no processes. Sends SIGINT and SIGTERM in the
+    middle of the stream: to an unbounded command while it runs, to one whose input is held open, and to any other while
+    it waits in a write, because its reader stalls after the first line. It must end promptly, with a summary that says
+    `interrupted` and is not ok, with status 130 or 143, without a stack trace, without a line on stdout that is no
+    event, and without leaving processes. One that gives up the write in which it waits may end without a summary, and a
+    change that is made already may be reported as made. What a signal does not reach is reported as untested.
 
 Why is this bad?
     `head` closes pipes all day, and every agent cancels calls. A crash report for it reads like a failure, and a process
@@ -36,8 +37,11 @@ def _command(case: Case) -> Iterator[Finding]:
     call = replace(whole, signal="", settle=0.0)
     # Room for the first line, and not for the next.
     room = len(sample.lines[0].raw) + _SLACK if sample.lines and not case.target.unbounded else 0
-    yield from _reader_gone(case, replace(call, reader="gone"), "before the first byte")
-    yield from _reader_gone(case, replace(call, reader="leaves", room=room), "after the first line")
+    # Nobody notices that his reader is gone before he writes.
+    gone = replace(call, reader="gone", lead=sample.first_output or sample.elapsed)
+    yield from _reader_gone(case, gone, "before the first byte")
+    leaving = replace(call, reader="leaves", room=room, lead=sample.elapsed if room else 0.0)
+    yield from _reader_gone(case, leaving, "after the first line")
     unreached = []
     for name in _SIGNALS:
         seen = case.observe(replace(_running(case, call, room), signal=name))
@@ -48,6 +52,8 @@ def _command(case: Case) -> Iterator[Finding]:
             unreached.append(name)
         else:
             yield from _stopped(case, seen, name)
+            if sample.readable and not case.target.unbounded:
+                yield from _prose(case, seen, name)
     if unreached:
         raise Untested(
             f"{' and '.join(unreached)} could not be tried: it comes to its end without looking at a signal"
@@ -81,6 +87,10 @@ def _reader_gone(case: Case, call: Invocation, when: str) -> Iterator[Finding]:
     quiet = case.target.unbounded and (call.reader == "leaves" or not seen.lines)
     if seen.ended != "itself" and not quiet:
         yield case.fail(f"the reader went away {when}, and it did not end", seen)
+    elif seen.orphans:
+        yield case.fail(
+            f"the reader went away {when}, and these go on: {', '.join(seen.orphans)[:150]}", seen
+        )
     yield from _noise(case, seen, f"the reader went away {when}")
 
 
@@ -100,6 +110,16 @@ def _stopped(case: Case, seen: Observation, name: str) -> Iterator[Finding]:
         yield _advice(case, f'{name}: the summary does not say ok false and reason "interrupted"', seen)
     if seen.status not in _STATUS[name]:
         yield _advice(case, f"{name}: the exit status is {seen.status}, not {_STATUS[name][0]}", seen)
+
+
+def _prose(case: Case, seen: Observation, name: str) -> Iterator[Finding]:
+    """What it says on its way out is a part of the stream. A line that was cut is not: nobody can take it back."""
+    whole = seen.lines if seen.stdout.endswith(b"\n") else seen.lines[:-1]
+    for line in whole:
+        if line.flaw is not None:
+            text = f"{name}: line {line.number} is no event: {line.flaw}"
+            yield case.fail(text, seen, section="2", excerpt=excerpt(line.raw), line=line.number)
+            return
 
 
 def _noise(case: Case, seen: Observation, when: str) -> Iterator[Finding]:

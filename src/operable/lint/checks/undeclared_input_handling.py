@@ -1,10 +1,11 @@
 """A malformed input line that is handled otherwise than declared.
 
 What it does
-    Feeds a command that takes JSONL three good lines with a malformed one at the beginning, in the middle and at the end.
-    Declared fail-fast: it must fail, with a structured error, and a mutating command must have changed nothing. Declared
-    tolerant: it must go on, tell one error for the bad line, and not say that all is well. Configurable: both, with
-    `--fail-fast` and `--continue-on-error`. What is not declared is reported.
+    Feeds a command that takes JSONL its good lines with a malformed one at the beginning, in the middle and at the end,
+    and with a last one that is cut off before its line end, as by a producer that died. Declared fail-fast: it must
+    fail, with a structured error, and a mutating command must have changed nothing. Declared tolerant: it must go on,
+    tell one error for the bad line, and not say that all is well. Configurable: both, with `--fail-fast` and
+    `--continue-on-error`. What is not declared is reported.
 
 Why is this bad?
     Half an import is worse than none: the caller cannot send the rest without knowing where it stopped.
@@ -20,7 +21,7 @@ from operable.lint.evidence import Invocation, Observation, excerpt
 from operable.lint.example import error, meta, summary, transcript
 
 _BAD = b'{"broken": \n'
-_PLACES = ("first", "middle", "last")
+_PLACES = ("first", "middle", "last", "cut off at the end")
 
 
 def _command(case: Case) -> Iterator[Finding]:
@@ -51,8 +52,10 @@ def _tried(case: Case, call: Invocation, mode: str, options: tuple[str, ...]) ->
     lines = [line + b"\n" for line in (call.stdin or b"").splitlines() if line.strip()]
     told: set[str] = set()
     for place in _PLACES:
-        position = {"first": 0, "middle": (len(lines) + 1) // 2, "last": len(lines)}[place]
+        position = {"first": 0, "middle": (len(lines) + 1) // 2}.get(place, len(lines))
         stdin = b"".join([*lines[:position], _BAD, *lines[position:]])
+        if place == _PLACES[-1]:
+            stdin = stdin.rstrip()
         bad_call = replace(case.target.with_options(call, *options), stdin=stdin)
         seen, changes = case.effect(bad_call)
         problems = _strict(seen, position + 1) if mode == "fail-fast" else _tolerant(case, call, seen)

@@ -3,9 +3,9 @@
 What it does
     Asks for schema and capabilities with no environment but PATH, an empty read-only HOME and no network. Both must
     succeed, without an attempt to reach anybody, with one JSON document each: a valid JSON Schema of the draft that it
-    names, whose `$id` is no file of this machine, and a valid capability manifest. Where the flags `--schema` and
-    `--capabilities` exist too, they must say the same. The input schemas of commands that take structured input must be
-    valid JSON Schema.
+    names, whose `$id` is no file of this machine, and a valid capability manifest that names the commands. Where the
+    flags `--schema` and `--capabilities` exist too, they must say the same. The input schemas of commands that take
+    structured input must be valid JSON Schema.
 
 Why is this bad?
     An agent reads the description before it has credentials, and often in a sandbox. What it cannot learn there it
@@ -56,6 +56,8 @@ def _valid(case: Case, what: str, document: dict[str, Any], answer: Observation)
         flaw = manifest_flaw(document)
         if flaw is not None:
             yield case.fail(f"the capability manifest is not valid: {flaw}", answer, section="17")
+        elif not case.plan.commands:
+            yield case.fail("the capability manifest names no command", answer, section="16.2")
         return
     flaw = document_flaw(document)
     if flaw is not None:
@@ -84,8 +86,7 @@ def _command(case: Case) -> Iterator[Finding]:
         raise Untested("there is no capability manifest")
     if not command.reads_jsonl:
         raise NotApplicable("it takes no structured input; discovery is judged for the tool as a whole")
-    asked = (case.plan.alias("input-schema"), "--command", command.name, "--output", "json")
-    answer = case.observe(Invocation(asked, bare=True))
+    answer = case.observe(Invocation(case.plan.asking(command.name), bare=True))
     document = _json(answer.stdout) if answer.status == 0 else None
     if not isinstance(document, dict):
         yield case.fail(

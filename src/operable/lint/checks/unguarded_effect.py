@@ -1,12 +1,13 @@
 """Effects that nobody confirmed, and plans that are carried out.
 
 What it does
-    Runs a destructive command with its confirmation first, to see that the call works and what it changes; then without,
-    which must be refused and change nothing. Runs `--dry-run` where it is advertised: it must succeed, emit `aoi:plan`
-    events and change nothing. "Nothing" is observed: the files of work dir and HOME by content, the state that the tool
-    tells, and no attempt to reach anybody, as the kernel counts them. A connection to a helper that the tool has started
-    itself is none; a name lookup is one, and so is a connection to a port of this machine at which nothing of the tool
-    listens. A wrong `--confirm-count` must be refused.
+    Runs a destructive command with its confirmation first, to see that the call works and what it changes; then
+    without, which must be refused and change nothing. Runs `--dry-run` where it is advertised: it must succeed, emit
+    `aoi:plan` events and change nothing, also when the call has its confirmation and an idempotency key. "Nothing" is
+    observed: the files of work dir and HOME by content, the state that the tool tells, and no attempt to reach anybody,
+    as the kernel counts them. A connection to a helper that the tool has started itself is none; a name lookup is one,
+    and so is a connection to a port of this machine at which nothing of the tool listens. A wrong `--confirm-count`
+    must be refused.
 
 Why is this bad?
     A model that misunderstands deletes with the same confidence as one that does not. The confirmation is the only point
@@ -22,6 +23,7 @@ from operable.lint.evidence import Observation, excerpt
 from operable.lint.example import error, meta, summary, transcript
 from operable.lint.variants import dry_run, unconfirmed
 
+_KEY = "aoi-lint-7c1e"
 _DESTRUCTIVE_VERBS = ("delete", "remove", "rm", "destroy", "purge", "drop", "wipe", "erase")
 
 
@@ -85,6 +87,8 @@ def _planned(case: Case) -> Iterator[Finding]:
     seen, changes = case.effect(dry_run(case))
     if changes:
         yield case.fail(f"a dry run changes things: {_shown(changes)}", seen, section="14.2")
+    else:
+        yield from _planned_for_good(case)
     yield from _contacts(case, seen, "a dry run tries to reach somebody")
     if not seen.succeeded:
         yield case.fail(
@@ -95,6 +99,20 @@ def _planned(case: Case) -> Iterator[Finding]:
         )
     elif not seen.of("aoi:plan") and seen.readable:
         yield case.fail("a dry run emits no aoi:plan event", seen, section="14.2")
+
+
+def _planned_for_good(case: Case) -> Iterator[Finding]:
+    """With everything that makes a call count, --dry-run has the last word. Whether it is then refused is its own affair."""
+    command = case.target
+    more = [*(command.confirm if command.destructive else ())]
+    if command.claims_flag("supports_idempotency_key"):
+        more += ["--idempotency-key", _KEY]
+    if not more:
+        return
+    seen, changes = case.effect(command.with_options(dry_run(case), *more))
+    if changes:
+        said = f"a dry run with {' '.join(more)} changes things: {_shown(changes)}"
+        yield case.fail(said, seen, section="14.2")
 
 
 def _contacts(case: Case, seen: Observation, what: str) -> Iterator[Finding]:

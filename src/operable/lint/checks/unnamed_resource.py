@@ -50,12 +50,21 @@ def _command(case: Case) -> Iterator[Finding]:
 
 
 def identity(event: dict[str, Any]) -> str | None:
-    """What an event calls the resource."""
-    for name, value in event.items():
-        known = name in _NAMES or name.endswith(("_id", "_path", "_url", "_key"))
-        if known and isinstance(value, str | int) and not isinstance(value, bool) and value != "":
-            return str(value)
-    return None
+    """What an event calls the resource: by its id, if it has one."""
+    names = identities(event)
+    return names.get("id") or next(iter(names.values()), None)
+
+
+def identities(event: dict[str, Any]) -> dict[str, str]:
+    """Everything in an event that may name the resource."""
+    return {
+        name: str(value)
+        for name, value in event.items()
+        if (name in _NAMES or name.endswith(("_id", "_path", "_url", "_key")))
+        and isinstance(value, str | int)
+        and not isinstance(value, bool)
+        and value != ""
+    }
 
 
 def _resolved(case: Case, room: Room, seen: Observation) -> Iterator[Finding]:
@@ -85,7 +94,7 @@ def _listed(room: Room, call: Invocation) -> set[str] | None:
         page = room.run(call if cursor is None else replace(call, words=(*call.words, "--cursor", cursor)))
         if not page.succeeded:
             return None
-        found |= {name for event in page.domain if (name := identity(event)) is not None}
+        found |= {name for event in page.domain for name in identities(event).values()}
         summary = page.summary or {}
         cursor = summary.get("next_cursor")
         if not summary.get("truncated"):

@@ -75,7 +75,7 @@ def _negotiated(case: Case) -> Iterator[Finding]:
             reported = (seen.meta or {}).get("schema_version")
             if seen.ended != "itself":
                 continue  # check 3 says so
-            if seen.excused:
+            if seen.refused and seen.signalled is None:
                 several = len(versions) > 1
                 text = f"the declared version {version} of {name} is refused: status {seen.status}"
                 yield case.fail(text, seen, level="MUST" if several else "SHOULD", section="5.1")
