@@ -11,6 +11,7 @@ thing is stricter: a member named `__proto__`, which JavaScript would silently l
 
 import hashlib
 import json
+import math
 from typing import Any
 
 from operable.flow.contracts import FlowError
@@ -22,11 +23,11 @@ _EXACT = 2**53
 _DEPTH = 200
 
 
-class TooDeepError(FlowError, ValueError):
-    """A value that has no canonical text, because it is nested too deep: for its author to mend."""
+class NoCanonicalTextError(FlowError, ValueError):
+    """A value that has no canonical text: nested too deep, or a number like 1e999. For its author to mend."""
 
-    def __init__(self) -> None:
-        super().__init__("invalid_argument", f"nested deeper than {_DEPTH} levels")
+    def __init__(self, message: str) -> None:
+        super().__init__("invalid_argument", message)
 
 
 def parse(text: str | bytes) -> Any:
@@ -94,14 +95,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _write(value: Any, pieces: list[str], depth: int) -> None:
     if depth > _DEPTH:
-        raise TooDeepError
+        raise NoCanonicalTextError(f"nested deeper than {_DEPTH} levels")
     match value:
         case None | True | False:
             pieces.append({None: "null", True: "true", False: "false"}[value])
         case str():
             pieces.append(_quote(value))
         case int() | float():
-            pieces.append(number(float(value)))
+            pieces.append(_number(float(value)))
         case dict():
             pieces.append("{")
             for position, key in enumerate(sorted(value, key=_order)):
@@ -116,6 +117,12 @@ def _write(value: Any, pieces: list[str], depth: int) -> None:
             pieces.append("]")
         case _:
             raise TypeError(f"{type(value).__name__} is no JSON type")
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        raise NoCanonicalTextError("a number is larger than every number that JSON readers can hold")
+    return number(value)
 
 
 def _order(key: str) -> tuple[int, int, bytes]:

@@ -139,7 +139,7 @@ def test_a_slow_apply_never_blocks_a_ping_and_leaves_no_process(tmp_path):
 def test_what_a_method_starts_has_no_share_in_the_protocol(tmp_path):
     """The scheduler of this session reads its stdin to the end and prints to its stdout."""
     scheduler = tmp_path / "scheduler"
-    scheduler.write_text("#!/bin/sh\ncat > taken\necho noise\necho more noise >&2\nexit 1\n", "utf-8")
+    scheduler.write_text('#!/bin/sh\ncat > "$0.taken"\necho noise\necho more noise >&2\nexit 1\n', "utf-8")
     scheduler.chmod(0o700)
     params = {"manifest": manifest(), "schedulerBin": str(scheduler), "dbPath": str(tmp_path / "x.db")}
 
