@@ -1,0 +1,255 @@
+"""The frames of the JSON-stream protocol, versions 0.1.0 and 0.2.0: what an agent and its host say, as types.
+
+Events go from the agent to the host, commands the other way; both are lines. How a line becomes a frame and a frame a line
+is in `operable.wire.json_stream`, which is also where everybody imports these from. A field that the older version does not
+have is None, and then is not written; fields that nobody knows are kept in `extra`.
+"""
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from msgspec import Struct, field
+
+if TYPE_CHECKING:
+    Extra: TypeAlias = dict[str, Any]
+else:
+
+    class Extra(dict):
+        """A plain dict to the reader; a type of its own to msgspec, which therefore never fills it from the wire."""
+
+
+VERSION: Final = "0.2.0"
+SEED_VERSION: Final = "0.1.0"
+CATEGORIES: Final = ("info", "edit", "exec", "mcp")
+MODES: Final = ("default", "auto_edit", "yolo")
+SCOPES: Final = ("once", "always")
+ERROR_CODES: Final = ("provider_error", "tool_error", "config_error", "protocol_error", "internal_error")
+
+
+class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, repr_omit_defaults=True, gc=False):
+    """A JSON object inside a frame. Fields that are None are not written, unless the frame says otherwise."""
+
+    extra: Extra = field(default_factory=dict)
+
+
+class Frame(Part, frozen=True, kw_only=True, tag_field="type", tag=""):
+    """A line. Its `type` is the tag of the class."""
+
+
+# --- events: what the agent says ---------------------------------------------------------------------------------------
+
+
+class Capabilities(Part, frozen=True):
+    """What the agent can do. The first three are of 0.1.0; the others are absent from an agent that speaks only that."""
+
+    tool_approval: bool = False
+    thinking: bool = False
+    mcp: bool = False
+    image_input: str | None = None  # supported | unsupported | unknown
+    effort: bool | str | None = None
+    effort_levels: tuple[str, ...] | None = None
+    modes: tuple[str, ...] | None = None
+    current_mode: str | None = None
+
+
+class ToolUse(Part, frozen=True):
+    """A tool and what it is called with; `category` is one of CATEGORIES."""
+
+    name: str
+    category: str = "exec"  # what an agent does not categorise is the most dangerous kind
+    args: Any = field(default_factory=dict)
+    description: str = ""
+
+
+class Usage(Part, frozen=True):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+
+class Problem(Part, frozen=True):
+    code: str = "internal_error"
+    message: str = ""
+    retryable: bool = False
+
+
+class Ready(Frame, frozen=True, tag="ready"):
+    """The agent is initialised; nothing may be sent before."""
+
+    version: str = ""
+    session_id: str | None = None
+    capabilities: Capabilities = field(default_factory=Capabilities)
+
+
+class StreamStart(Frame, frozen=True, tag="stream_start"):
+    msg_id: str = ""
+
+
+class TextDelta(Frame, frozen=True, tag="text_delta"):
+    text: str
+    msg_id: str = ""
+
+
+class Thinking(Frame, frozen=True, tag="thinking"):
+    text: str
+    msg_id: str = ""
+
+
+class ToolRequest(Frame, frozen=True, tag="tool_request"):
+    """The agent waits until this call is approved or denied."""
+
+    call_id: str
+    tool: ToolUse
+    msg_id: str = ""
+
+
+class ToolRunning(Frame, frozen=True, tag="tool_running"):
+    call_id: str
+    tool_name: str = ""
+    msg_id: str = ""
+
+
+class ToolResult(Frame, frozen=True, tag="tool_result"):
+    call_id: str
+    tool_name: str = ""
+    status: str = "success"  # success | error
+    output: str = ""
+    output_type: str = "text"  # text | diff | image
+    metadata: Any = None
+    msg_id: str = ""
+
+
+class ToolCancelled(Frame, frozen=True, tag="tool_cancelled"):
+    call_id: str
+    reason: str = ""
+    msg_id: str = ""
+
+
+class StreamEnd(Frame, frozen=True, tag="stream_end"):
+    msg_id: str = ""
+    usage: Usage | None = None
+
+
+class Error(Frame, frozen=True, tag="error"):
+    """`msg_id` is null when the error belongs to no message."""
+
+    error: Problem
+    msg_id: str | None = None
+
+
+class Info(Frame, frozen=True, tag="info"):
+    message: str
+    msg_id: str | None = None
+
+
+class ConfigChanged(Frame, frozen=True, tag="config_changed"):
+    """Since 0.2.0."""
+
+    capabilities: Capabilities = field(default_factory=Capabilities)
+
+
+class McpReady(Frame, frozen=True, tag="mcp_ready"):
+    """Since 0.2.0."""
+
+    name: str
+    tools: tuple[str, ...] = ()
+
+
+class Pong(Frame, frozen=True, tag="pong"):
+    """Since 0.2.0."""
+
+
+# --- commands: what the host says --------------------------------------------------------------------------------------
+
+
+class Message(Frame, frozen=True, tag="message"):
+    """A message of the user; make it with `message`, read it with `text`."""
+
+    msg_id: str
+    content: str | None = None
+    input: str | None = None
+    files: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """`content` where both are given, since that is the newer name."""
+        return self.content if self.content is not None else self.input or ""
+
+
+class Stop(Frame, frozen=True, tag="stop"):
+    pass
+
+
+class ToolApprove(Frame, frozen=True, tag="tool_approve"):
+    call_id: str
+    scope: str = "once"
+
+
+class ToolDeny(Frame, frozen=True, tag="tool_deny"):
+    call_id: str
+    reason: str = ""
+
+
+class InitHistory(Frame, frozen=True, tag="init_history"):
+    """What was said before; to be sent before the first message."""
+
+    text: str
+
+
+class SetMode(Frame, frozen=True, tag="set_mode"):
+    mode: str
+
+
+class SetConfig(Frame, frozen=True, tag="set_config"):
+    """Since 0.2.0. What is None stays as it is."""
+
+    model: str | None = None
+    image_input: str | None = None
+    thinking: str | bool | None = None
+    thinking_budget: int | None = None
+    effort: str | None = None
+    compaction: str | None = None
+
+
+class AddMcpServer(Frame, frozen=True, tag="add_mcp_server"):
+    """Since 0.2.0; before the first message. `transport` is stdio, sse or streamable-http."""
+
+    name: str
+    transport: str = "stdio"
+    command: str | None = None
+    args: tuple[str, ...] | None = None
+    env: dict[str, str] | None = None
+    url: str | None = None
+    headers: dict[str, str] | None = None
+
+
+class Ping(Frame, frozen=True, tag="ping"):
+    """Since 0.2.0; answered with `pong`."""
+
+
+class Unknown(Struct, frozen=True):
+    """A frame of a type that this version does not know."""
+
+    type: str
+    fields: dict[str, Any]
+
+
+Event: TypeAlias = (
+    Ready
+    | StreamStart
+    | TextDelta
+    | Thinking
+    | ToolRequest
+    | ToolRunning
+    | ToolResult
+    | ToolCancelled
+    | StreamEnd
+    | Error
+    | Info
+    | ConfigChanged
+    | McpReady
+    | Pong
+)
+Command: TypeAlias = (
+    Message | Stop | ToolApprove | ToolDeny | InitHistory | SetMode | SetConfig | AddMcpServer | Ping
+)
