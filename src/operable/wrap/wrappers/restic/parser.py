@@ -1,0 +1,288 @@
+"""Backups with restic: what it prints with `--json`, and what that leaves out asked for in other ways.
+
+What is forgotten is decided once: the plan has the snapshots that restic's own dry run names, and the second phase removes
+exactly these, by their ids, whatever has been added meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+
+from operable.kernel.errors import Fail
+from operable.kernel.redact import redact_url
+from operable.tool.framework import Change, Progress, Warn
+from operable.wrap.upstream import RECORD_LIMIT
+from operable.wrap.values import decode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from operable.wrap.upstream import Upstream
+
+# The snapshots to forget, under a name that no input has.
+_IDS = "snapshots of the plan"
+_COUNTS = ("files_new", "files_changed", "files_unmodified", "dirs_new", "dirs_changed", "dirs_unmodified")
+_SIZES = ("data_added", "total_files_processed", "total_bytes_processed")
+_KEEP = (
+    "keep_last",
+    "keep_hourly",
+    "keep_daily",
+    "keep_weekly",
+    "keep_monthly",
+    "keep_yearly",
+    "keep_within",
+)
+
+
+def repository(inputs: dict[str, Any]) -> bytes:
+    """What `--repository-file=/dev/stdin` reads."""
+    return str(inputs.get("repo") or "").encode("utf-8", "surrogateescape")
+
+
+# -- looking
+
+
+def ls(upstream: Upstream) -> Iterator[Any]:
+    found = False
+    for message in _messages(upstream):
+        if not isinstance(message, dict):
+            yield message
+        elif message.get("struct_type") == "snapshot":
+            found = True
+        else:
+            yield _node("node", message)
+    if not found and upstream.failure is None:
+        # It ignores what it does not find, and calls that a success.
+        name = upstream.inputs["snapshot"]
+        upstream.failure = Fail(
+            "not_found", "SNAPSHOT_NOT_FOUND", f"there is no snapshot {name}", target=name
+        )
+
+
+def find(upstream: Upstream) -> Iterator[Any]:
+    for group in _array(upstream):
+        if not isinstance(group, dict):
+            yield group
+            continue
+        for match in group["matches"]:
+            yield _node("match", match) | {"snapshot": group["snapshot"]}
+
+
+def snapshots(upstream: Upstream) -> Iterator[Any]:
+    for each in _array(upstream):
+        yield {"type": "snapshot", **each} if isinstance(each, dict) else each
+
+
+def stats(upstream: Upstream) -> Iterator[Any]:
+    for each in _array(upstream):
+        yield {"type": "stats", **each} if isinstance(each, dict) else each
+
+
+def check(upstream: Upstream) -> Iterator[Any]:
+    """It prints prose whatever the mode; whether the repository is sound is its exit status."""
+    for _ in _run(upstream):
+        pass
+    if upstream.end is not None and upstream.end.status == 0:
+        yield {"type": "checked", "ok": True, "repo": _repo(upstream)}
+
+
+def _node(kind: str, native: dict[str, Any]) -> dict[str, Any]:
+    native.pop("struct_type", None)
+    native.pop("message_type", None)
+    event = {"type": kind, "path": native.pop("path"), "kind": native.pop("type", None), **native}
+    if "\ufffd" in event["path"]:
+        event["lossy"] = True
+    return event
+
+
+# -- changing
+
+
+def init(upstream: Upstream) -> Iterator[Any]:
+    for _ in _run(upstream):
+        pass  # prose up to version 0.15; the repository itself is asked
+    if upstream.end is not None and upstream.end.status == 0:
+        made = _asked(upstream, ["cat", "config"])
+        yield {"type": "repository", "id": made["id"], "version": made["version"], "repo": _repo(upstream)}
+
+
+def plan_backup(upstream: Upstream) -> Iterator[Any]:
+    """Each path, with restic's own dry run for somebody who looks at the plan: a real one would read everything twice."""
+    for path in upstream.inputs["paths"]:
+        if not os.path.lexists(path):
+            raise Fail("not_found", "PATH_NOT_FOUND", "there is nothing to back up", target=path)
+    details: dict[str, Any] = {}
+    if upstream.context.dry_run:
+        upstream.stdin = repository(upstream.inputs)
+        words = upstream.words()
+        for message in _messages(upstream, [words[0], "--dry-run", *words[1:]]):
+            if isinstance(message, dict):
+                if message.get("message_type") == "summary":
+                    upstream.complete = True
+                    details = {name: message.get(name, 0) for name in (*_COUNTS, *_SIZES)}
+            else:
+                yield message
+        yield from upstream.settle()
+    for path in upstream.inputs["paths"]:
+        yield Change("backup", path, **details)
+
+
+def backup(upstream: Upstream) -> Iterator[Any]:
+    for message in _messages(upstream):
+        kind = message.get("message_type") if isinstance(message, dict) else None
+        if kind == "status":
+            done, total = message.get("bytes_done", 0), message.get("total_bytes")
+            yield Progress(done=done, total=total, unit="bytes")
+        elif kind == "error":
+            problem = message.get("error")
+            text = problem.get("message") if isinstance(problem, dict) else problem
+            yield Warn("BACKUP_ITEM_FAILED", str(text or "it gives no reason"), item=message.get("item"))
+        elif kind == "summary":
+            upstream.complete = True
+            counts = {name: message.get(name, 0) for name in (*_COUNTS, *_SIZES)}
+            yield {"type": "snapshot_created", "id": message.get("snapshot_id"), **counts}
+        elif kind is None:
+            yield message
+
+
+def plan_forget(upstream: Upstream) -> Iterator[Any]:
+    """Restic's own dry run: one change for each snapshot that it would remove."""
+    inputs = upstream.inputs
+    upstream.stdin = repository(inputs)
+    words = [word for word in upstream.words() if word != "forget"]
+    if inputs["snapshots"]:
+        found = _named(upstream)
+    elif not any(inputs.get(name) for name in (*_KEEP, "keep_tag")):
+        raise Fail(
+            "usage",
+            "MISSING_OPERAND",
+            "say which snapshots to forget: name them, or say which to keep",
+            hint="for example --keep-daily 7",
+        )
+    else:
+        groups = _asked(upstream, ["forget", "--dry-run", "--json", *words])
+        found = [each for group in groups or [] for each in group.get("remove") or []]
+    for each in sorted(found, key=lambda each: str(each["id"])):
+        yield Change(
+            "forget", each["id"], time=each["time"], paths=each["paths"], hostname=each.get("hostname")
+        )
+    inputs[_IDS] = found
+
+
+def _named(upstream: Upstream) -> list[dict[str, Any]]:
+    known = _asked(upstream, ["snapshots", "--json", "--no-lock", *_place(upstream)]) or []
+    found = []
+    for name in upstream.inputs["snapshots"]:
+        same = [each for each in known if each["id"].startswith(name)]
+        if len(same) != 1:
+            raise Fail("not_found", "SNAPSHOT_NOT_FOUND", f"{name} names no single snapshot", target=name)
+        found += [each for each in same if each not in found]
+    return found
+
+
+def forget(upstream: Upstream) -> Iterator[Any]:
+    chosen = upstream.inputs[_IDS]
+    for _ in _run(upstream, ["forget", "--json", *_place(upstream), "--", *(each["id"] for each in chosen)]):
+        pass  # nothing, or prose; what has become of the snapshots is asked
+    if upstream.end is not None and upstream.end.status == 0:
+        end = upstream.end
+        left = {
+            each["id"]
+            for each in _asked(upstream, ["snapshots", "--json", "--no-lock", *_place(upstream)]) or []
+        }
+        upstream.end = end
+        for each in chosen:
+            if each["id"] not in left:
+                yield {
+                    "type": "snapshot_removed",
+                    "id": each["id"],
+                    "time": each["time"],
+                    "paths": each["paths"],
+                }
+        if any(each["id"] in left for each in chosen):
+            upstream.failure = Fail("partial", "SNAPSHOTS_LEFT", "some snapshots are still there")
+
+
+# -- reading
+
+
+def _run(upstream: Upstream, argv: list[str] | None = None) -> Iterator[bytes]:
+    if upstream.inputs.get("repo"):
+        upstream.env = {"RESTIC_REPOSITORY": ""}  # it refuses to choose between two places
+    return upstream.chunks(argv)
+
+
+def _messages(upstream: Upstream, argv: list[str] | None = None) -> Iterator[Any]:
+    """Objects, one a line; warnings for other lines."""
+    rest = b""
+    for chunk in _run(upstream, argv):
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line.strip():
+                yield _decoded(upstream, line)
+        if len(rest) > RECORD_LIMIT:
+            raise upstream.too_long(RECORD_LIMIT)
+    if rest.strip():
+        last = _decoded(upstream, rest)
+        yield last
+        if not isinstance(last, dict):
+            upstream.cut_off()
+
+
+def _decoded(upstream: Upstream, line: bytes) -> Any:
+    try:
+        found = decode(line)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else upstream.foreign_line(line)
+
+
+def _array(upstream: Upstream) -> Iterator[Any]:
+    """The elements of one long array, as they come."""
+    from operable.wrap.values import Values
+
+    values = Values(RECORD_LIMIT)
+    try:
+        for chunk in _run(upstream):
+            for raw in values.feed(chunk):
+                yield _decoded(upstream, raw)
+    except OverflowError:
+        raise upstream.too_long(RECORD_LIMIT) from None
+    rest, whole = values.eof()
+    if not whole:
+        upstream.cut_off()
+    for raw in rest if whole else ():
+        if raw != b"null":  # an empty list
+            yield _decoded(upstream, raw)
+
+
+def _asked(upstream: Upstream, words: list[str]) -> Any:
+    """One document; `ask` gives a program nothing to read, and the place of the repository is read."""
+    raw = b""
+    if upstream.stdin is None:
+        upstream.stdin = repository(upstream.inputs)
+    place = [] if any(word.startswith("--repository-file") for word in words) else _place(upstream)
+    for chunk in _run(upstream, [*words, *place]):
+        raw += chunk
+        if len(raw) > RECORD_LIMIT:
+            raise upstream.too_long(RECORD_LIMIT)
+    end = upstream.end
+    if end is None or end.status != 0:
+        from operable.wrap.endings import failed
+
+        raise failed(upstream, None if end is None else end.status, "" if end is None else end.stderr.text())
+    try:
+        return decode(raw.strip() or b"null")
+    except ValueError as problem:
+        raise Fail("internal", "UPSTREAM_NON_JSON", f"restic {words[0]} printed no JSON") from problem
+
+
+def _place(upstream: Upstream) -> list[str]:
+    return ["--repository-file=/dev/stdin"] if upstream.inputs.get("repo") else []
+
+
+def _repo(upstream: Upstream) -> str | None:
+    repo = upstream.inputs.get("repo") or os.environ.get("RESTIC_REPOSITORY")
+    return None if repo is None else redact_url(repo)
