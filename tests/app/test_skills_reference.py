@@ -137,6 +137,6 @@ def test_every_case_is_judged_as_the_reference_judges_it_or_differs_for_a_reason
     assert done.returncode == 0, done.stderr
     theirs = [not problems for problems in json.loads(done.stdout)]
 
-    found = [(what, pair) for (what, _), pair in zip(wanted, zip(ours, theirs, strict=True), strict=True)]
-    assert [each for each in found if each not in wanted] == []
-    assert len(found) > 45
+    judged = [(what, pair) for (what, _), pair in zip(wanted, zip(ours, theirs, strict=True), strict=True)]
+    assert [each for each in judged if each not in wanted] == []
+    assert len(judged) > 45

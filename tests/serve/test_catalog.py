@@ -6,6 +6,24 @@ from operable.kernel.errors import Fail
 from operable.serve.catalog import catalog, kinds
 from tests.app.making import made
 from tests.cli.drive import operable
+from tests.wrap.drive import CLI, Made
+
+PROBE = """---
+name: Probe
+id: probe
+description: For a test.
+version: 1.0.0
+bin: probe-agent
+protocol: proprietary
+adapter: print
+install: [{method: npm, package: probe}]
+version_check: {cmd: probe-agent --version, parse: '(.*)', range: '*'}
+sandbox: {provider: bubblewrap, config: {}}
+capabilities: {streaming: true, resumable: false}
+auth: {state: {env: [PROBE_TOKEN], paths: [~/.probe/login]}}
+---
+# Probe
+"""
 
 
 @pytest.fixture
@@ -39,8 +57,16 @@ def test_tools_wrappers_applications_and_agents_are_in_it(here):
     }
     todo = everything["app", "todo"]
     assert {action.name for action in todo.actions if action.confirm} == {"remove", "item remove"}
-    assert everything["wrap", "ls"].risk == "read-only"
-    assert everything["agent", "operable-agent"].risk == "unknown"
+    assert (todo.risk, todo.auth, todo.health, todo.capabilities) == (
+        *("destructive", "unknown", "ok"),
+        ("confirm", "skills"),
+    )
+    assert bench.capabilities == ("confirm", "dry-run", "idempotency-key")
+    ls = everything["wrap", "ls"]
+    assert (ls.risk, ls.auth, ls.health, ls.capabilities) == ("read-only", "none", "ok", ("cursor",))
+    agent = everything["agent", "operable-agent"]
+    assert (agent.risk, agent.auth, agent.health) == ("unknown", "none", "ok")
+    assert {"streaming", "tool-calls"} <= set(agent.capabilities)
 
 
 def test_no_program_is_run_that_was_not_declared(here, monkeypatch):
@@ -69,6 +95,43 @@ def test_an_unapproved_application_is_listed_and_cannot_be_called(here):
     apps = found(here, only=["app"])
     assert (apps["app", "new"].health, apps["app", "new"].door) == ("unapproved", None)
     assert apps["app", "wrong"].health == "broken"
+
+
+def test_an_agent_is_missing_until_its_program_is_there_and_its_login_is_looked_for(here, monkeypatch):
+    folder = here.home / "config" / "agents" / "probe"
+    folder.mkdir(parents=True)
+    (folder / "AGENT-CLI.md").write_text(PROBE)
+
+    def state():
+        one = found(here, only=["agent"])["agent", "Probe"]
+        return one.health, one.auth, one.capabilities
+
+    assert state() == ("missing", "unauthed", ("streaming",))
+    monkeypatch.setenv("PROBE_TOKEN", "x")
+    program = here.folder / "programs" / "probe-agent"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ntouch {here.folder}/ran-probe\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    assert state() == ("ok", "authed", ("streaming",))
+    assert not (here.folder / "ran-probe").exists()
+
+
+def test_a_wrapper_tells_of_its_login_and_of_being_a_draft(here, monkeypatch):
+    cli = CLI | {
+        "auth": {"state": {"env": ["PROG_TOKEN"]}},
+        "metadata": {"operable": {"unverified": True}},
+        "sandbox": CLI["sandbox"] | {"env": {"pass": ["PROG_TOKEN"], "set": {}}},
+    }
+    wrapper = Made(here.folder, "#!/bin/sh\n", cli=cli)
+    for name, value in wrapper.env.items():
+        monkeypatch.setenv(name, value)
+    one = found(here, only=["wrap"])["wrap", "prog"]
+    assert (one.auth, one.health, one.problem) == ("unauthed", "unknown", "a draft that nobody has finished")
+    monkeypatch.setenv("PROG_TOKEN", "x")
+    assert found(here, only=["wrap"])["wrap", "prog"].auth == "authed"
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert found(here, only=["wrap"])["wrap", "prog"].health == "missing"
 
 
 def test_words_are_looked_for_in_names_descriptions_and_commands(here):

@@ -30,8 +30,9 @@ class Operable(Event):
     description: str
     place: str
     commands: list[OperableCommand]
+    capabilities: list[str]  # what it or any of its commands can do: dry-run, cursor, confirm, streaming, …
     risk: Literal["read-only", "changes", "destructive", "unknown"]  # the worst of its commands
-    auth: str
+    auth: str  # none, required; authed, unauthed, unknown: the state of the login that it needs
     health: Literal["ok", "missing", "broken", "unapproved", "unknown"]
     problem: str | None = None
 

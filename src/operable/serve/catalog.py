@@ -42,4 +42,4 @@ def _found(kind: str, workspace: str) -> list[Operable]:
 
 def _text(each: Operable) -> str:
     actions = " ".join(f"{action.name} {action.summary}" for action in each.actions)
-    return f"{each.kind} {each.name} {each.description} {actions}".lower()
+    return f"{each.kind} {each.name} {each.description} {' '.join(each.capabilities)} {actions}".lower()

@@ -6,7 +6,7 @@ one command of an operable and gives a bounded `Result`, whoever asks: MCP, HTTP
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -72,7 +72,8 @@ class Operable:
     description: str = ""
     place: str = ""
     actions: tuple[Action, ...] = ()
-    auth: str = "none"  # none, required, unknown, or the state that its owner tells
+    capabilities: tuple[str, ...] = ()  # what it or any of its commands can do beyond running, in words
+    auth: str = "none"  # none: it needs no login; required; authed, unauthed, unknown: the state of the one that it needs
     health: Health = "ok"
     problem: str | None = None
     door: Door | None = None  # None: it is not called command by command
@@ -83,6 +84,21 @@ class Operable:
         order: tuple[Risk, ...] = ("read-only", "changes", "unknown", "destructive")
         found: list[Risk] = [action.risk for action in self.actions] or ["unknown"]
         return max(found, key=order.index)
+
+
+# What a command says of itself -> the word for it.
+_WORDS = {
+    "supports_dry_run": "dry-run",
+    "supports_cursor": "cursor",
+    "supports_idempotency_key": "idempotency-key",
+    "requires_confirm": "confirm",
+    "unbounded": "unbounded",
+}
+
+
+def capabilities_of(commands: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """What any of these commands can do, by what they say of themselves (`TOOL capabilities`)."""
+    return tuple(sorted({_WORDS[name] for each in commands for name in _WORDS if each.get(name) is True}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ def read(folder: str) -> dict[str, Any]:
         "env_pass": list(cli.sandbox.env.pass_),
         "env_set": dict(cli.sandbox.env.set),
         "auth": cli.auth is not None,
+        "login": _login(cli),
         "examples": [each.cmd for each in cli.examples],
         "exits": _exits(path, cli.output.exit_codes, extra.get("exits", {})),
         "default": extra.get("default"),
@@ -80,6 +81,15 @@ def read(folder: str) -> dict[str, Any]:
     if plan["default"] is not None and plan["default"] not in plan["commands"]:
         raise invalid(path, f"metadata.operable.default names no command: {plan['default']!r}")
     return plan
+
+
+def _login(cli: Cli) -> dict[str, Any]:
+    """Where a login is kept, and whether the program itself can be asked about it."""
+    if cli.auth is None:
+        return {"env": [], "paths": [], "can_be_asked": False}
+    login, state = cli.auth.login, cli.auth.state
+    can_be_asked = login is not None and login.completes_when is not None
+    return {"env": list(state.env), "paths": list(state.paths), "can_be_asked": can_be_asked}
 
 
 def _command(name: str, loaded: Loaded, plan: Mapping[str, Any], bundle: ToolSandbox) -> dict[str, Any]:

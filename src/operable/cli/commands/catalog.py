@@ -2,7 +2,7 @@
 
 Native agent-operable tools (those that you declared, or that come with an installed distribution that depends on
 operable), wrapped command-line tools, application packages and agents, each with its commands, their risk, whether it
-needs authentication, and its health. No program is run that was not declared to speak AOI.
+needs a login and has one, and its health. No program is run that was not declared to speak AOI.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ def catalog(
                 )
                 for action in each.actions
             ],
+            capabilities=list(each.capabilities),
             risk=each.risk,
             auth=each.auth,
             health=each.health,

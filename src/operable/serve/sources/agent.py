@@ -1,34 +1,73 @@
 """Agents that can be driven. They are prompted in sessions (`operable agent prompt`), not called command by command.
 
-What one may do is for the host's policy, so its risk is not known here.
+What one may do is for the host's policy, so its risk is not known here. Whether it is installed and logged in is told by the
+ledger, by its manifest, and by what lies where; nothing is run. Of a manifest that nobody has approved only the name counts.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from typing import Any
 
-from operable.host.launch.discover import Discovery
-from operable.host.launch.ledger import Ledger
+import msgspec
+
+from operable.host.launch.discover import Discovery, Found
+from operable.host.launch.install import Installation
+from operable.host.launch.ledger import Ledger, Scope
 from operable.host.launch.places import Places
+from operable.manifest.kinds.agent_cli import AgentCli
+from operable.manifest.loading import load
+from operable.manifest.problem import ManifestError
+from operable.serve.logins import login_state
 from operable.serve.operables import Operable, Source
 
 
 def find(workspace: str) -> Iterator[Operable]:
-    """Every agent that a name means from the workspace. Nothing is run."""
-    for each in Discovery.default(Ledger(Places.default().ledger), project=workspace).all():
-        if each.shadowed_by is not None:
-            continue
-        broken = each.problem is not None
-        yield Operable(
-            "agent",
-            each.name,
-            version=each.version,
-            description=each.description,
-            place=each.path,
-            auth="unknown",
-            health="broken" if broken else "unknown" if each.trusted else "unapproved",
-            problem=each.problem if broken or each.trusted else each.standing.why,
-        )
+    """Every agent that a name means from the workspace."""
+    places = Places.default()
+    ledger = Ledger(places.ledger)
+    for each in Discovery.default(ledger, project=workspace).all():
+        if each.shadowed_by is None:
+            yield _described(each, workspace, places, ledger)
+
+
+def _described(each: Found, workspace: str, places: Places, ledger: Ledger) -> Operable:
+    if each.problem is not None:
+        return _operable(each, health="broken", problem=each.problem)
+    if not each.trusted:
+        return _operable(each, health="unapproved", problem=each.standing.why)
+    try:
+        manifest = load(each.path, kind="agent-cli", strict=False).as_(AgentCli)
+    except ManifestError as error:
+        return _operable(each, health="broken", problem=error.message)
+    here = Installation(manifest, each.folder, places, ledger).locate() is not None
+    said = msgspec.to_builtins(manifest.capabilities)
+    return _operable(
+        each,
+        capabilities=tuple(name.replace("_", "-") for name, value in said.items() if value is True),
+        auth=_auth(manifest, workspace, ledger),
+        health="ok" if here else "missing",
+        problem=None if here else f"operable agent install {each.name}",
+    )
+
+
+def _auth(manifest: AgentCli, workspace: str, ledger: Ledger) -> str:
+    if manifest.auth is None:
+        return "none"
+    known = ledger.login(Scope(manifest.id, workspace, str(os.getuid()))).state
+    if known in ("authed", "unauthed"):
+        return known
+    login, state = manifest.auth.login, manifest.auth.state
+    can_be_asked = login is not None and login.completes_when is not None
+    return login_state(state.env, state.paths, workspace, can_be_asked=can_be_asked)
+
+
+def _operable(each: Found, **more: Any) -> Operable:
+    given = {"auth": "unknown", **more}
+    return Operable(
+        "agent", each.name, version=each.version, description=each.description, place=each.path, **given
+    )
 
 
 SOURCE = Source("agent", "agents that can be driven", find)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from operable.app.packages import Package
 from operable.app.shelf import catalog
 from operable.app.trust import Approvals
+from operable.manifest import App
 from operable.serve.app_door import AppDoor
 from operable.serve.operables import Action, Operable, Source
 
@@ -44,11 +45,21 @@ def _described(package: Package, approvals: Approvals) -> Operable:
         description=app.description,
         place=package.root,
         actions=tuple(Action(each, confirm=app.needs_confirmation(each)) for each in app.commands),
+        capabilities=tuple(_capabilities(app)),
         auth="unknown",
         health="ok" if ready else "unapproved",
         problem=None if ready else f"operable app approve {package.root}",
         door=AppDoor(package) if ready else None,
     )
+
+
+def _capabilities(app: App) -> Iterator[str]:
+    if app.confirmation_required:
+        yield "confirm"
+    if app.scheduling == "supported":
+        yield "scheduling"
+    if app.skills:
+        yield "skills"
 
 
 SOURCE = Source("app", "application packages", find)

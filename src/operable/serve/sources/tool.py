@@ -17,7 +17,7 @@ from operable.kernel.errors import Fail
 from operable.run.discovery import Source as Tool
 from operable.run.discovery import describe
 from operable.serve.aoi_door import AoiDoor, own_variables
-from operable.serve.operables import Action, Operable, Source
+from operable.serve.operables import Action, Operable, Source, capabilities_of
 from operable.tool.declare import ALIAS, BUILT_IN
 from operable.tool.places import configuration_folder
 
@@ -73,6 +73,9 @@ def _asked(name: str, path: str, workspace: str) -> Operable:
         description=str(capabilities.get("summary") or ""),
         place=path,
         actions=tuple(actions(capabilities)),
+        capabilities=capabilities_of(
+            each for each in capabilities.get("commands") or () if isinstance(each, dict)
+        ),
         auth="required" if _needs(capabilities.get("auth")) else "none",
         door=AoiDoor([path], name=name, cwd=workspace),
     )

@@ -6,11 +6,13 @@ The manifests of the wrappers are read, and the binary is looked for; nothing is
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from operable.kernel.errors import Fail
 from operable.serve.aoi_door import AoiDoor
-from operable.serve.operables import Action, Operable, Source
+from operable.serve.logins import login_state
+from operable.serve.operables import Action, Operable, Source, capabilities_of
 from operable.tool.describe import input_schema
 from operable.tool.discovery import command_capabilities
 from operable.wrap import load, names
@@ -36,12 +38,13 @@ def find(workspace: str) -> Iterator[Operable]:
 def _wrapped(name: str, workspace: str) -> Operable:
     tool = load(name)
     check = binary(tool.plan).fields
-    found, schemas = [], {}
+    found, schemas, told = [], {}, []
     for each in tool.names():
         command = tool.find(each)
         if command is None or command.hidden:
             continue
         said = command_capabilities(tool, command)
+        told.append(said)
         schemas[each] = input_schema(tool, command)
         found.append(
             Action(
@@ -54,7 +57,7 @@ def _wrapped(name: str, workspace: str) -> Operable:
                 unbounded=said.get("unbounded") is True,
             )
         )
-    here = check.get("ok") is True
+    here, login = check.get("ok") is True, tool.plan["login"]
     return Operable(
         "wrap",
         name,
@@ -62,9 +65,12 @@ def _wrapped(name: str, workspace: str) -> Operable:
         description=tool.summary,
         place=str(check.get("detail") or ""),
         actions=tuple(found),
-        auth="upstream" if tool.auth.get("required") else "none",
-        health="ok" if here else "missing",
-        problem=None if here else str(check.get("detail") or "its binary is not here"),
+        capabilities=capabilities_of(told),
+        auth=login_state(login["env"], login["paths"], workspace, can_be_asked=login["can_be_asked"])
+        if tool.plan["auth"]
+        else "none",
+        health="missing" if not here else "unknown" if tool.plan["unverified"] else "ok",
+        problem=_problem(tool.plan, check, here=here),
         door=AoiDoor(
             # -P: no module of the workspace is ever imported in place of one of ours.
             [sys.executable, "-P", "-c", _MAIN, name],
@@ -77,6 +83,12 @@ def _wrapped(name: str, workspace: str) -> Operable:
         if here
         else None,
     )
+
+
+def _problem(plan: Mapping[str, Any], check: Mapping[str, Any], *, here: bool) -> str | None:
+    if not here:
+        return str(check.get("detail") or "its binary is not here")
+    return "a draft that nobody has finished" if plan["unverified"] else None
 
 
 SOURCE = Source("wrap", "wrapped command-line tools", find)
