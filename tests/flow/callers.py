@@ -1,13 +1,15 @@
 """Callers for tests: a folder, an environment with nothing of whoever runs the tests, a home, and a key to sign with."""
 
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from operable.flow import audit_log
 from operable.flow.caller import Caller
 from operable.flow.ssh_signatures import public_line
-from tests.flow.manifests import Json, manifest, shell_task
+from tests.flow.manifests import Json, shell_task
 from tests.flow.ssh_keys import written
 
 ME = "me@example.com"
@@ -38,9 +40,13 @@ def script(text: str, **members: Any) -> Json:
     return shell_task(shell={"program": "sh", "args": ["-c", text]}, **members)
 
 
-def governed(*tasks: Json, **members: Any) -> Json:
-    return manifest(*tasks, **members)
-
-
 def audited(by: Caller) -> list[Json]:
     return audit_log.read(by.place("audit"))[0]
+
+
+def until(holds: Callable[[], object], patience: float = 120.0) -> None:
+    """Wait for something that takes milliseconds, on a machine that may be very busy."""
+    ends = time.monotonic() + patience
+    while not holds():
+        assert time.monotonic() < ends, "it did not happen"
+        time.sleep(0.02)

@@ -14,16 +14,17 @@ import pytest
 from operable.flow import local_approvals
 from operable.flow.audit_chain import verify as verify_chain
 from operable.flow.caller import Caller, bind
+from operable.flow.canonical import canonical_digest
 from operable.flow.contracts import FlowError
 from operable.flow.executing import ExecOptions, execute, preview
 from operable.flow.execution import PHASES
 from operable.flow.selection import select
 from operable.flow.verifying import verify_execution
 from tests.cli.drive import alive
-from tests.flow.callers import ME, audited, caller, script, signing_caller
+from tests.flow.callers import ME, audited, caller, script, signing_caller, until
 from tests.flow.loopback import loopback
 from tests.flow.manifests import manifest, shell_task
-from tests.flow.proofs.tokens import RSA, pem
+from tests.flow.proofs.tokens import RSA, pem, token
 from tests.requirement import requirement
 
 CANARY = "zebra-quilt-ninety-one"
@@ -357,6 +358,35 @@ def test_a_command_that_gives_a_proof_learns_what_is_to_be_proven(tmp_path):
     assert "SECRET" not in told
 
 
+@requirement("agentcli:exec:proof")
+@pytest.mark.parametrize(
+    "wanted, code", [({"subject": "me"}, None), ({"subject": "you"}, "authorization_proof_failed")]
+)
+def test_the_claims_that_a_task_declares_must_be_those_of_its_proof(tmp_path, wanted, code):
+    profile = {
+        "id": "p",
+        "method": "jwt",
+        "issuer": "issuer",
+        "public_key": pem(RSA),
+        "proof": {"value_from": {"env": "PROOF"}},
+    }
+    task = script("true", authorization_proof={"ref": "p", "claims": wanted})
+    value = manifest(task, authorization_proof_profiles=[profile])
+    claims = {
+        "iss": "issuer",
+        "sub": "me",
+        "exp": time.time() + 3600,
+        "manifest_digest": canonical_digest(value),
+    }
+    by = caller(tmp_path, PROOF=token(claims))
+    if code is None:
+        done = execute(value, "a", by)
+        assert done["authorization_proof"]["verified"] is True
+        assert done["step_up"]["verified"] is True
+    else:
+        assert refused(value, "a", by).code == code
+
+
 @requirement("agentcli:exec:handoff-refused")
 def test_a_handoff_cannot_be_done_here(tmp_path):
     members = bearer(name="TOKEN")
@@ -493,6 +523,21 @@ def test_an_approval_is_not_spent_on_a_task_that_another_gate_refuses(tmp_path):
     assert [each["status"] for each in local_approvals.listed(by.approvals)] == ["pending"]
 
 
+@requirement("agentcli:approvals:tampering")
+def test_an_approval_whose_use_was_removed_from_the_store_is_not_used_again(tmp_path):
+    by = signing_caller(tmp_path)
+    value = manifest(script("echo x >> ran", approval={"required": True}))
+    approve(by, value)
+    execute(value, "a", by)
+    store = Path(by.place("approvals"))
+    store.write_text(store.read_text().splitlines(keepends=True)[0])
+    assert [each["status"] for each in local_approvals.listed(by.approvals)] == ["pending"]
+    problem = refused(value, "a", by)
+
+    assert problem.code == "approval_log_invalid"
+    assert (Path(by.cwd) / "ran").read_text() == "x\n"
+
+
 RUNNER = """
 import json, sys
 from operable.flow.caller import Caller
@@ -558,13 +603,6 @@ def test_an_interrupt_ends_the_task_and_is_recorded(tmp_path):
     until(lambda: not alive(int(child.read_text())))
 
     assert [record["error"]["code"] for record in audited(by)] == ["interrupted"]
-
-
-def until(holds, patience=60.0):
-    ends = time.monotonic() + patience
-    while not holds():
-        assert time.monotonic() < ends, "it did not happen"
-        time.sleep(0.02)
 
 
 # -- what is said afterwards

@@ -16,7 +16,7 @@ from operable.flow.caller import bind
 from operable.flow.contracts import FlowError
 from operable.flow.selection import select
 from operable.flow.ssh_signatures import public_line
-from tests.flow.callers import ME, caller, script, signing_caller
+from tests.flow.callers import ME, caller, script, signing_caller, until
 from tests.flow.manifests import manifest
 from tests.flow.ssh_keys import written
 from tests.requirement import requirement
@@ -300,18 +300,20 @@ def test_where_signers_are_named_an_unsigned_approval_does_not_count(scene):
 
 
 CONSUMER = """
-import json, sys
+import json, os, sys, time
 from operable.flow import local_approvals
 from operable.flow.caller import Caller, bind
 from operable.flow.contracts import FlowError
 from operable.flow.selection import select
 
-given = json.load(sys.stdin)
+given = json.load(open("given.json"))
 by = Caller(given["cwd"], given["environment"], given["home"])
 selected = select(given["manifest"], "a")
 binding = bind(selected, by).binding
-print("ready", flush=True)
-sys.stdin.readline()
+open(f"ready-{sys.argv[1]}", "w").close()
+ends = time.monotonic() + 120
+while not os.path.exists("go") and time.monotonic() < ends:
+    time.sleep(0.001)
 try:
     used = local_approvals.consume(
         by.approvals, selected, binding, execution_id=sys.argv[1], believing=by.believing()
@@ -332,23 +334,20 @@ def test_many_processes_at_once_use_each_approval_once(tmp_path):
         "home": scene.by.home,
         "manifest": scene.selected.original,
     }
-    source = tmp_path / "given.json"
-    source.write_text(json.dumps(given))
-    reader = CONSUMER.replace("json.load(sys.stdin)", f"json.load(open({str(source)!r}))")
+    (tmp_path / "given.json").write_text(json.dumps(given))
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", reader, f"e{number}"],
-            stdin=subprocess.PIPE,
+            [sys.executable, "-c", CONSUMER, f"e{number}"],
             stdout=subprocess.PIPE,
             text=True,
+            cwd=tmp_path,
         )
         for number in range(12)
     ]
     try:
-        for process in processes:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        answers = [process.communicate("go\n", timeout=120)[0].strip() for process in processes]
+        until(lambda: len(list(tmp_path.glob("ready-*"))) == len(processes))
+        (tmp_path / "go").touch()
+        answers = [process.communicate(timeout=120)[0].strip() for process in processes]
     finally:
         for process in processes:
             process.kill()

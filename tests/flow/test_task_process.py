@@ -4,6 +4,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from operable.flow.task_process import run_command
 from operable.proc.ladder import Graces
 from operable.proc.spawn import Command, prepare
@@ -63,6 +65,23 @@ def test_errors_count_towards_the_limit_too():
 
     assert len(ran.stderr) == 50_000
     assert ran.problem is not None
+
+
+@pytest.mark.parametrize(
+    "argv, env, stdin",
+    [(("true", "\ud800"), {}, None), (("true",), {"X": "\udfff"}, None), (("true",), {}, "\ud800")],
+)
+def test_what_no_process_can_be_given_is_refused(argv, env, stdin):
+    ran = run_command(Command(argv, "/bin/true", env, None), stdin=stdin)
+
+    assert (ran.ok, ran.exit_code) == (False, None)
+    assert "no text" in str(ran.problem)
+
+
+def test_a_folder_that_is_not_there_is_the_reason_and_not_something_else(tmp_path):
+    ran = run_command(Command(("true",), "/bin/true", {}, str(tmp_path / "nowhere")))
+
+    assert ran.problem == f"its folder {tmp_path}/nowhere does not exist"
 
 
 def test_what_cannot_be_started_is_a_result_with_its_reason(tmp_path):

@@ -155,6 +155,21 @@ def find(path: str, execution_id: str) -> Json:
     raise FlowError("invalid_argument", f"Execution not found in audit log: {execution_id}")
 
 
+def used_approval(path: str, approval_id: str) -> Json | None:
+    """The record of an execution that used this approval; whoever edits the approvals does not edit this log."""
+    needle = json.dumps(approval_id).encode("ascii")
+    for file in reversed(files(path)):
+        for line in lines(file):
+            if needle in line:  # reading all of a large log as JSON would take seconds
+                try:
+                    record = parse(line)
+                    if record["approval_used"]["approval_id"] == approval_id:
+                        return dict(record)
+                except (ValueError, LookupError, TypeError):
+                    continue
+    return None
+
+
 def _last_line(fd: int) -> tuple[int, bytes | None]:
     """Where the last whole line ends, and the line."""
     size, window = os.fstat(fd).st_size, _TAIL

@@ -214,7 +214,16 @@ class _Run:
             it.warnings.append(f"approval {it.approval_used['approval_id']} is unsigned")
 
     def _announce(self, used: Json) -> None:
-        """The record that stands for this execution until its end is recorded: if we are killed, for ever."""
+        """The record that stands for this execution until its end is recorded: if we are killed, for ever.
+
+        An approval that the log knows already was used before, whatever the file of approvals says by now.
+        """
+        known = audit_log.used_approval(self._it.caller.place("audit"), used["approval_id"])
+        if known is not None:
+            message = (
+                f"Approval {used['approval_id']} was used by execution {known.get('execution_id')} already"
+            )
+            raise FlowError("approval_log_invalid", f"{message}, and the approvals no longer say so")
         if self._it.contract["audit"] != "none":
             record = {**self._it.record(), "approval_used": used, "status": "started"}
             self._append(record)

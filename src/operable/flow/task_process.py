@@ -5,6 +5,7 @@ up, when it prints too much, and when this process is killed. What could not be 
 code and with the reason, because a workflow goes on with its failure handlers.
 """
 
+import os
 import signal
 from dataclasses import dataclass, replace
 
@@ -45,9 +46,16 @@ def run_command(
     graces: Graces | None = None,
 ) -> Ran:
     """Run and wait. An interrupt of this process ends the tree before it goes on."""
-    reactor = SelectorReactor()
     capture = _Capture(limit)
-    given = None if stdin is None else stdin.encode("utf-8", "surrogateescape")
+    try:
+        given = None if stdin is None else stdin.encode("utf-8")
+        for text in (*command.argv, *command.env, *command.env.values()):
+            os.fsencode(text)
+    except UnicodeEncodeError:
+        return Ran(problem="its arguments, variables or input hold what is no text (a lone surrogate)")
+    if command.cwd is not None and not os.path.isdir(command.cwd):
+        return Ran(problem=f"its folder {command.cwd} does not exist")
+    reactor = SelectorReactor()
     try:
         capture.child = Child(
             reactor,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.cli.drive import alive, operable, running
-from tests.flow.callers import script, signing_caller
+from tests.flow.callers import script, signing_caller, until
 from tests.flow.manifests import Json, manifest, shell_task, triggered
-from tests.flow.test_executing import bearer, until
+from tests.flow.test_executing import bearer
 from tests.requirement import requirement
 from tests.tool.drive import Outcome
 
