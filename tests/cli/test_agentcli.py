@@ -205,7 +205,7 @@ def test_compiling_prints_and_writes(shell):
     assert shell.fails("compile", path, "--target", "nope")["error"] == "Unsupported compile target: nope"
 
 
-@requirement("agentcli:cli:write-safety")
+@requirement("agentcli:cli:write-paths")
 def test_nothing_is_written_outside_the_folder_or_through_a_link(shell):
     path = shell.write("flow.json", GOOD)
     outside = shell.folder.parent / f"{shell.folder.name}-outside"
