@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from operable.flow.approval_judging import Believing
 from operable.flow.approval_store import ApprovalStore
 from operable.flow.binding import child_environment, execution_binding, real_folder, task_hash
 from operable.flow.contracts import FlowError, Surroundings
 from operable.flow.homes import home_of, paths
-from operable.flow.local_approvals import Believing
 from operable.flow.merge import first
 from operable.flow.selection import Selected
 

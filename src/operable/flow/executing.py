@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from operable.flow import audit_log, local_approvals, merge, postconditions
+from operable.flow import audit_log, merge, postconditions
+from operable.flow.approval_gate import ApprovalGate
 from operable.flow.attesting import attest, attestation_text
 from operable.flow.authorizing import enforce
 from operable.flow.budgets import unmeasured
@@ -27,7 +28,6 @@ from operable.flow.evidencing import add_evidence
 from operable.flow.execution import Execution, structured_output
 from operable.flow.governing import authorize, identify, prove, refuse_handoff
 from operable.flow.masking import Mask
-from operable.flow.plan import approval_policy
 from operable.flow.selection import Selected, select
 from operable.flow.sessions import timestamp
 from operable.flow.trust import enforce_trust
@@ -103,6 +103,7 @@ class _Run:
     def __init__(self, execution: Execution, options: ExecOptions) -> None:
         self._it = execution
         self._options = options
+        self._approval = ApprovalGate(execution, options.approval_id, self._append)
         self._audited = False
 
     def answer(self) -> Json:
@@ -114,7 +115,7 @@ class _Run:
                 self._govern()
                 with self._credentials() as given:
                     materialised = given.described()
-                    self._use_approval()
+                    self._approval.use()
                     self._work(work, given)
             self._release()
             self._attest()
@@ -138,18 +139,7 @@ class _Run:
             raise FlowError("invalid_argument", f'Unknown signing provider: "{it.signer}"')
         if it.contract["audit"] != "none":
             it.caller.place("audit")  # a run that could not be recorded is not begun
-        policy = approval_policy(it.selected.task.get("approval"))
-        if policy == "auto-reject":
-            message = f'Task "{it.selected.task["id"]}" has approval.policy="auto-reject"; execution refused.'
-            raise FlowError("approval_auto_rejected", message)
-        if policy == "manual":
-            local_approvals.require_pending(
-                it.caller.approvals,
-                it.selected,
-                it.bound.binding,
-                believing=it.caller.believing(),
-                approval_id=self._options.approval_id,
-            )
+        self._approval.check()
 
     @contextmanager
     def _place(self) -> Iterator[Work]:
@@ -196,37 +186,6 @@ class _Run:
         with materialise(session, presentation, shell_stdin=stdin) as given:
             it.mask = Mask([*it.identified.secrets, *given.secrets])
             yield given
-
-    def _use_approval(self) -> None:
-        it = self._it
-        if approval_policy(it.selected.task.get("approval")) != "manual":
-            return
-        it.approval_used = local_approvals.consume(
-            it.caller.approvals,
-            it.selected,
-            it.bound.binding,
-            execution_id=it.execution_id,
-            believing=it.caller.believing(),
-            approval_id=self._options.approval_id,
-            before=self._announce,
-        )
-        if not it.approval_used["signature_verified"]:
-            it.warnings.append(f"approval {it.approval_used['approval_id']} is unsigned")
-
-    def _announce(self, used: Json) -> None:
-        """The record that stands for this execution until its end is recorded: if we are killed, for ever.
-
-        An approval that the log knows already was used before, whatever the file of approvals says by now.
-        """
-        known = audit_log.used_approval(self._it.caller.place("audit"), used["approval_id"])
-        if known is not None:
-            message = (
-                f"Approval {used['approval_id']} was used by execution {known.get('execution_id')} already"
-            )
-            raise FlowError("approval_log_invalid", f"{message}, and the approvals no longer say so")
-        if self._it.contract["audit"] != "none":
-            record = {**self._it.record(), "approval_used": used, "status": "started"}
-            self._append(record)
 
     # -- work
 

@@ -9,13 +9,12 @@ and `before` is called first, so that nothing is used of which no other record e
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from operable.flow import ssh_signatures
+from operable.flow.approval_judging import Believing, is_for, usable
 from operable.flow.approval_records import (
     VERSION,
-    changes,
     fate,
     folded,
     matches_scope,
@@ -25,7 +24,6 @@ from operable.flow.approval_records import (
     signed_text,
 )
 from operable.flow.approval_store import ApprovalStore
-from operable.flow.attesting import check_ssh
 from operable.flow.canonical import canonical_digest
 from operable.flow.contracts import FlowError, Surroundings
 from operable.flow.failures import invalid_argument
@@ -38,14 +36,6 @@ from operable.flow.signing_keys import NAMESPACE, signing_key
 Json = dict[str, Any]
 DEFAULT_TTL = 3600
 DEFAULT_PENDING = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Believing:
-    """Whose signatures count: the caller's surroundings, and a file of allowed signers if there is one."""
-
-    surroundings: Surroundings
-    allowed_signers: str | None = None
 
 
 def grant(
@@ -155,7 +145,7 @@ def require_pending(
     now: float | None = None,
 ) -> None:
     """FlowError unless there is an approval that `consume` would use now. Nothing is used."""
-    _usable(store.events(), selected, binding, believing, approval_id, time.time() if now is None else now)
+    usable(store.events(), selected, binding, believing, approval_id, time.time() if now is None else now)
 
 
 def consume(
@@ -172,7 +162,7 @@ def consume(
     """Use the oldest approval that fits, once; FlowError when there is none. `before` gets what will be used."""
     with store.locked():
         moment = time.time() if now is None else now
-        found, verified = _usable(store.events(), selected, binding, believing, approval_id, moment)
+        found, verified = usable(store.events(), selected, binding, believing, approval_id, moment)
         used = {
             **{name: found.get(name) for name in "approval_id task_hash approver reason".split()},
             **{name: found.get(name) for name in "risk_level approver_scope granted_at expires_at".split()},
@@ -190,87 +180,6 @@ def consume(
             }
         )
     return used
-
-
-def _usable(
-    events: list[Json],
-    selected: Selected,
-    binding: Mapping[str, Any],
-    believing: Believing,
-    approval_id: str | None,
-    now: float,
-) -> tuple[Json, bool]:
-    """The approval to use, and whether it is signed."""
-    task_hash = canonical_digest(dict(binding))
-    of_task = [each for each in folded(events, now) if _is_for(each, selected)]
-    if approval_id is not None:
-        of_task = [each for each in of_task if each["approval_id"] == approval_id]
-    fitting = [each for each in of_task if each["status"] == "pending" and each["task_hash"] == task_hash]
-    refusal: FlowError | None = None
-    for each in fitting:
-        try:
-            return each, _believed(each, selected.task, believing)
-        except FlowError as problem:
-            refusal = refusal or problem
-    raise refusal or _required(selected, of_task, binding, approval_id)
-
-
-def _believed(each: Json, task: Mapping[str, Any], believing: Believing) -> bool:
-    """Whether it is signed; FlowError when it is not what the approver signed, or they may not approve this."""
-    name, scope = each["approval_id"], (task.get("approval") or {}).get("approver_scope")
-    signature = each.get("signature")
-    if signature is None:
-        if each.get("unsigned_explicit") is not True:
-            raise _forged(name, "the record is unsigned")
-        if believing.allowed_signers is not None:
-            # Who says whose signatures count wants signatures: else an edit of the file would be an approval.
-            raise _forged(name, "the record is unsigned, and allowed signers are configured")
-    elif not isinstance(signature, Mapping) or signature.get("signed_payload") != signed_text(each):
-        raise _forged(name, "its fields are not what was signed")
-    else:
-        try:
-            check_ssh(
-                str(signature.get("signature")),
-                signed_text(each).encode("utf-8", "surrogatepass"),
-                fingerprint=signature.get("key_fingerprint"),
-                principal=str(each.get("approver")),
-                allowed_signers=believing.allowed_signers,
-                surroundings=believing.surroundings,
-            )
-        except ValueError as problem:
-            raise _forged(name, str(problem)) from None
-    if each.get("approver_scope") != scope or not matches_scope(str(each.get("approver")), scope):
-        message = f"Approval {name} does not satisfy the task's current approver scope"
-        raise FlowError("approval_scope_mismatch", message)
-    return signature is not None
-
-
-def _forged(name: str, why: str) -> FlowError:
-    message = f"Approval {name} signature verification failed: {why}. Refusing execution."
-    return FlowError("approval_signature_invalid", message)
-
-
-def _required(
-    selected: Selected, of_task: list[Json], binding: Mapping[str, Any], approval_id: str | None
-) -> FlowError:
-    """What is missing, and, when something was approved before, why that does not count."""
-    task = selected.task
-    risk = (task.get("approval") or {}).get("risk_level") or "unspecified"
-    why = ""
-    if approval_id is not None:
-        status = of_task[-1]["status"] if of_task else "unknown"
-        why = f" (--approval-id {approval_id} did not match a pending grant: {status})"
-    changed: list[str] = []
-    pending = [each for each in of_task if each["status"] == "pending"]
-    if pending:
-        changed = changes(pending[-1].get("bound"), parts(binding))
-        why += (
-            f" Changed since approval {pending[-1]['approval_id']}: {', '.join(changed[:10]) or 'the task'}."
-        )
-    message = f'Task "{task["id"]}" requires manual approval (policy=manual, risk={risk}){why}'
-    return FlowError(
-        "approval_required", f"{message} No valid approval record found for this exact task.", changed=changed
-    )
 
 
 def revoke(
@@ -324,9 +233,5 @@ def listed(
     ]
 
 
-def _is_for(each: Mapping[str, Any], selected: Selected) -> bool:
-    return {name: each[name] for name in ("workflow_id", "task_id")} == selected.source
-
-
 def _waits_for(each: Mapping[str, Any], selected: Selected) -> bool:
-    return each["status"] == "pending" and _is_for(each, selected)
+    return each["status"] == "pending" and is_for(each, selected)

@@ -1,0 +1,70 @@
+"""The approval of one execution: is there one, before anything is spent; and using it, at the last moment.
+
+In between lie proof, identity, trust and policy, so that a task which one of them stops leaves its approval as it was.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from operable.flow import audit_log, local_approvals
+from operable.flow.contracts import FlowError
+from operable.flow.execution import Execution
+from operable.flow.plan import approval_policy
+
+Json = dict[str, Any]
+
+
+class ApprovalGate:
+    """`append` writes a record to the audit log."""
+
+    def __init__(
+        self, execution: Execution, approval_id: str | None, append: Callable[[Json], object]
+    ) -> None:
+        self._it = execution
+        self._approval_id = approval_id
+        self._append = append
+        self._policy = approval_policy(execution.selected.task.get("approval"))
+
+    def check(self) -> None:
+        """FlowError unless the task needs no approval, or one is there that `use` would use."""
+        it = self._it
+        if self._policy == "auto-reject":
+            message = f'Task "{it.selected.task["id"]}" has approval.policy="auto-reject"; execution refused.'
+            raise FlowError("approval_auto_rejected", message)
+        if self._policy == "manual":
+            local_approvals.require_pending(
+                it.caller.approvals,
+                it.selected,
+                it.bound.binding,
+                believing=it.caller.believing(),
+                approval_id=self._approval_id,
+            )
+
+    def use(self) -> None:
+        it = self._it
+        if self._policy != "manual":
+            return
+        it.approval_used = local_approvals.consume(
+            it.caller.approvals,
+            it.selected,
+            it.bound.binding,
+            execution_id=it.execution_id,
+            believing=it.caller.believing(),
+            approval_id=self._approval_id,
+            before=self._announce,
+        )
+        if not it.approval_used["signature_verified"]:
+            it.warnings.append(f"approval {it.approval_used['approval_id']} is unsigned")
+
+    def _announce(self, used: Json) -> None:
+        """The record that stands for this execution until its end is recorded: if we are killed, for ever.
+
+        An approval that the log knows already was used before, whatever the file of approvals says by now.
+        """
+        it, name = self._it, used["approval_id"]
+        known = audit_log.used_approval(it.caller.place("audit"), name)
+        if known is not None:
+            message = f"Approval {name} was used by execution {known.get('execution_id')} already"
+            raise FlowError("approval_log_invalid", f"{message}, and the approvals no longer say so")
+        if it.contract["audit"] != "none":
+            self._append({**it.record(), "approval_used": used, "status": "started"})
