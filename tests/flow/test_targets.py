@@ -6,9 +6,11 @@ import pytest
 
 from operable.flow.canonical import stable_id
 from operable.flow.contracts import FlowError
+from operable.flow.expand import expand
 from operable.flow.job_fields import BY_VERSION, V1, V2, V3, V4
 from operable.flow.shell_text import shell_line
 from operable.flow.target import compile_manifest
+from operable.flow.validate import validate
 from tests.flow.manifests import Json, manifest, prompt_task, shell_task, triggered
 from tests.requirement import requirement
 
@@ -264,6 +266,45 @@ def test_verification_is_three_fields_and_explanations_say_how_a_task_was_mapped
     assert root["notes"] == ["Scheduled roots map directly to scheduler cron fields."]
     assert (len(child["notes"]), child["compiled_id"]) == (2, second["id"])
     assert {"model_policy", "intent", "output", "budgets"} < set(root)
+
+
+EXAMPLES = {
+    "a prompt": manifest(prompt_task()),
+    "a chain of shells": manifest(
+        shell_task(output={"format": "json"}),
+        shell_task("b", **triggered("a", condition="regex:^ok$", delay_s=5)),
+        prompt_task("c", **triggered("b", on="failure"), delivery={"mode": "announce", "to": "chat:1"}),
+    ),
+    "handlers": manifest(shell_task(on_failure={"shell": {"program": "tell"}}), version="0.1"),
+    "a flat identity under a contract": manifest(
+        shell_task(contract={"network": "none"}),
+        version="0.1",
+        workflow={
+            "identity": {"principal": "me", "run_as": "root"},
+            "contract": {"sandbox": "strict", "allowed_paths": ["/srv"], "max_cost_usd": 2.5, "audit": "always"},
+        },
+    ),
+    "trust": manifest(
+        prompt_task(identity={"ref": "i"}, contract={"required_trust_level": "restricted", "trust_enforcement": "strict"}),
+        identity_profiles=[{"id": "i", "provider": "none", "trust": {"level": "supervised", "constraints": {"max_autonomy": "supervised"}}}],
+    ),
+    "everything": manifest(shell_task(**GOVERNED, verify={"shell": "true"}, approval={"policy": "manual"}), version="0.1", **PROFILES),
+}  # fmt: skip
+
+
+@requirement("agentcli:validation:examples-compile")
+@pytest.mark.parametrize("target", ["standalone", "openclaw-scheduler", "operable"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_manifests_of_every_kind_validate_and_compile_to_every_target(name, target):
+    value = EXAMPLES[name]
+    before = json.dumps(value)
+
+    assert validate(value)["ok"], validate(value)
+    output = compile_manifest(value, target, explain=True)
+
+    assert output["target"] == target
+    assert len(output["explain"]) == sum(len(task["tasks"]) for task in expand(value)["workflows"])
+    assert json.dumps(value) == before  # what was given stays as it is
 
 
 @requirement("agentcli:compile:standalone")
