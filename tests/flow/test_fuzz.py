@@ -26,6 +26,9 @@ from operable.flow.validate import validate
 from tests.flow.manifests import manifest, prompt_task, shell_task, triggered
 from tests.requirement import requirement
 
+# A session is many requests, and some of them start programs.
+pytestmark = pytest.mark.timeout(300)
+
 OPERABLE = str(Path(sys.executable).with_name("operable"))
 AFTER = moment("2026-01-01")
 CODES = {-32700, -32600, -32601, -32602, -32603, -32000}

@@ -8,6 +8,9 @@ from operable.flow.method import listed_methods
 from tests.flow.transcribed import Replay, differences, names, read
 from tests.requirement import requirement
 
+# A session is many requests, and some of them start programs.
+pytestmark = pytest.mark.timeout(300)
+
 
 @requirement(
     "agentcli:rpc:ready",

@@ -1,6 +1,8 @@
 """`operable rpc`: JSON-RPC on the descriptors of a real process, and the same answers as events."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -106,34 +108,65 @@ def test_in_machine_mode_each_answer_is_an_event():
 
 
 HANGS = """#!/bin/sh
-echo $$ > pid
-case "$*" in *capabilities*) echo '{}' ;; *) exec sleep 3600 ;; esac
+case "$*" in
+  *capabilities*) echo '{}' ;;
+  *) echo $$ > new && mv new pid && exec sleep 3600 ;;
+esac
 """
 
 
-def test_a_slow_apply_never_blocks_a_ping_and_leaves_no_process(tmp_path):
+@pytest.fixture
+def hanging(tmp_path):
+    """A scheduler that never answers, and a way to know whether it still runs."""
     scheduler = tmp_path / "scheduler"
     scheduler.write_text(HANGS, "utf-8")
     scheduler.chmod(0o700)
+    yield scheduler
+    started = tmp_path / "pid"
+    if started.exists():
+        left = int(started.read_text())
+        eventually(lambda: not alive(left), "the scheduler has ended")
+
+
+def asked_to_apply(scheduler):
     params = {"manifest": manifest(), "schedulerBin": str(scheduler)}
+    return json.dumps(request("agentcli.apply", params, "slow")).encode() + b"\n"
+
+
+def test_a_slow_apply_never_blocks_a_ping(hanging):
+    started = hanging.parent / "pid"
     with subprocess.Popen(
-        [OPERABLE, "rpc", "--request-timeout", "2"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=tmp_path,
+        [OPERABLE, "rpc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=hanging.parent
     ) as server:
         assert server.stdin is not None
-        for asked in (request("agentcli.apply", params, "slow"), request("agentcli.ping", id="quick")):
-            server.stdin.write(json.dumps(asked).encode() + b"\n")
-        output, _ = server.communicate(timeout=50)
+        assert server.stdout is not None
+        server.stdout.readline()
+        server.stdin.write(asked_to_apply(hanging))
+        server.stdin.flush()
+        eventually(started.exists, "the scheduler was started")
+        server.stdin.write(json.dumps(request("agentcli.ping", id="quick")).encode() + b"\n")
+        server.stdin.flush()
+        quick = json.loads(server.stdout.readline())
+        os.kill(int(started.read_text()), signal.SIGKILL)
+        rest, _ = server.communicate(timeout=50)
 
-    _, quick, slow = map(json.loads, output.splitlines())
     assert quick == {"jsonrpc": "2.0", "id": "quick", "result": {"ok": True, "pong": True}}
-    assert (slow["id"], slow["error"]["data"]["code"]) == ("slow", "timeout")
+    assert [json.loads(line)["id"] for line in rest.splitlines()] == ["slow"]
     assert server.returncode == 0
-    # its process group was killed when the server ended; the machine may take its time to say so
-    left = int((tmp_path / "pid").read_text())
-    eventually(lambda: not alive(left), "the scheduler has ended")
+
+
+def test_a_request_that_takes_too_long_is_told_and_the_end_of_the_input_leaves_no_process(hanging):
+    done = subprocess.run(
+        [OPERABLE, "rpc", "--request-timeout", "2"],
+        input=asked_to_apply(hanging),
+        stdout=subprocess.PIPE,
+        cwd=hanging.parent,
+        timeout=55,
+        check=True,
+    )
+
+    _, slow = map(json.loads, done.stdout.splitlines())
+    assert (slow["id"], slow["error"]["code"], slow["error"]["data"]["code"]) == ("slow", -32000, "timeout")
 
 
 def test_what_a_method_starts_has_no_share_in_the_protocol(tmp_path):

@@ -3,6 +3,7 @@
 The validator accepts any text as `schedule.tz`. Names are those of the IANA database, as this machine has it.
 """
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,16 +12,21 @@ from operable.flow.task_places import block, places, text
 from operable.kernel.catalogue import nearest
 
 
-def _look(manifest: Any) -> Iterator[Sighting]:
+@functools.cache
+def _zones() -> dict[str, str]:
+    """By their names in small letters. Listing them reads some hundred files."""
     from zoneinfo import available_timezones
 
-    known: dict[str, str] = {}
+    return {name.lower(): name for name in available_timezones()}
+
+
+def _look(manifest: Any) -> Iterator[Sighting]:
     for tasks in places(manifest):
         for place in tasks:
             zone = text(block(place.task, "schedule"), "tz")
             if zone is None:
                 continue
-            known = known or {name.lower(): name for name in available_timezones()}
+            known = _zones()
             if zone not in known.values():
                 near = nearest(zone, list(known))
                 yield Sighting(
