@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from operable.lint.engine import Options, Report, lint
-from tests.zoo.breeding import BASES, Mutation, breed, mutations
+from tests.zoo.breeding import BASES, Mutation, breed, mutations, variants
 
 NEEDS = ("bwrap", "jq", "node")
 ROOT = Path(__file__).parents[1]
@@ -21,10 +21,10 @@ OUTLINE_SECONDS = 20.0
 
 def main() -> int:
     """Print the figures; 1 when a target is missed."""
-    zoo = mutations()
+    zoo, odd = mutations(), variants()
     with ThreadPoolExecutor(2) as workers:
         results = list(workers.map(_judge, zoo))
-        clean = list(workers.map(_alarms, BASES))
+        clean = list(workers.map(_alarms, BASES)) + list(workers.map(_odd, odd))
     caught = sum(found for found, _ in results)
     for mutation, (found, others) in zip(zoo, results, strict=True):
         if not found or others:
@@ -32,7 +32,7 @@ def main() -> int:
                 f"  {mutation.id}: {'caught' if found else 'MISSED'}{'; also ' + ', '.join(others) if others else ''}"
             )
     false = sum(bool(others) for _, others in results) + sum(map(bool, clean))
-    print(f"caught {caught}/{len(zoo)}, false alarms {false}/{len(zoo) + len(BASES)}")
+    print(f"caught {caught}/{len(zoo)}, false alarms {false}/{len(zoo) + len(clean)}")
     began = time.perf_counter()
     report = lint(
         str(Path(sys.executable).with_name("outline")),
@@ -55,6 +55,12 @@ def _judge(mutation: Mutation) -> tuple[bool, list[str]]:
 def _alarms(base: str) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         return sorted(_failed(lint(str(breed(base, Path(folder))), Options())))
+
+
+def _odd(variant: Mutation) -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        program = breed(variant.base, Path(folder), variant)
+        return sorted(_failed(lint(str(program), Options(commands=variant.commands))))
 
 
 def _failed(report: Report) -> set[str]:

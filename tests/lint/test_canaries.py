@@ -9,7 +9,14 @@ from operable.lint.canaries import canary, leak
 
 
 @pytest.mark.parametrize(
-    "encode", [str, lambda value: quote(value, safe=""), lambda value: value.encode().hex()]
+    "encode",
+    [
+        str,
+        lambda value: quote(value, safe=""),
+        lambda value: quote(value, safe="").lower(),
+        lambda value: value.encode().hex(),
+        lambda value: value.encode().hex().upper(),
+    ],
 )
 def test_a_canary_is_found_in_each_form(encode):
     value = canary("x")

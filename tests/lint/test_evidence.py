@@ -47,3 +47,19 @@ def test_the_command_line_can_be_pasted():
 def test_an_excerpt_is_short_and_printable():
     assert excerpt(b"\x1b[31mred\xff") == "\\x1b[31mred\\xff"
     assert len(excerpt("x" * 1000)) < 210
+
+
+def test_when_an_event_came_is_when_the_last_byte_of_its_line_did():
+    observation = Observation(
+        Invocation(("watch",)),
+        "notes",
+        b'{"type":"a"}\n{"type":"b"}\n{"type":"a"}\n',
+        "",
+        0,
+        5.0,
+        arrivals=((1.0, 20), (2.0, 26), (3.5, 39)),
+    )
+
+    assert observation.times("a") == (1.0, 3.5)
+    assert observation.times("b") == (2.0,)
+    assert observation.times("c") == ()

@@ -62,6 +62,12 @@ def mutations() -> list[Mutation]:
     return found
 
 
+def variants() -> list[Mutation]:
+    """Tools that conform in a way of their own: what was changed, and in which commands it shows."""
+    document = tomllib.loads((HERE / "conforming.toml").read_text("utf-8"))
+    return [_mutation("python", name, entry | {"check": ""}) for name, entry in document["mutations"].items()]
+
+
 def _mutation(base: str, name: str, entry: dict[str, object]) -> Mutation:
     changes = entry.get("changes") or [[entry.get("file", PROGRAM), entry["old"], entry["new"]]]
     assert isinstance(changes, list)

@@ -68,6 +68,7 @@ class Observation:
         "itself"  # the last two: we stopped it, `notes` say why
     )
     first_output: float | None = None  # seconds until the first byte of stdout
+    arrivals: tuple[tuple[float, int], ...] = ()  # seconds, and how many bytes of stdout had come by then
     signalled: float | None = None  # seconds until our signal; None: it ended before, or none was to be sent
     stalled: int | None = (
         None  # so many bytes it had written when it waited for its reader; None: it did not wait
@@ -109,6 +110,15 @@ class Observation:
 
     def of(self, *types: str) -> tuple[dict[str, Any], ...]:
         return tuple(event for event in self.events if event["type"] in types)
+
+    def times(self, kind: str) -> tuple[float, ...]:
+        """When the events of this type came, in seconds since the start."""
+        found, end = [], 0
+        for line in self.lines:
+            end += len(line.raw) + 1
+            if line.event is not None and line.event.get("type") == kind:
+                found += [when for when, size in self.arrivals if size >= end][:1]
+        return tuple(found)
 
     @property
     def errors(self) -> tuple[dict[str, Any], ...]:

@@ -59,6 +59,7 @@ class Trial:
         self.started = self.reactor.time()
         self.chunks: list[bytes] = []
         self.size = 0
+        self.arrivals: list[tuple[float, int]] = []
         self.filled = 0  # what we put into the pipe ourselves, still to be thrown away
         self.first: float | None = None
         self.signalled: float | None = None
@@ -211,6 +212,7 @@ class Trial:
             self._stop("flood", "it printed without end")
             return
         self.chunks.append(chunk)
+        self.arrivals.append((self.reactor.time() - self.started, self.size))
         if self.invocation.reader == "leaves" and b"\n" in chunk and self.child is not None:
             self.child.stdout.close()
             self._expect_end(_SLOWER * self.invocation.lead)
@@ -314,6 +316,7 @@ class Trial:
             elapsed=self.reactor.time() - self.started,
             ended=self.stopped or ("deadline" if late else "itself"),
             first_output=self.first,
+            arrivals=tuple(self.arrivals),
             signalled=self.signalled,
             stalled=self.stalled,
             pending=self.pending,
