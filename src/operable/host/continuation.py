@@ -20,7 +20,7 @@ from operable.host.spoken import Said
 from operable.host.strategy import Kept, Key, Strategy, TurnRequest
 from operable.host.works import Limits
 from operable.kernel.catalogue import load, to_name
-from operable.manifest.blocks import PinnedSession
+from operable.manifest.agent_blocks import PinnedSession
 from operable.manifest.patches import strategy_for
 from operable.wire.events import AnyEvent, TextDelta
 

@@ -1,4 +1,4 @@
-"""The blocks that manifests are made of, as frozen values: install, setup, auth, sandbox, runner, session and the rest.
+"""The blocks that manifests are made of, as frozen values: install, setup, auth, sandbox, runner and the rest.
 
 A field is called as in the file (a trailing underscore where Python reserves the word: `global_`, `pass_`); a block or list
 that is absent is its default, so that readers never ask twice. Values are made by `operable.manifest.load`, which has
@@ -298,75 +298,3 @@ class SecretBinding(Block, frozen=True, kw_only=True):
     vault: str | None = None
     oauth: str | None = None
     value: str | None = None
-
-
-# --- what only agents have (AIP-45)
-
-
-class Session(Block, frozen=True, kw_only=True):
-    mode: Literal["ephemeral", "persistent", "resumable"] = "ephemeral"
-    idle_timeout_ms: int = 600_000
-    max_turns: int | None = None
-    context_carryover: bool = True
-
-
-class Models(Block, frozen=True, kw_only=True):
-    default: str | None = None
-    allowed: tuple[str, ...] = ()
-    """Empty: any model may be asked for."""
-    env: dict[str, str] = {}
-    """Model slot (a provider's name) -> the environment variable that holds its key."""
-
-
-class Capabilities(Block, frozen=True, kw_only=True):
-    """What the manifest promises; None is "not said"."""
-
-    streaming: bool | None = None
-    tool_calls: bool | None = None
-    sub_agents: bool | None = None
-    file_io: bool | None = None
-    multimodal: bool | None = None
-    resumable: bool | None = None
-    bidirectional: bool | None = None
-
-
-class Mode(Block, frozen=True, kw_only=True):
-    id: str
-    description: str = ""
-    bin_args_append: tuple[str, ...] = ()
-    env: dict[str, str] = {}
-
-
-class Option(Block, frozen=True, kw_only=True):
-    id: str
-    type: Literal["boolean", "integer", "string", "enum"]
-    description: str = ""
-    enum: tuple[str, ...] = ()
-    default: bool | int | str | None = None
-    min: int | None = None
-    max: int | None = None
-    bin_args_template: tuple[str, ...] = ()
-    bin_args_append_when_true: tuple[str, ...] = ()
-    env: dict[str, str] = {}
-
-
-Strategy = Literal["none", "pinned-session", "transcript", "native-resume"]
-KeyScope = Literal["conversation", "operator", "user", "guild", "workspace"]
-
-
-class PinnedSession(Block, frozen=True, kw_only=True):
-    idle_timeout_ms: int = 1_800_000
-    key_scope: tuple[KeyScope, ...] = ("conversation", "operator")
-
-
-class Continuation(Block, frozen=True, kw_only=True):
-    default: Strategy
-    supported: tuple[Strategy, ...]
-    pinned_session: PinnedSession = PinnedSession()
-
-
-class Mcp(Block, frozen=True, kw_only=True):
-    transport: Literal["stdio", "http", "sse"]
-    command: str | None = None
-    args: tuple[str, ...] = ()
-    url: str | None = None

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from operable.kernel.catalogue import nearest
 from operable.kernel.errors import Fail
-from operable.manifest.blocks import Mode, Models, Option
+from operable.manifest.agent_blocks import Mode, Models, Option
 from operable.manifest.kinds.agent_cli import AgentCli
 
 _VALUE = "{value}"

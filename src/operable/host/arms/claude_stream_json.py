@@ -20,15 +20,14 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
 
-from operable.host.arm import Answer, Arm, Happening, Message, Noise, Opened, Opening, PeerError
-from operable.host.claude import questions
+from operable.host.arm import Answer, Arm, Happening, Message, Noise, Opening, PeerError
+from operable.host.claude import introduction, questions
 from operable.host.claude.content import Content, kind_of
 from operable.host.claude.outcome import Meter, reason_of
 from operable.host.conversation import Conversation
-from operable.host.peer import mapping, pairs, parse, session_word, string, transport, with_files
+from operable.host.peer import mapping, parse, session_word, string, with_files
 from operable.wire.events import AgentError, ModeChange
 
-_MODES: Final = ("default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto")
 _REMEMBERED: Final = 512  # ids of lines, to know one that comes twice
 # Conversation goes on without these: keep-alives, hooks, tasks in the background, estimates of tokens.
 _NOTED: Final = {
@@ -192,21 +191,7 @@ class ClaudeStreamJson:
             )
             mode_change = ModeChange(self._opening.session_id, *changed)
             return [mode_change] if mode_change.mode or mode_change.model else []
-        version = string(message.get("claude_code_version")) or string(message.get("qwen_code_version"))
-        is_qwen = "qwen_code_version" in message
-        facts = {name: message.get(name) for name in ("tools", "mcp_servers", "agents") if message.get(name)}
-        return [
-            Opened(
-                self._told[0] or None,
-                agent_name="qwen-code" if is_qwen else "claude-code",
-                agent_version=version,
-                capabilities=facts,
-                modes=() if is_qwen else _MODES,
-                current_mode=mode or None,
-                current_model=self._told[2] or None,
-                observed=_OBSERVED,
-            )
-        ]
+        return [introduction.initialised(message, *self._told)]
 
     def _asked(self, control_id: str, request: dict[str, Any]) -> list[Happening]:
         """A control request of the agent, which waits for its answer."""
@@ -284,27 +269,14 @@ class ClaudeStreamJson:
     def _handshake(self, response: dict[str, Any]) -> list[Happening]:
         opening = self._opening
         if opening.mcp_servers:
-            servers = {str(server.get("name", "")): _mcp_server(server) for server in opening.mcp_servers}
-            self._request("mcp_set_servers", None, servers=servers)
+            self._request("mcp_set_servers", None, servers=introduction.mcp_servers(opening))
         self.select(mode=opening.mode, model=opening.model)
         if unknown := [
             name for name, value in opening.options.items() if not self.select(option=(name, value))
         ]:
             raise PeerError("select_failed", f"This agent has no way to be told: {', '.join(unknown)}.")
         self._wanted = set(self._requests)
-        offered = response.get("models")
-        models = (
-            [string(mapping(model).get("value")) for model in offered] if isinstance(offered, list) else []
-        )
-        return [
-            Opened(
-                opening.resume,
-                modes=_MODES,
-                models=tuple(filter(None, models)),
-                capabilities=mapping(response.get("capabilities")),
-                observed=_OBSERVED,
-            )
-        ]
+        return [introduction.accepted(opening, response)]
 
     # --- what we say
 
@@ -332,13 +304,6 @@ class ClaudeStreamJson:
 
 
 _ANSWERS: Final = {"permission": questions.permission, "inquiry": questions.inquiry}
-_OBSERVED: Final = {
-    "streaming": True,
-    "tool_calls": True,
-    "bidirectional": True,
-    "multimodal": True,
-    "resumable": True,
-}
 
 
 def _rejected(message: dict[str, Any]) -> frozenset[str]:
@@ -350,19 +315,6 @@ def _rejected(message: dict[str, Any]) -> frozenset[str]:
         for entry in entries
         if mapping(entry.get("permission_decision")).get("decision") == "reject"
     )
-
-
-def _mcp_server(server: Mapping[str, Any]) -> dict[str, Any]:
-    reached_by = transport(server)
-    if reached_by == "stdio":
-        arguments = [str(word) for word in server.get("args") or ()]
-        return {
-            "type": "stdio",
-            "command": server.get("command"),
-            "args": arguments,
-            "env": pairs(server.get("env")),
-        }
-    return {"type": reached_by, "url": server.get("url"), "headers": pairs(server.get("headers"))}
 
 
 ARM = Arm(

@@ -21,11 +21,11 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
 
-from operable.host.arm import Answer, Arm, Happening, Message, NeedsAuth, Noise, Opened, Opening, PeerError
-from operable.host.codex import approvals
+from operable.host.arm import Answer, Arm, Happening, Message, NeedsAuth, Noise, Opening, PeerError
+from operable.host.codex import approvals, thread
 from operable.host.codex.failures import failure, reason_of
 from operable.host.codex.items import outcome_of, plan_of, tool_of
-from operable.host.codex.settings import POLICIES, PRESETS, mcp_server, settings_of
+from operable.host.codex.settings import POLICIES, settings_of
 from operable.host.codex.usage import ThreadMeter
 from operable.host.conversation import Conversation
 from operable.host.peer import mapping, parse, string, with_files
@@ -185,46 +185,14 @@ class CodexAppServer:
         return self._books.notice("request_refused", f"Codex refused {method}: {told}")
 
     def _open_thread(self) -> None:
-        opening = self._opening
-        try:
-            settings = settings_of(opening.mode, opening.model, list(opening.options.items()))
-        except KeyError as error:
-            raise PeerError("select_failed", f"Codex has no way to be told: {error.args[0]}.") from error
-        if effort := settings.pop("effort", None):
-            self._next["effort"] = effort  # of a turn, not of a thread
-        if opening.mcp_servers:
-            settings["config"] = {"mcp_servers": dict(map(mcp_server, opening.mcp_servers))}
-        if opening.history:
-            settings["developerInstructions"] = opening.history
-        settings |= {"cwd": opening.cwd, **mapping(opening.quirks.get("thread"))}
-        if opening.resume is None:
-            self._request("thread/start", settings)
-        else:
-            self._request("thread/resume", {"threadId": opening.resume, "excludeTurns": True, **settings})
+        method, params, of_the_turn = thread.request(self._opening)
+        self._next.update(of_the_turn)
+        self._request(method, params)
 
     def _opened(self, result: dict[str, Any]) -> list[Happening]:
-        self._thread = string(mapping(result.get("thread")).get("id"))
-        if not self._thread:
-            raise PeerError("handshake_failed", "Codex opened a thread without an id.")
-        names = ("approvalPolicy", "sandbox", "modelProvider", "reasoningEffort")
-        return [
-            Opened(
-                self._thread,
-                agent_name="codex",
-                agent_version=self._version,
-                capabilities={name: result[name] for name in names if result.get(name) is not None},
-                modes=tuple(PRESETS),
-                current_mode=self._opening.mode,
-                current_model=string(result.get("model")) or None,
-                observed={
-                    "streaming": True,
-                    "tool_calls": True,
-                    "bidirectional": True,
-                    "resumable": True,
-                    "multimodal": True,
-                },
-            )
-        ]
+        told = thread.opened(result, self._opening, self._version)
+        self._thread = told.agent_session_id or ""
+        return [told]
 
     def _started(self, turn_id: str) -> None:
         if not self._books.running or not turn_id or turn_id in self._ended or self._turn == turn_id:
@@ -236,8 +204,7 @@ class CodexAppServer:
     # --- what the agent tells
 
     def _told(self, method: str, params: dict[str, Any]) -> list[Happening]:
-        thread = string(params.get("threadId"))
-        is_ours = thread in {"", self._thread}
+        is_ours = string(params.get("threadId")) in {"", self._thread}
         match method:
             case "item/started" | "item/completed":
                 is_done = method == "item/completed"

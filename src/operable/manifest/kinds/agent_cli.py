@@ -7,25 +7,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from operable.manifest.agent_blocks import Capabilities, Continuation, Mcp, Mode, Models, Option, Session
 from operable.manifest.agent_bounds import capabilities_within_profile, environment_isolated
 from operable.manifest.agent_rules import AGENT_RULES
-from operable.manifest.blocks import (
-    Auth,
-    Block,
-    Capabilities,
-    Continuation,
-    Install,
-    Mcp,
-    Mode,
-    Models,
-    Option,
-    Requires,
-    Runner,
-    Sandbox,
-    Session,
-    SetupStep,
-    VersionCheck,
-)
+from operable.manifest.blocks import Auth, Block, Install, Requires, Runner, Sandbox, SetupStep, VersionCheck
 from operable.manifest.bundle_rules import BUNDLE_RULES, secrets_declared
 from operable.manifest.embedding import embedded
 from operable.manifest.kind import Kind, Reference
