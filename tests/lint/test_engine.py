@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 BROKEN = Mutation(
     "wrong-count", "python", "3", ("list",), (("notes", '{"count": len(page),', '{"count": len(page) + 1,'),)
 )
-pytestmark = pytest.mark.needs("bwrap")
+pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
 
 
 def aoi_lint(*words: str, program: str = "aoi-lint") -> subprocess.CompletedProcess[bytes]:
@@ -181,7 +181,7 @@ def test_a_tool_that_knows_nothing_of_all_this_gets_a_truthful_report(name):
     assert report.commands == []
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_outline_passes_everything_that_applies():
     profile = str(ROOT / "examples" / "outline" / "aoi-lint.toml")
 

@@ -163,7 +163,7 @@ def test_sockets_and_pipes_in_the_state_do_not_end_the_run(tmp_path: Path):
 
 
 @pytest.mark.needs("bwrap")
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_nothing_of_a_tool_survives_the_death_of_the_linter(tmp_path: Path):
     program = tmp_path / "sleeper"
     program.write_text("#!/bin/sh\ntrap '' INT TERM\necho started >&2\nwhile :; do sleep 1; done\n")
@@ -206,7 +206,7 @@ def _alive(mark: str) -> bool:
 
 
 @pytest.mark.needs("bwrap")
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_two_lints_of_one_tool_at_once_do_not_disturb_each_other(tmp_path: Path):
     program = breed("python", tmp_path)
     command = [str(BIN / "aoi-lint"), str(program), "--command", "create", "--output", "jsonl"]

@@ -14,7 +14,7 @@ from operable.lint.inmates import Census, Waiting, census, kill, living, names_b
 from operable.proc.confine import Confinement, sandbox
 from operable.proc.spawn import launch, prepare
 
-pytestmark = pytest.mark.needs("bwrap")
+pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
 
 
 @pytest.fixture

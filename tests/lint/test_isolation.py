@@ -15,7 +15,7 @@ from operable.lint.profile import Profile
 from operable.lint.trial import KEPT
 from operable.proc.confine import sandbox
 
-pytestmark = pytest.mark.needs("bwrap")
+pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
 
 
 def observe(
@@ -154,7 +154,7 @@ def python(tmp_path: Path, code: str) -> Path:
     return program
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_a_tool_that_forks_without_end_is_stopped_and_the_machine_goes_on(tmp_path: Path):
     program = python(tmp_path, BOMB)
 
@@ -166,7 +166,7 @@ def test_a_tool_that_forks_without_end_is_stopped_and_the_machine_goes_on(tmp_pa
     assert _gone(str(program))
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_a_tool_that_takes_all_memory_is_stopped(tmp_path: Path):
     program = python(tmp_path, GREED)
 
@@ -177,7 +177,7 @@ def test_a_tool_that_takes_all_memory_is_stopped(tmp_path: Path):
     assert seen.ended in ("excess", "deadline") or seen.status in (1, 137)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "code", [BOMB, GREED, "import time\ntime.sleep(600)\n", "while True:\n    print('x' * 65536)\n"]
 )

@@ -9,7 +9,7 @@ import pytest
 from operable.lint.check import Finding
 from operable.lint.engine import Options, lint
 
-pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
 HOME = Path(pwd.getpwuid(os.getuid()).pw_dir)
 
 
