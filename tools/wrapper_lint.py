@@ -88,12 +88,17 @@ def profiled(name: str, folder: Path) -> Iterator[list[str]]:
     if "LOOPBACK" not in text:
         yield ["--profile", str(profile)] if text else []
         return
+    own = folder / "profile.toml"
+    if name in SERVERS:
+        with import_module(SERVERS[name]).serving() as address:
+            own.write_text(text.replace("LOOPBACK", address))
+            yield ["--profile", str(own)]
+        return
     known = WRAPPERS / name / "loopback.json"
     answers = {"answers": json.loads(known.read_text()) if known.exists() else {}}
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Known", (Answer,), answers)) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        own = folder / "profile.toml"
         own.write_text(text.replace("LOOPBACK", f"http://127.0.0.1:{server.server_address[1]}"))
         yield ["--profile", str(own)]
         server.shutdown()
