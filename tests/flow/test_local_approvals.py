@@ -8,6 +8,8 @@ import sys
 import time
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from operable.flow import local_approvals
 from operable.flow.approval_records import matches_scope
@@ -398,6 +400,31 @@ def test_lines_that_are_no_records_are_skipped_and_a_torn_one_is_closed(scene):
 
     assert scene.statuses() == ["pending", "pending"]
     assert os.stat(scene.store.path).st_mode & 0o777 == 0o600
+
+
+WORDS = st.sampled_from(
+    "kind approval_id grant consume revoke workflow_id task_id task_hash approver expires_at granted_at signature bound "
+    "unsigned_explicit w a 0001-01-01 9999-12-31T23:59:59Z".split()
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False) | WORDS | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@requirement("agentcli:approvals:malformed")
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.dictionaries(WORDS, VALUES, max_size=8), max_size=6))
+def test_whatever_somebody_writes_into_the_store_is_no_approval(scene, events):
+    os.makedirs(os.path.dirname(scene.store.path), exist_ok=True)
+    with open(scene.store.path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(event) + "\n" for event in events)
+
+    assert {each["status"] for each in local_approvals.listed(scene.store)} <= {
+        "pending", "consumed", "expired", "revoked",
+    }  # fmt: skip
+    assert refused(scene.consume).code in ("approval_required", "approval_signature_invalid")
 
 
 def test_a_full_disk_leaves_no_half_of_a_record(scene, monkeypatch):

@@ -41,7 +41,8 @@ def failure(problem: FlowError, source: str) -> Fail:
     details = {name: value for name, value in problem.details.items() if name != "validation"}
     facts: dict[str, Any] = {"flow_code": problem.code, **details}
     if problem.code in _REFUSALS:
-        return Fail("authz", "FLOW_REFUSED", problem.message, target=source, **facts)
+        hint = "operable flow approve FILE TASK" if problem.code == "approval_required" else None
+        return Fail("authz", "FLOW_REFUSED", problem.message, target=source, hint=hint, **facts)
     if problem.code in _CANNOT:
         return Fail("config", "FLOW_UNSUPPORTED", problem.message, target=source, **facts)
     if problem.code in _BUSY:

@@ -88,20 +88,22 @@ def _required(
     """What is missing, and, when something was approved before, why that does not count."""
     task = selected.task
     risk = (task.get("approval") or {}).get("risk_level") or "unspecified"
-    why = ""
+    named = since = ""
     if approval_id is not None:
         status = of_task[-1]["status"] if of_task else "unknown"
-        why = f" (--approval-id {approval_id} did not match a pending grant: {status})"
+        named = f" (--approval-id {approval_id} did not match a pending grant: {status})"
     changed: list[str] = []
     pending = [each for each in of_task if each["status"] == "pending"]
     if pending:
         changed = changes(pending[-1].get("bound"), parts(binding))
-        why += (
+        since = (
             f" Changed since approval {pending[-1]['approval_id']}: {', '.join(changed[:10]) or 'the task'}."
         )
-    message = f'Task "{task["id"]}" requires manual approval (policy=manual, risk={risk}){why}'
+    message = f'Task "{task["id"]}" requires manual approval (policy=manual, risk={risk}){named}'
     return FlowError(
-        "approval_required", f"{message} No valid approval record found for this exact task.", changed=changed
+        "approval_required",
+        f"{message}. No valid approval record found for this exact task.{since}",
+        changed=changed,
     )
 
 

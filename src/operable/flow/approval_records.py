@@ -62,7 +62,7 @@ def folded(events: list[Json], now: float) -> list[Json]:
     """Each grant with its status and what became of it, oldest first."""
     found: dict[str, dict[str, Json]] = {"grant": {}, "consume": {}, "revoke": {}}
     for event in events:
-        if event.get("kind") in found:
+        if event.get("kind") in found and _is_plain(event):
             found[event["kind"]].setdefault(event["approval_id"], event)
     folded = []
     for name, made in found["grant"].items():
@@ -85,10 +85,16 @@ def folded(events: list[Json], now: float) -> list[Json]:
     return sorted(folded, key=lambda each: str(each.get("granted_at")))
 
 
+def _is_plain(event: Json) -> bool:
+    """Texts and nothing else where texts belong: what is otherwise was written by nobody who grants approvals."""
+    names = (*_SIGNED, "execution_id", "consumed_at", "revoked_by", "revoked_at")
+    return all(isinstance(event.get(name), str | None) for name in names)
+
+
 def _expired(made: Mapping[str, Any], now: float) -> bool:
     try:
         return datetime.fromisoformat(str(made.get("expires_at"))).timestamp() <= now
-    except ValueError:
+    except (ValueError, OverflowError):
         return True
 
 

@@ -110,21 +110,26 @@ def enclosed(
             # Everything that would be refused later is refused now, before an approval or a credential is spent.
             box.wrap(Command(("true",), "/bin/true", {}, None), place)
         except Fail as problem:
-            raise _unavailable(wanted, problem.message) from None
+            raise unavailable(wanted, problem.message) from None
         yield Enclosure(tuple(item.as_dict() for item in box.enforce(place)), box, place, env)
     finally:
         _close(proxy, folder)
 
 
+def switched_off(mode: str) -> str | None:
+    """Why nothing can be enforced although it could be: somebody said so. It makes refusals, not permissions."""
+    return "AGENTCLI_SANDBOX is off" if mode.strip().lower() in _OFF else None
+
+
 def _available(wanted: list[str], mode: str) -> Sandbox:
     box = sandbox("bubblewrap")
-    reason = "AGENTCLI_SANDBOX is off" if mode.strip().lower() in _OFF else box.missing()
+    reason = switched_off(mode) or box.missing()
     if reason is not None:
-        raise _unavailable(wanted, reason)
+        raise unavailable(wanted, reason)
     return box
 
 
-def _unavailable(wanted: list[str], reason: str) -> FlowError:
+def unavailable(wanted: list[str], reason: str) -> FlowError:
     message = f"Required sandbox enforcement is unavailable: {', '.join(wanted)} ({reason})"
     return FlowError("sandbox_enforcement_unavailable", message, constraints=wanted, reason=reason)
 

@@ -17,7 +17,7 @@ from operable.flow import postconditions
 from operable.flow.budgets import agent_budget, over_cost
 from operable.flow.contracts import FlowError
 from operable.flow.credentials import Materialised
-from operable.flow.enclosing import constraints, enclosed
+from operable.flow.enclosing import constraints, enclosed, switched_off, unavailable
 from operable.flow.execution import Execution
 from operable.flow.merge import first, merged_model_policy
 from operable.flow.task_process import OUTPUT_LIMIT, Ran
@@ -161,25 +161,28 @@ def _rules(task: Mapping[str, Any], policy: "Policy | str | None") -> "Policy":
 def _hold(it: Execution, agent: "AgentCliHandle") -> None:
     """FlowError when the agent's own confinement is less than the contract."""
     wanted = constraints(it.contract)
-    if not wanted:
-        return
+    if wanted:
+        off = switched_off(it.caller.environment.get("AGENTCLI_SANDBOX", ""))
+        missing = off or _less(it.contract, agent)
+        if missing is not None:
+            raise unavailable(wanted, missing)
+
+
+def _less(contract: Mapping[str, Any], agent: "AgentCliHandle") -> str | None:
+    """What the agent's sandbox leaves open that the contract does not."""
     from operable.host.placing import sandbox_of
 
-    block, network = sandbox_of(agent.loaded), it.contract["network"]
-    missing = None
+    block, network = sandbox_of(agent.loaded), contract["network"]
     if block.provider.removeprefix("mastra-") != "bubblewrap":
-        missing = f"agent {agent.id} runs in {block.provider}"
-    elif network == "none" and block.network.egress:
-        missing = f"agent {agent.id} needs a network"
-    elif network == "restricted" and "*" in block.network.egress:
-        missing = f"agent {agent.id} may reach every host"
-    elif it.contract["allowed_paths"] and any(
-        mount.source != "workspace" and mount.mode == "read-write" for mount in block.mounts
-    ):
-        missing = f"agent {agent.id} may write outside of its workspace"
-    if missing is not None:
-        message = f"Required sandbox enforcement is unavailable: {', '.join(wanted)} ({missing})"
-        raise FlowError("sandbox_enforcement_unavailable", message, constraints=wanted, reason=missing)
+        return f"agent {agent.id} runs in {block.provider}"
+    if network == "none" and block.network.egress:
+        return f"agent {agent.id} needs a network"
+    if network == "restricted" and "*" in block.network.egress:
+        return f"agent {agent.id} may reach every host"
+    outside = [mount for mount in block.mounts if mount.source != "workspace" and mount.mode == "read-write"]
+    if contract["allowed_paths"] and outside:
+        return f"agent {agent.id} may write outside of its workspace"
+    return None
 
 
 def _elapsed(started: float) -> int:
