@@ -29,7 +29,15 @@ def test_nothing_that_is_kept_failed(name):
 @pytest.mark.timeout(600)
 @pytest.mark.needs("bwrap", "jq", "grep", "git", "curl")
 @pytest.mark.parametrize(
-    "name, command", [("ls", "list"), ("jq", "filter"), ("grep", "search"), ("git", "push"), ("curl", "send")]
+    "name, command",
+    [
+        ("ls", "list"),
+        ("jq", "filter"),
+        ("grep", "search"),
+        ("git", "push"),
+        ("curl", "send"),
+        ("ruff", "check"),
+    ],
 )
 def test_the_linter_still_says_what_is_kept(name, command):
     found = wrapped(name, "--command", command)

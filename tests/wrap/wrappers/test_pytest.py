@@ -182,8 +182,8 @@ def test_workers_of_xdist_report_through_their_parent(tmp_path):
 
 def test_the_tests_keep_their_own_surroundings(tmp_path):
     (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "neighbour.py").write_text("")
-    text = "import os\nimport neighbour\ndef test_a(): assert os.environ['PYTHONPATH'] == 'lib'\n"
+    (tmp_path / "lib" / "parser.py").write_text("OWN = True\n")
+    text = "import os\nimport parser\nassert parser.OWN\ndef test_a(): assert os.environ['PYTHONPATH'] == 'lib'\n"
 
     done = run(suite(tmp_path, text), env={"PYTHONPATH": "lib"})
 

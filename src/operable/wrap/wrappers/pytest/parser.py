@@ -1,4 +1,4 @@
-"""The report log of a pytest session, as the plugin beside this file writes it (`operable_report.py`)."""
+"""The report log of a pytest session, as the plugin beside this file writes it (`plugin/operable_report.py`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def collect(upstream: Upstream) -> Iterator[Any]:
 
 def _events(upstream: Upstream) -> Iterator[Any]:
     """What the reports say. Behind the session's end nothing is a report any more."""
-    folder, own = upstream.plan["folder"], os.environ.get("PYTHONPATH")
+    # In a folder of its own, so that nothing else of ours can be imported in place of a module of the project.
+    folder, own = os.path.join(upstream.plan["folder"], "plugin"), os.environ.get("PYTHONPATH")
     upstream.env["PYTHONPATH"] = os.pathsep.join([folder, own] if own else [folder])
     if own:
         upstream.env["OPERABLE_PYTHONPATH"] = own
