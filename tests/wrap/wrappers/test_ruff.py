@@ -105,6 +105,12 @@ def test_a_path_that_looks_like_an_option_is_a_path(project):
     assert (project / "--fix" / "c.py").read_text() == "import os\n"
 
 
+def test_a_path_that_is_given_as_base64_stands_alone(project):
+    done = wrap("ruff", "check", *FLAWS, "--paths-b64", "Y2xlYW4ucHk=", cwd=project)
+
+    assert (done.exit_code, done.results) == (0, [])
+
+
 def test_a_line_that_is_no_json_is_counted_and_nothing_is_changed_on_its_word(project):
     finding = {"filename": "x", "code": "F1", "message": "m", "location": None, "end_location": None}
     env = stand_in(
