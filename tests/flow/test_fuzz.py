@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -139,7 +140,7 @@ def test_no_manifest_crashes_what_reads_it(value):
 
 
 # What starts programs or writes where a param says is asked only with values of this table.
-SAFE = {
+SAFE: dict[str, st.SearchStrategy[Any]] = {
     "schedulerBin": st.sampled_from([None, "", 5, "/nonexistent/scheduler", []]),
     "schedulerPrefix": st.sampled_from([None, "", 5, {}]),
     "dbPath": st.sampled_from([None, "", 5, "nowhere.db", "a/b.db", ".", "\ud800", "\x00"]),
