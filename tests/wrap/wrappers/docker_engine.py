@@ -1,0 +1,213 @@
+"""As much of a Docker engine as its client asks for: version 1.41 of the API, with containers, images and events of a test."""
+
+import json
+import threading
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.wrap.wrappers.loopback import Handler
+from tests.wrap.wrappers.loopback import serving as serving_with
+
+CREATED = 1_700_000_000
+
+
+def container(
+    name: str, number: int, *, state: str = "running", labels: dict[str, str] | None = None
+) -> dict[str, Any]:
+    return {
+        "Id": f"{number:064x}",
+        "Name": f"/{name}",
+        "Image": f"sha256:{9:064x}",
+        "State": {"Status": state, "Running": state == "running"},
+        "Config": {
+            "Image": "nginx:1",
+            "Cmd": ["nginx", "-g", "daemon off;"],
+            "Labels": labels or {},
+            "Env": ["PATH=/bin", "API_TOKEN=topsecret1"],
+        },
+    }
+
+
+class Engine:
+    """What the engine knows; one for each test."""
+
+    def __init__(self) -> None:
+        self.containers = {
+            each["Id"]: each
+            for each in (
+                container("web", 1, labels={"a": "1,b=2", "odd": 'x\n"}{'}),
+                container("db", 2, state="exited"),
+            )
+        }
+        self.events: list[dict[str, Any]] = []
+        self.more = threading.Condition()
+        self.seen: list[tuple[str, str]] = []
+
+    def happened(self, action: str, key: str, number: int) -> None:
+        """An event, with a time of its own that only grows."""
+        nanoseconds = CREATED * 1_000_000_000 + number
+        event = {
+            "status": action,
+            "id": key,
+            "Type": "container",
+            "Action": action,
+            "Actor": {"ID": key, "Attributes": {"name": 'we"b\n'}},
+            "scope": "local",
+            "time": CREATED,
+            "timeNano": nanoseconds,
+        }
+        with self.more:
+            self.events.append(event)
+            self.more.notify_all()
+
+    def find(self, name: str) -> dict[str, Any] | None:
+        same = [each for key, each in self.containers.items() if key == name or each["Name"] == f"/{name}"]
+        return same[0] if same else None
+
+
+class _Asked(Handler):
+    engine: Engine
+
+    def answer(self) -> None:
+        self.body()
+        parts = urlsplit(self.path)
+        self.engine.seen.append((self.command, parts.path))
+        path = [unquote(part) for part in parts.path.split("/") if part]
+        if path and path[0].startswith("v1."):
+            path = path[1:]
+        match self.command, path:
+            case "HEAD" | "GET", ["_ping"]:
+                self.send(None, Api_Version="1.41", Ostype="linux")
+            case "GET", ["version"]:
+                self.send(
+                    {
+                        "Version": "20.10.24",
+                        "ApiVersion": "1.41",
+                        "MinAPIVersion": "1.12",
+                        "Os": "linux",
+                        "Arch": "amd64",
+                    }
+                )
+            case "GET", ["containers", "json"]:
+                everything = "all" in parse_qs(parts.query)
+                self.send(
+                    [
+                        _row(each)
+                        for each in self.engine.containers.values()
+                        if everything or each["State"]["Running"]
+                    ]
+                )
+            case "GET", ["images", "json"]:
+                self.send(_IMAGES)
+            case "GET", ["volumes"]:
+                self.send(
+                    {
+                        "Volumes": [
+                            {
+                                "Name": name,
+                                "Driver": "local",
+                                "Mountpoint": f"/v/{name}",
+                                "Scope": "local",
+                                "Labels": None,
+                                "Options": None,
+                            }
+                            for name in ("data", "more")
+                        ]
+                    }
+                )
+            case "GET", ["networks"]:
+                self.send(
+                    [
+                        {"Name": name, "Id": f"{number:064x}", "Driver": "bridge", "Scope": "local"}
+                        for number, name in enumerate(("bridge", "inner"), 50)
+                    ]
+                )
+            case "GET", ["events"]:
+                self._stream(parse_qs(parts.query))
+            case _, ["containers", name, *rest]:
+                self._container(name, rest)
+            case _:
+                self.send({"message": f"No such image: {'/'.join(path)}"}, 404)
+
+    def _container(self, name: str, rest: list[str]) -> None:
+        found = self.engine.find(name)
+        if found is None:
+            self.send({"message": f"No such container: {name}"}, 404)
+        elif rest == ["json"]:
+            self.send(found)
+        elif self.command == "DELETE":
+            if found["State"]["Running"] and "force=1" not in self.path:
+                self.send({"message": f"You cannot remove a running container {found['Id']}"}, 409)
+            else:
+                del self.engine.containers[found["Id"]]
+                self.send(None, 204)
+        elif rest in (["start"], ["stop"]):
+            running = rest == ["start"]
+            found["State"] = {"Status": "running" if running else "exited", "Running": running}
+            self.send(None, 204)
+        else:
+            self.send({"message": "page not found"}, 404)
+
+    def _stream(self, query: dict[str, list[str]]) -> None:
+        engine = self.engine
+        whole, _, rest = query.get("since", ["0"])[0].partition(".")
+        since = int(whole) * 1_000_000_000 + int(rest.ljust(9, "0") or 0)
+        self.begin_stream()
+        told = 0
+        while True:
+            with engine.more:
+                if "until" not in query and len(engine.events) == told:
+                    engine.more.wait(0.2)
+                new = engine.events[told:]
+            told += len(new)
+            lines = [json.dumps(event).encode() + b"\n" for event in new if event["timeNano"] >= since]
+            self.chunk(b"".join(lines) or b"\n")  # also to notice a client that has gone
+            if "until" in query:
+                break
+        self.wfile.write(b"0\r\n\r\n")
+
+
+def _row(each: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "Id": each["Id"],
+        "Names": [each["Name"]],
+        "Image": each["Config"]["Image"],
+        "ImageID": each["Image"],
+        "Command": " ".join(each["Config"]["Cmd"]),
+        "Created": CREATED,
+        "Ports": [],
+        "Labels": each["Config"]["Labels"],
+        "State": each["State"]["Status"],
+        "Status": "Up",
+        "HostConfig": {"NetworkMode": "default"},
+        "NetworkSettings": {"Networks": {}},
+        "Mounts": [],
+    }
+
+
+_IMAGES = [
+    {
+        "Id": f"sha256:{number:064x}",
+        "RepoTags": tags,
+        "RepoDigests": [],
+        "Created": CREATED,
+        "Size": 1234567,
+        "VirtualSize": 1234567,
+        "SharedSize": -1,
+        "Containers": -1,
+        "Labels": None,
+        "ParentId": "",
+    }
+    for number, tags in ((9, ["nginx:1", "nginx:latest"]), (10, ["redis:7"]))
+]
+
+
+def serving(engine: Engine | None = None, path: Path | None = None) -> AbstractContextManager[str]:
+    """The address of an engine: the path of its socket, or host:port."""
+    if engine is None:
+        engine = Engine()
+        for number, action in enumerate(("create", "start", "die"), 1):
+            engine.happened(action, f"{1:064x}", number)
+    return serving_with(type("Asked", (_Asked,), {"engine": engine}), path)

@@ -1,0 +1,197 @@
+"""As much of a Kubernetes API server as kubectl asks for: discovery, lists, watches, and changes of pods and secrets."""
+
+import copy
+import json
+import threading
+from contextlib import AbstractContextManager
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from tests.wrap.wrappers.loopback import Handler
+from tests.wrap.wrappers.loopback import serving as serving_with
+
+_VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
+_KINDS = {"pods": "Pod", "secrets": "Secret"}
+_GET: dict[str, Any] = {
+    "/version": {"major": "1", "minor": "29", "gitVersion": "v1.29.0", "platform": "linux/amd64"},
+    "/api": {"kind": "APIVersions", "versions": ["v1"]},
+    "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": []},
+    "/api/v1": {
+        "kind": "APIResourceList",
+        "groupVersion": "v1",
+        "resources": [
+            {"name": plural, "singularName": kind.lower(), "namespaced": True, "kind": kind, "verbs": _VERBS}
+            for plural, kind in _KINDS.items()
+        ],
+    },
+    "/openapi/v3": {"paths": {"api/v1": {"serverRelativeURL": "/openapi/v3/api/v1"}}},
+    # All that kubectl wants to know: that these objects can be changed in a dry run.
+    "/openapi/v3/api/v1": {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "v1.29.0"},
+        "paths": {
+            f"/api/v1/namespaces/{{namespace}}/{plural}/{{name}}": {
+                "patch": {
+                    "parameters": [{"name": "dryRun", "in": "query", "schema": {"type": "string"}}],
+                    "x-kubernetes-group-version-kind": {"group": "", "kind": kind, "version": "v1"},
+                }
+            }
+            for plural, kind in _KINDS.items()
+        },
+    },
+}
+
+
+def pod(name: str, number: int, **labels: str) -> dict[str, Any]:
+    meta = {"name": name, "namespace": "default", "uid": f"uid-{number}", "resourceVersion": str(number)}
+    spec = {"containers": [{"name": "main", "image": "nginx"}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta | {"labels": labels},
+        "spec": spec,
+        "status": {},
+    }
+
+
+def secret(name: str, number: int) -> dict[str, Any]:
+    applied = '{"data":{"password":"dG9wc2VjcmV0MQ=="}}'
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": f"uid-{number}",
+            "resourceVersion": str(number),
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": applied},
+        },
+        "data": {"password": "dG9wc2VjcmV0MQ=="},
+        "type": "Opaque",
+    }
+
+
+class Cluster:
+    """What the server knows; one for each test."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], dict[str, Any]] = {}
+        for each in (pod("a", 1, app="web"), pod("b", 2, app="web"), pod("c", 3, app="db"), secret("s", 4)):
+            self.put(each)
+        self.changes: list[dict[str, Any]] = []
+        self.more = threading.Condition()
+        self.asked: list[tuple[str, str]] = []
+        self.forbidden = False
+
+    def put(self, each: dict[str, Any]) -> None:
+        plural = next(plural for plural, kind in _KINDS.items() if kind == each["kind"])
+        self.objects[plural, each["metadata"]["name"]] = each
+
+    def happened(self, change: str, found: dict[str, Any]) -> None:
+        """Something for whoever watches."""
+        with self.more:
+            self.changes.append({"type": change, "object": found})
+            self.more.notify_all()
+
+
+class _Asked(Handler):
+    cluster: Cluster
+
+    def answer(self) -> None:
+        body = self.body()
+        parts = urlsplit(self.path)
+        query = parse_qs(parts.query)
+        self.cluster.asked.append((self.command, self.path))
+        path = [part for part in parts.path.split("/") if part]
+        if self.cluster.forbidden:
+            self._refuse(403, "Forbidden", "you may not")
+        elif self.command == "GET" and parts.path in _GET:
+            self.send(_GET[parts.path])
+        elif path[:3] == ["api", "v1", "namespaces"] and len(path) > 4:
+            self._objects(path[4], path[5] if len(path) > 5 else None, query, body)
+        else:
+            self._refuse(404, "NotFound", "the server could not find the requested resource")
+
+    def _objects(self, plural: str, name: str | None, query: dict[str, list[str]], body: bytes) -> None:
+        cluster = self.cluster
+        dry = "dryRun" in query
+        if name is None and self.command == "GET":
+            if "watch" in query:
+                self._watch()
+            else:
+                self._list(plural, query)
+        elif name is None and self.command == "POST":
+            found = json.loads(body)
+            found["metadata"] |= {"namespace": "default", "uid": "uid-new"}
+            if not dry:
+                found["metadata"]["resourceVersion"] = "100"
+                cluster.put(found)
+            self.send(found, 201)
+        elif (found := cluster.objects.get((plural, name or ""))) is None:
+            self._refuse(404, "NotFound", f'{plural} "{name}" not found')
+        elif self.command == "PATCH":
+            changed = found if not dry else copy.deepcopy(found)
+            for key, value in json.loads(body).get("metadata", {}).items():
+                changed["metadata"][key] = changed["metadata"].get(key, {}) | value
+            self.send(changed)
+        elif self.command == "DELETE":
+            if not dry:
+                del cluster.objects[plural, name or ""]
+            self.send({"kind": "Status", "apiVersion": "v1", "status": "Success"})
+        else:
+            self.send(found)
+
+    def _list(self, plural: str, query: dict[str, list[str]]) -> None:
+        wanted = query.get("labelSelector", [""])[0]
+        items = [
+            each
+            for (kind, _), each in self.cluster.objects.items()
+            if kind == plural and (not wanted or wanted in _labels(each))
+        ]
+        meta = {"resourceVersion": "10"}
+        self.send({"kind": f"{_KINDS[plural]}List", "apiVersion": "v1", "metadata": meta, "items": items})
+
+    def _watch(self) -> None:
+        self.begin_stream()
+        told = 0
+        while True:
+            with self.cluster.more:
+                if len(self.cluster.changes) == told:
+                    self.cluster.more.wait(0.2)
+                new = self.cluster.changes[told:]
+            told += len(new)
+            lines = b"".join(json.dumps(change).encode() + b"\n" for change in new)
+            self.chunk(lines or b"\n")  # also to notice a client that has gone
+            if any(change["type"] == "ERROR" for change in new):
+                self.wfile.write(b"0\r\n\r\n")
+                return
+
+    def _refuse(self, code: int, reason: str, message: str) -> None:
+        status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "metadata": {}}
+        self.send(status | {"reason": reason, "message": message, "code": code}, code)
+
+
+def _labels(each: dict[str, Any]) -> list[str]:
+    return [f"{name}={value}" for name, value in each["metadata"].get("labels", {}).items()]
+
+
+def kubeconfig(address: str) -> str:
+    """The configuration of a client of this server."""
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "here", "cluster": {"server": f"http://{address}"}}],
+            "users": [{"name": "me", "user": {"token": "topsecret1"}}],
+            "contexts": [
+                {"name": "here", "context": {"cluster": "here", "user": "me"}},
+                {"name": "other", "context": {"cluster": "here", "user": "me", "namespace": "inner"}},
+            ],
+            "current-context": "here",
+        }
+    )
+
+
+def serving(cluster: Cluster | None = None) -> AbstractContextManager[str]:
+    """The address of a server, host:port."""
+    return serving_with(type("Asked", (_Asked,), {"cluster": cluster or Cluster()}))
