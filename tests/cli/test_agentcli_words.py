@@ -1,6 +1,8 @@
 """The words of the agentcli command line: every rule has its message."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from operable.cli.agentcli_words import VERBS, read_line
 from operable.flow.contracts import FlowError
@@ -82,3 +84,32 @@ def test_every_command_is_read_with_all_of_its_flags(command):
 
     assert (line.command, line.words, line.flags) == (command, words, verb.flags)
     assert line.values == dict.fromkeys(verb.values, "v")
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *(word for name in VERBS for word in name.split()),
+                "--",
+                "-",
+                "-x",
+                "--home",
+                "--home=",
+                "--json=1",
+            ]
+        )
+        | st.sampled_from(
+            sorted({f"--{flag}" for verb in VERBS.values() for flag in verb.flags | verb.values})
+        )
+        | st.text(max_size=4),
+        max_size=6,
+    )
+)
+def test_any_words_are_a_line_or_a_refusal_with_a_reason(argv):
+    try:
+        found = read_line(argv).command
+    except FlowError as problem:
+        found = f"refused: {problem.code}" if problem.message else ""
+
+    assert found in ("", *VERBS, "refused: invalid_argument", "refused: unknown_command")
