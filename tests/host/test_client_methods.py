@@ -99,8 +99,8 @@ def test_a_link_that_appears_after_the_path_was_checked_is_not_followed(tmp_path
     (work / "folder").mkdir()
     checked = served._inside
 
-    def swapped(path):
-        found = checked(path)
+    def swapped(path, method):
+        found = checked(path, method)
         (work / "folder").rmdir()
         os.symlink(tmp_path / "victim", work / "folder")
         return found

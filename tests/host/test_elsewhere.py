@@ -21,6 +21,8 @@ from tests.proc.clouds.room import KEY
 from tests.proc.clouds.sky import sky
 from tests.requirement import requirement
 
+# Every start is two machines, each with an SDK that is imported by a process of its own.
+pytestmark = pytest.mark.timeout(600)
 SECRETS = """\
 ---
 secrets:

@@ -19,6 +19,8 @@ from operable.proc.spawn import prepare
 from tests.proc.clouds.room import KEY
 from tests.proc.clouds.sky import KEYS, NAMES, PATIENCE, sky
 
+# An SDK is imported for each machine, by a process of its own: seconds, and on a loaded machine many of them.
+pytestmark = pytest.mark.timeout(300)
 HOSTS = ("api.example.com", "*.example.org:443")
 # Blaxel has no machine without a network: its tests name hosts.
 OPEN_TO = Tunnel("", 0, (), HOSTS)
