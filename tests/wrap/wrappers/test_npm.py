@@ -179,7 +179,7 @@ def test_view_tells_of_a_package_and_of_none(project, registry):
 
 
 def test_a_registry_that_is_not_there_is_a_temporary_failure(project):
-    done = npm(project, "view", "left", "--timeout", "200")
+    done = npm(project, "view", "left", env={"npm_config_fetch_retries": "0"})
 
     assert (done.error["category"], done.error["upstream_code"]) == ("temporary", "ECONNREFUSED")
     assert done.error["retryable"] is True

@@ -9,6 +9,7 @@ import pytest
 from tests.wrap.drive import wrap
 from tests.wrap.wrappers.stand_in import stand_in
 
+pytestmark = pytest.mark.timeout(300)
 # What the rules that are on by default are depends on the version.
 FLAWS = ("--isolated", "--select", "F", "--select", "E9")
 TANGLED = "import os\nimport sys\nx = [1,\n2]\nprint(nowhere)\n"
