@@ -583,6 +583,49 @@ def test_kill_9_of_the_runner_leaves_no_child_no_secret_and_no_used_approval_wit
     assert found["reason"] == "the execution was begun and its end was never recorded"
 
 
+KILLED = """
+import os, sys
+from operable.flow import approval_store
+
+real = approval_store.ApprovalStore.append
+
+def append(self, event):
+    if sys.argv[2] == "after":
+        real(self, event)
+    os.kill(os.getpid(), 9)
+
+approval_store.ApprovalStore.append = append
+"""
+
+
+@requirement("agentcli:exec:killed")
+@pytest.mark.parametrize("moment, status", [("before", "pending"), ("after", "consumed")])
+def test_whenever_the_runner_is_killed_what_was_used_is_recorded_and_nothing_is_used_twice(
+    tmp_path, moment, status
+):
+    by = signing_caller(tmp_path)
+    value = manifest(script("touch ran", approval={"required": True}))
+    approve(by, value)
+    given = tmp_path / "given.json"
+    given.write_text(
+        json.dumps({"manifest": value, "cwd": by.cwd, "environment": dict(by.environment), "home": by.home})
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED + RUNNER, str(given), moment], timeout=120, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+
+    (approval,) = local_approvals.listed(by.approvals)
+    (record,) = audited(by)
+    assert approval["status"] == status
+    assert record["approval_used"]["approval_id"] == approval["approval_id"]
+    assert refused(value, "a", by).code in ("approval_required", "approval_log_invalid")
+    assert os.listdir(by.cwd) == []
+    # The lock that was left behind holds nobody up: a new approval is given, and works.
+    fresh = approve(by, value)
+    assert execute(value, "a", by)["approval_used"]["approval_id"] == fresh["approval_id"]
+
+
 @requirement("agentcli:exec:killed")
 def test_an_interrupt_ends_the_task_and_is_recorded(tmp_path):
     by = caller(tmp_path)

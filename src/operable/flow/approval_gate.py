@@ -6,7 +6,7 @@ In between lie proof, identity, trust and policy, so that a task which one of th
 from collections.abc import Callable
 from typing import Any
 
-from operable.flow import audit_log, local_approvals
+from operable.flow import local_approvals
 from operable.flow.contracts import FlowError
 from operable.flow.execution import Execution
 from operable.flow.plan import approval_policy
@@ -57,14 +57,7 @@ class ApprovalGate:
             it.warnings.append(f"approval {it.approval_used['approval_id']} is unsigned")
 
     def _announce(self, used: Json) -> None:
-        """The record that stands for this execution until its end is recorded: if we are killed, for ever.
-
-        An approval that the log knows already was used before, whatever the file of approvals says by now.
-        """
-        it, name = self._it, used["approval_id"]
-        known = audit_log.used_approval(it.caller.place("audit"), name)
-        if known is not None:
-            message = f"Approval {name} was used by execution {known.get('execution_id')} already"
-            raise FlowError("approval_log_invalid", f"{message}, and the approvals no longer say so")
+        """The record that stands for this execution until its end is recorded: if we are killed, for ever."""
+        it = self._it
         if it.contract["audit"] != "none":
             self._append({**it.record(), "approval_used": used, "status": "started"})

@@ -3,7 +3,7 @@
 Whoever is refused is told what is missing, and, when something was approved before, what has changed since.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,12 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Believing:
-    """Whose signatures count: the caller's surroundings, and a file of allowed signers if there is one."""
+    """What counts: signatures of whom (the caller's surroundings, a file of allowed signers), and what was used already."""
 
     surroundings: Surroundings
     allowed_signers: str | None = None
+    # By which execution the audit log says that an approval was used, whatever the file of approvals says by now.
+    used_by: Callable[[str], str | None] = lambda _: None
 
 
 def usable(
@@ -50,6 +52,12 @@ def usable(
 def _believed(each: Json, task: Mapping[str, Any], believing: Believing) -> bool:
     """Whether it is signed; FlowError when it is not what the approver signed, or they may not approve this."""
     name, scope = each["approval_id"], (task.get("approval") or {}).get("approver_scope")
+    execution = believing.used_by(name)
+    if execution is not None:
+        message = (
+            f"Approval {name} was used by execution {execution} already, and the approvals do not say so"
+        )
+        raise FlowError("approval_log_invalid", message)
     signature = each.get("signature")
     if signature is None:
         if each.get("unsigned_explicit") is not True:
