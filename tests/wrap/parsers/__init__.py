@@ -1,0 +1,1 @@
+"""How output is read, one kind a file."""
