@@ -16,6 +16,7 @@ from operable.flow.homes import paths, private_folder
 from operable.flow.importing import import_from
 from operable.flow.output_files import write_document
 from operable.flow.registry import add, default_name, remove
+from operable.flow.scaffold import scaffold
 from operable.flow.target import invalid
 from operable.flow.validate import MANIFEST_VERSION, validate
 
@@ -98,10 +99,7 @@ def _inspect(call: Call) -> Json:
 
 def _init(call: Call) -> Json:
     tool = call.value("tool")
-    manifest = _scaffold(tool, call.value("workflow-id") or "default", call.value("task-id") or "run")
-    found = validate(manifest)
-    if not found["ok"]:
-        raise invalid(found)
+    manifest = scaffold(tool, call.value("workflow-id") or "default", call.value("task-id") or "run")
     path = call.value("output") or "agentcli.json"
     if os.path.lexists(os.path.join(call.defaults.cwd, path)):
         raise invalid_argument(f"Refusing to overwrite an existing file: {path}")
@@ -114,30 +112,6 @@ def _init(call: Call) -> Json:
         "written_to": write_document(path, manifest, cwd=call.defaults.cwd),
         "manifest": manifest,
         "warnings": [f'Tool "{tool}" not found on PATH'] if missing else [],
-    }
-
-
-def _scaffold(tool: str | None, workflow: str, task: str) -> Json:
-    shell = {"program": tool, "args": []} if tool else {"program": "echo", "args": ["hello from agentcli"]}
-    return {
-        "version": MANIFEST_VERSION,
-        "workflows": [
-            {
-                "id": workflow,
-                "name": workflow,
-                "tasks": [
-                    {
-                        "id": task,
-                        "name": task,
-                        "target": {"session_target": "shell"},
-                        "shell": shell,
-                        "schedule": {"cron": "0 * * * *"},
-                        "output": {"format": "text"},
-                        "contract": {"sandbox": "permissive", "network": "unrestricted", "audit": "always"},
-                    }
-                ],
-            }
-        ],
     }
 
 

@@ -90,3 +90,10 @@ class FlowDrawing(Event):
     source: str
     language: Literal["mermaid", "svg"]
     text: str
+
+
+class ScaffoldedFlow(Event):
+    """A manifest that was begun."""
+
+    path: str
+    manifest: dict[str, Any]
