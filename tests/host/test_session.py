@@ -45,7 +45,8 @@ def test_a_turn_gives_its_text_and_one_turn_end_and_is_in_the_log_with_numbers(t
     assert "".join(event.text for event in found if isinstance(event, TextDelta)) == "Hello there"
     assert tags(found)[-1] == "turn-end"
     assert found[-1].reason == "completed"
-    assert kept[: len(found)] == found
+    assert kept[0].code == "user_message"
+    assert kept[1 : 1 + len(found)] == found
     assert talk.status == "exited"
     assert talk.home.meta.turns == 1
 

@@ -7,9 +7,10 @@ nothing.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from operable.agent.ability import Scene
+from operable.agent.ability import Outcome, Scene
 
 
 def real_path(scene: Scene, path: str) -> str:
@@ -36,3 +37,14 @@ def permitted(scene: Scene, path: str) -> str:
     if not any(_below(real, root) for root in (scene.workspace, *scene.granted)):
         raise OutsideWorkspaceError(f"{path} is outside the workspace {scene.workspace}")
     return real
+
+
+def search(tool: str, arguments: Mapping[str, Any], scene: Scene) -> tuple[str, str] | Outcome:
+    """(pattern, real path) of a tool that looks for something; or what it answers when it may not, or was not told."""
+    pattern = arguments.get("pattern")
+    if not isinstance(pattern, str) or not pattern:
+        return Outcome(f"{tool} needs a pattern", ok=False)
+    try:
+        return pattern, permitted(scene, str(arguments.get("path") or "."))
+    except OutsideWorkspaceError as error:
+        return Outcome(str(error), ok=False)

@@ -9,7 +9,7 @@ from re import compile as compile_pattern
 from typing import Any
 
 from operable.agent.ability import Ability, Outcome, Scene
-from operable.agent.workspace import OutsideWorkspaceError, permitted
+from operable.agent.workspace import search
 
 _MOST = 100
 _LOOKED_AT = 200_000  # entries; a home folder must not take minutes
@@ -17,27 +17,24 @@ _SKIPPED = (".git", "node_modules", "__pycache__", ".venv")
 
 
 def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
-    pattern = arguments.get("pattern")
-    if not isinstance(pattern, str) or not pattern:
-        return Outcome("Glob needs a pattern", ok=False)
-    try:
-        root = permitted(scene, str(arguments.get("path") or "."))
-    except OutsideWorkspaceError as error:
-        return Outcome(str(error), ok=False)
+    found = search("Glob", arguments, scene)
+    if isinstance(found, Outcome):
+        return found
+    pattern, root = found
     if not os.path.isdir(root):
         return Outcome(f"{arguments.get('path')} is not a folder", ok=False)
     matcher = _matcher(pattern)
-    found: list[tuple[float, str]] = []
+    matches: list[tuple[float, str]] = []
     for path, modified in islice(_files(root), _LOOKED_AT):
         scene.cancellation.check()
         if matcher.match(path):
-            found.append((modified, path))
-    found.sort(key=lambda entry: (-entry[0], entry[1]))
-    if not found:
+            matches.append((modified, path))
+    matches.sort(key=lambda entry: (-entry[0], entry[1]))
+    if not matches:
         return Outcome("No files found")
-    lines = [path for _, path in found[:_MOST]]
-    if len(found) > _MOST:
-        lines.append(f"({len(found) - _MOST} more; use a narrower pattern)")
+    lines = [path for _, path in matches[:_MOST]]
+    if len(matches) > _MOST:
+        lines.append(f"({len(matches) - _MOST} more; use a narrower pattern)")
     return Outcome("\n".join(lines))
 
 

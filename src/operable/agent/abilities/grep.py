@@ -6,7 +6,7 @@ from typing import Any
 
 from operable.agent.ability import Ability, Outcome, Scene
 from operable.agent.commands import run_program
-from operable.agent.workspace import OutsideWorkspaceError, permitted
+from operable.agent.workspace import search
 from operable.kernel.errors import Fail
 
 _LINES = 250
@@ -14,13 +14,10 @@ _TIMEOUT = 30.0
 
 
 def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
-    pattern = arguments.get("pattern")
-    if not isinstance(pattern, str) or not pattern:
-        return Outcome("Grep needs a pattern", ok=False)
-    try:
-        path = permitted(scene, str(arguments.get("path") or "."))
-    except OutsideWorkspaceError as error:
-        return Outcome(str(error), ok=False)
+    found = search("Grep", arguments, scene)
+    if isinstance(found, Outcome):
+        return found
+    pattern, path = found
     glob = arguments.get("glob")
     insensitive = arguments.get("case_insensitive") is True
     try:

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from operable.flow.bearer_tokens import service_token
 from operable.flow.contracts import Identity, IdentityRequest
 from operable.flow.identity_settings import auth_member, settings
-from operable.flow.keys import TRUST_LEVELS
 from operable.flow.providers import is_safe_endpoint
 from operable.flow.sessions import new_session
 from operable.flow.token_endpoint import ask, bearer, with_token
@@ -65,16 +65,7 @@ def _resolve(request: IdentityRequest) -> dict[str, Any]:
 IDENTITY = Identity(
     name="azure-managed-identity",
     order=7,
-    capabilities={
-        "auth_modes": ["service"],
-        "credential_types": ["access_token"],
-        "presentation_kinds": ["env", "file", "stdin"],
-        "handoff_modes": ["none"],
-        "refreshable": True,
-        "delegation": False,
-        "trust_levels": list(TRUST_LEVELS),
-        "approval_mechanisms": [],
-    },
+    capabilities=service_token(refreshable=True),
     check=_check,
     resolve=_resolve,
 )

@@ -7,9 +7,9 @@ bearer_token. A missing token is an error only when `auth.required` is true.
 from collections.abc import Mapping
 from typing import Any
 
+from operable.flow.bearer_tokens import given_token, service_token
 from operable.flow.contracts import FlowError, Identity, IdentityRequest
 from operable.flow.identity_settings import auth, has_source, secret, settings, text
-from operable.flow.keys import TRUST_LEVELS
 from operable.flow.sessions import new_session
 
 _INPUTS = ("token", "access_token", "bearer_token")
@@ -36,29 +36,13 @@ def _resolve(request: IdentityRequest) -> dict[str, Any]:
             place = f" in environment variable {variable}" if variable else " in the configured inputs"
             raise FlowError("token_not_found", f"Bearer token not found{place}")
         return new_session(request)
-    scopes = auth(request.identity).get("scopes") or []
-    return new_session(
-        request,
-        credentials={
-            "access_token": {"kind": "bearer", "value": token, "scopes": scopes, "expires_at": None}
-        },
-        assertions={"source": "environment", "token_env": variable},
-    )
+    return given_token(request, token, {"source": "environment", "token_env": variable})
 
 
 IDENTITY = Identity(
     name="env-bearer",
     order=3,
-    capabilities={
-        "auth_modes": ["service"],
-        "credential_types": ["access_token"],
-        "presentation_kinds": ["env", "file", "stdin"],
-        "handoff_modes": ["none"],
-        "refreshable": False,
-        "delegation": False,
-        "trust_levels": list(TRUST_LEVELS),
-        "approval_mechanisms": [],
-    },
+    capabilities=service_token(),
     check=_check,
     resolve=_resolve,
 )

@@ -4,10 +4,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from operable.flow.bearer_tokens import given_token, service_token
 from operable.flow.contracts import FlowError, Identity, IdentityRequest
 from operable.flow.findings import js_trim
 from operable.flow.identity_settings import auth, has_source, inputs, needed_secret, settings, text
-from operable.flow.keys import TRUST_LEVELS
 from operable.flow.sessions import new_session
 from operable.flow.value_from import read_text
 
@@ -38,29 +38,13 @@ def _resolve(request: IdentityRequest) -> dict[str, Any]:
         if auth(request.identity).get("required") is True:
             raise
         return new_session(request)
-    scopes = auth(request.identity).get("scopes") or []
-    return new_session(
-        request,
-        credentials={
-            "access_token": {"kind": "bearer", "value": token, "scopes": scopes, "expires_at": None}
-        },
-        assertions={"source": "file", "token_file": path},
-    )
+    return given_token(request, token, {"source": "file", "token_file": path})
 
 
 IDENTITY = Identity(
     name="file-bearer",
     order=4,
-    capabilities={
-        "auth_modes": ["service"],
-        "credential_types": ["access_token"],
-        "presentation_kinds": ["env", "file", "stdin"],
-        "handoff_modes": ["none"],
-        "refreshable": False,
-        "delegation": False,
-        "trust_levels": list(TRUST_LEVELS),
-        "approval_mechanisms": [],
-    },
+    capabilities=service_token(),
     check=_check,
     resolve=_resolve,
 )

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from operable.flow.bearer_tokens import service_token
 from operable.flow.contracts import Identity, IdentityRequest
 from operable.flow.identity_settings import (
     auth_member,
@@ -20,7 +21,6 @@ from operable.flow.identity_settings import (
     settings,
     text,
 )
-from operable.flow.keys import TRUST_LEVELS
 from operable.flow.providers import is_safe_endpoint
 from operable.flow.sessions import new_session, timestamp
 from operable.flow.token_endpoint import CODE, ask, bearer, request_token, with_token
@@ -120,16 +120,7 @@ def _moment(value: Any) -> str | None:
 IDENTITY = Identity(
     name="gcp-workload-identity",
     order=9,
-    capabilities={
-        "auth_modes": ["service"],
-        "credential_types": ["access_token"],
-        "presentation_kinds": ["env", "file", "stdin"],
-        "handoff_modes": ["none"],
-        "refreshable": True,
-        "delegation": False,
-        "trust_levels": list(TRUST_LEVELS),
-        "approval_mechanisms": [],
-    },
+    capabilities=service_token(refreshable=True),
     check=_check,
     resolve=_resolve,
 )

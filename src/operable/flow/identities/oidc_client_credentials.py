@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote_plus
 
+from operable.flow.bearer_tokens import service_token
 from operable.flow.contracts import Identity, IdentityRequest
 from operable.flow.identity_settings import (
     auth_member,
@@ -18,7 +19,6 @@ from operable.flow.identity_settings import (
     secret_problems,
     settings,
 )
-from operable.flow.keys import TRUST_LEVELS
 from operable.flow.sessions import bare_url, new_session
 from operable.flow.token_endpoint import CODE, bearer, request_token
 
@@ -62,16 +62,7 @@ def _resolve(request: IdentityRequest) -> dict[str, Any]:
 IDENTITY = Identity(
     name="oidc-client-credentials",
     order=5,
-    capabilities={
-        "auth_modes": ["service"],
-        "credential_types": ["access_token"],
-        "presentation_kinds": ["env", "file", "stdin"],
-        "handoff_modes": ["none"],
-        "refreshable": False,
-        "delegation": False,
-        "trust_levels": list(TRUST_LEVELS),
-        "approval_mechanisms": [],
-    },
+    capabilities=service_token(),
     check=_check,
     resolve=_resolve,
 )
