@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from operable.flow import method as catalogue_of_methods
-from operable.flow import methods
+from operable.flow import methods, rpc_server
 from operable.flow.method import Defaults
 from operable.flow.rpc_server import INLINE_LIMIT, RpcServer
 from operable.kernel.errors import EX_SIGPIPE
@@ -163,3 +163,22 @@ def test_the_server_ends_when_nobody_reads_any_more():
         talking.deafen()
         talking.ask("agentcli.ping")
         assert talking.end() == ([], EX_SIGPIPE)
+
+
+def test_a_client_that_asks_faster_than_it_is_answered_fills_its_own_pipe(waiting, monkeypatch):
+    monkeypatch.setattr(rpc_server, "PENDING_LIMIT", 2)
+    gates = [f"{waiting}-{number}" for number in range(3)]
+    with client() as talking:
+        for number, gate in enumerate(gates):
+            os.mkfifo(gate)
+            talking.ask("agentcli.waiting", {"gate": gate}, number)
+        talking.ask("agentcli.ping", id="ping")
+        release(gates[0])
+        answered = [talking.read()["id"], talking.read()["id"]]
+        release(gates[1])
+        release(gates[2])
+        rest = sorted([talking.read()["id"], talking.read()["id"]])
+        assert talking.end() == ([], 0)
+
+    assert answered == [0, "ping"], "reading had stopped until one of the two was done"
+    assert rest == [1, 2]

@@ -29,6 +29,9 @@ REQUEST_TIMEOUT = 300.0
 INLINE_LIMIT = 64 * 1024
 """Bytes. A quick method is answered by the reading thread up to this size of its request: validating that much takes a few
 milliseconds, which is what a ping may have to wait."""
+PENDING_LIMIT, PENDING_BYTES = 256, 64 * 1024 * 1024
+"""Requests that may wait or run beside the reading thread, and their bytes. When there are more, reading waits, too: a
+client that asks faster than it can be answered fills its own pipe and not our memory."""
 _WORKERS = 8
 _CHUNK = 1 << 16
 
@@ -52,6 +55,8 @@ class RpcServer:
         self._gone = False
         self._pool: ThreadPoolExecutor | None = None
         self._running: set[Future[None]] = set()
+        self._room = threading.Condition()
+        self._pending, self._pending_bytes = 0, 0
 
     def serve(self) -> int:
         """The exit status of the process."""
@@ -75,14 +80,14 @@ class RpcServer:
         if not line or line.isspace():
             return
         if len(line) > INLINE_LIMIT:
-            self._beside(self._take_large, line)
+            self._beside(self._take_large, line, len(line))
             return
         accepted = accept(line)
         if not isinstance(accepted, Job):
             self._answer(accepted)
         elif accepted.method.slow:
             once = _Once(self, accepted)
-            self._beside(once.work, once.timer())
+            self._beside(once.work, once.timer(), len(line))
         else:
             self._answer(perform(accepted, self._defaults, report))
 
@@ -95,12 +100,27 @@ class RpcServer:
         else:
             self._answer(accepted)
 
-    def _beside(self, work: Callable[[Any], None], argument: Any) -> None:
+    def _beside(self, work: Callable[[Any], None], argument: Any, size: int) -> None:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="rpc")
+        with self._room:
+            self._room.wait_for(lambda: self._has_room(size))
+            self._pending += 1
+            self._pending_bytes += size
         future = self._pool.submit(work, argument)
         self._running.add(future)
-        future.add_done_callback(self._running.discard)
+        future.add_done_callback(lambda done: self._left(done, size))
+
+    def _has_room(self, size: int) -> bool:
+        fits = self._pending_bytes + size <= PENDING_BYTES and self._pending < PENDING_LIMIT
+        return fits or not self._pending
+
+    def _left(self, done: Future[None], size: int) -> None:
+        self._running.discard(done)
+        with self._room:
+            self._pending -= 1
+            self._pending_bytes -= size
+            self._room.notify()
 
     def perform(self, job: Job) -> bytes | None:
         return perform(job, self._defaults, report)
