@@ -13,8 +13,10 @@ from operable.host.launch.installer import Progress
 from operable.host.launch.machine import Machine
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Install, Requires
+from tests.cli.drive import alive
 from tests.host.launch.making import agent, calls, launch, machine, program, recorder, server
 from tests.requirement import requirement
+from tests.tool.drive import eventually
 
 VENDORED = Install(method="vendored", path="vendor/agent")
 
@@ -198,6 +200,7 @@ INSTALL = """
 import sys
 from pathlib import Path
 from typing import Any
+from tests.cli.drive import alive
 from tests.host.launch.making import agent, launch
 from operable.manifest.blocks import Install
 folder = Path(sys.argv[1])
@@ -218,13 +221,14 @@ def start(tmp_path):
 @pytest.mark.timeout(120)
 def test_killing_the_host_leaves_nothing_that_counts(tmp_path):
     os.mkfifo(tmp_path / "started")
-    recorder(tmp_path, "npm", f'mkdir -p "$3/half"; echo > {tmp_path}/started; exec sleep 600')
+    recorder(tmp_path, "npm", f'mkdir -p "$3/half"; echo $$ > {tmp_path}/started; exec sleep 600')
     host = start(tmp_path)
     try:
-        (tmp_path / "started").read_text()
+        installer = int((tmp_path / "started").read_text())
     finally:
         host.send_signal(signal.SIGKILL)
         host.communicate(timeout=30)
+    eventually(lambda: not alive(installer), "the end of what the installer ran")
     assert len(leftovers(tmp_path)) == 1
     recorder(tmp_path, "npm", NPM)
     work = installation(tmp_path, agent(install=(Install(method="npm", package="a"),)), tmp_path)
@@ -247,6 +251,7 @@ def test_two_hosts_at_once_install_once(tmp_path):
 FULL = """
 import resource, sys
 from pathlib import Path
+from tests.cli.drive import alive
 from tests.host.launch.making import agent, launch
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Install
