@@ -1,8 +1,9 @@
 """Drafts a wrapper from what a program says about itself: `--help`, `--version`, and its completion file for fish.
 
 A draft is for a person to finish. What the text cannot tell is set to what does no harm: every command counts as one that
-changes things and needs `--confirm`, every line of output as a JSON value, and the wrapper as `unverified` until somebody
-has removed that word. Help texts are written for people, and read here by their usual form; the rest is left out.
+changes things and needs `--confirm`, every line of output as a JSON value, and the wrapper as `unverified` until its tests
+pass: the examples that whoever finishes it writes (`verifying`). Help texts are written for people, and read here by their
+usual form; the rest is left out.
 """
 
 from __future__ import annotations
@@ -165,7 +166,6 @@ def _tool(name: str, word: str, text: str, shown: list[Option], *, nested: bool)
         "approval": "always",
         "risk_level": 3,
         "runner": {"cli": "../../CLI.md", "argv": [*([word] if nested else []), "--", "${input.arguments}"]},
-        "examples": [{"name": "a draft", "input": {}, "note": f"{word} --dry-run --output jsonl"}],
         "metadata": {
             "operable": {
                 "operands": ["arguments"],

@@ -12,7 +12,7 @@ from operable.kernel.errors import Fail
 
 MARKER = "CLI.md"
 # The subcommands of `operable wrap`: no tool can have such a name.
-RESERVED = ("doctor", "list", "shim", "show")
+RESERVED = ("doctor", "list", "shim", "show", "verify")
 _BUNDLED = os.path.join(os.path.dirname(__file__), "wrappers")
 
 
