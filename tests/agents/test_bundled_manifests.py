@@ -7,7 +7,7 @@ import pytest
 import operable.host
 from operable.agent.acp_settings import _MODES
 from operable.host import define_agent_cli
-from operable.host.launching import _protocol_mode
+from operable.host.chosen import protocol_mode
 from operable.host.protocols import arm_for
 from operable.manifest.versions import satisfies
 from tests.agents.install import PINS
@@ -66,11 +66,13 @@ def test_what_the_protocol_selects_is_said_in_the_agents_own_words(name, mode, s
     """None: nothing is selected, because the command line or the environment does it, or nothing has to be done."""
     manifest = define_agent_cli(FOLDER / name / "AGENT-CLI.md").manifest
 
-    assert _protocol_mode(manifest, mode) == selected
+    assert protocol_mode(manifest, mode) == selected
 
 
 AGENTS = sorted(
-    name for name in PINS if name not in {"node", "mcp-inspector", "skills-ref"} and not name.startswith("cloud-")
+    name
+    for name in PINS
+    if name not in {"node", "mcp-inspector", "skills-ref"} and not name.startswith("cloud-")
 )
 
 

@@ -9,7 +9,6 @@ the variables, and refuses to begin a session with the error that editors know f
 """
 
 import asyncio
-import os
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +20,7 @@ from acp import RequestError, schema
 from acp.agent.connection import AgentSideConnection
 
 from operable import __version__
-from operable.agent import acp_content, acp_settings
+from operable.agent import acp_answers, acp_content, acp_settings
 from operable.agent.acp_session import AcpSession
 from operable.agent.acp_transport import LineTransport
 from operable.agent.approvals import MODES
@@ -30,12 +29,11 @@ from operable.agent.front import KEYS, choose_provider
 from operable.agent.history import Turn
 from operable.agent.model import Model
 from operable.agent.places import new_session_id, sessions_folder
-from operable.agent.store import Listed, Sessions
+from operable.agent.store import Sessions
 from operable.kernel import catalogue
 from operable.kernel.errors import EX_SIGPIPE, Fail
 
 _PAGE = 50  # sessions in one answer
-_CODES = {"not_found": -32002, "usage": -32602, "validation": -32602, "conflict": -32600}
 
 
 def serve_acp(options: Mapping[str, Any], environment: Mapping[str, str], stdout: int) -> int:
@@ -109,7 +107,9 @@ class AcpAgent:
             agent_info=schema.Implementation(
                 name="operable-agent", title="Operable Agent", version=__version__
             ),
-            auth_methods=[] if self._provider() else [_key(*known) for known in KEYS.items()],
+            auth_methods=[]
+            if self._provider()
+            else [acp_answers.key_method(*known) for known in KEYS.items()],
         )
 
     async def authenticate(self, method_id: str, **_: Any) -> schema.AuthenticateResponse:
@@ -122,20 +122,20 @@ class AcpAgent:
         self, cwd: str, mcp_servers: Sequence[Any] | None = None, **given: Any
     ) -> acp.NewSessionResponse:
         session = await self._open(cwd, mcp_servers, given)
-        return acp.NewSessionResponse(session_id=session.id, **_chosen(session))
+        return acp.NewSessionResponse(session_id=session.id, **acp_answers.chosen(session))
 
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **given: Any
     ) -> acp.LoadSessionResponse:
         session = await self._reopen(session_id, cwd, mcp_servers, given)
         await session.replay()
-        return acp.LoadSessionResponse(**_chosen(session))
+        return acp.LoadSessionResponse(**acp_answers.chosen(session))
 
     async def resume_session(
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **given: Any
     ) -> schema.ResumeSessionResponse:
         session = await self._reopen(session_id, cwd, mcp_servers, given)
-        return schema.ResumeSessionResponse(**_chosen(session))
+        return schema.ResumeSessionResponse(**acp_answers.chosen(session))
 
     async def fork_session(
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **given: Any
@@ -145,7 +145,7 @@ class AcpAgent:
         for turn in turns:
             session.conversation.add(turn)
         session.conversation.close_open_calls()
-        return schema.ForkSessionResponse(session_id=session.id, **_chosen(session))
+        return schema.ForkSessionResponse(session_id=session.id, **acp_answers.chosen(session))
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
@@ -154,7 +154,7 @@ class AcpAgent:
             start = int(cursor or 0)
         except ValueError:
             raise RequestError.invalid_params({"message": "This cursor is not one of ours"}) from None
-        found = await asyncio.to_thread(_listed, cwd)
+        found = await asyncio.to_thread(acp_answers.listed, cwd)
         rows = [
             schema.SessionInfo(
                 session_id=listed.id,
@@ -222,7 +222,7 @@ class AcpAgent:
         try:
             kept = await asyncio.to_thread(Sessions(sessions_folder()).resume, session_id, cwd="")
         except Fail as problem:
-            raise _refusal(problem) from problem
+            raise acp_answers.refusal(problem) from problem
         turns = list(kept.state.turns)
         await asyncio.to_thread(kept.close)
         return turns
@@ -234,7 +234,7 @@ class AcpAgent:
         given: Mapping[str, Any],
         resume: str | None = None,
     ) -> AcpSession:
-        workspace = await asyncio.to_thread(_workspace, cwd)
+        workspace = await asyncio.to_thread(acp_answers.workspace, cwd)
         if given.get("additional_directories"):
             raise RequestError.invalid_params({"message": "additionalDirectories are not supported"})
         added = acp_content.mcp_servers(servers)
@@ -247,7 +247,7 @@ class AcpAgent:
             choose_provider(options, self._environment)
             conversation, close = await asyncio.to_thread(assemble, options, self._environment)
         except Fail as problem:
-            raise _refusal(problem) from problem
+            raise acp_answers.refusal(problem) from problem
         assert self._client is not None  # noqa: S101 - nothing is called before the connection is made
         session_id = options.get("session_id") or new_session_id()
         session = AcpSession(session_id, conversation, close, self._client, self._post)
@@ -258,7 +258,7 @@ class AcpAgent:
         except Fail as problem:
             del self._sessions[session_id]
             await session.leave()
-            raise _refusal(problem) from problem
+            raise acp_answers.refusal(problem) from problem
         return session
 
     def _provider(self) -> Model | None:
@@ -278,40 +278,3 @@ class AcpAgent:
             provider is not None
             and provider.images(self._options.get("model") or provider.default_model) == "supported"
         )
-
-
-def _listed(cwd: str | None) -> list[Listed]:
-    wanted = None if cwd is None else os.path.realpath(cwd)
-    return [
-        listed for listed in Sessions(sessions_folder()).listing() if wanted is None or listed.cwd == wanted
-    ]
-
-
-def _workspace(cwd: str) -> str:
-    if not os.path.isabs(cwd) or not os.path.isdir(cwd):
-        raise RequestError.invalid_params({"message": f"cwd is no absolute path of a folder: {cwd}"})
-    return os.path.realpath(cwd)
-
-
-def _chosen(session: AcpSession) -> dict[str, Any]:
-    return {
-        "modes": acp_settings.modes(session.conversation),
-        "config_options": acp_settings.config_options(session.conversation),
-    }
-
-
-def _key(provider: str, variable: str) -> schema.EnvVarAuthMethod:
-    return schema.EnvVarAuthMethod(
-        type="env_var",
-        id=f"{provider}-key",
-        name=f"Key of {provider}",
-        description=f"Start the agent with {variable}",
-        vars=[schema.AuthEnvVar(name=variable)],
-    )
-
-
-def _refusal(problem: Fail) -> RequestError:
-    data = {"code": problem.code, "message": problem.message, "hint": problem.hint}
-    if problem.code in ("NO_PROVIDER", "PROVIDER_MISCONFIGURED"):
-        return RequestError(-32000, f"Authentication required: {problem.message}", data)
-    return RequestError(_CODES.get(problem.category, -32603), problem.message, data)

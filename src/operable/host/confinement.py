@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from operable.host.confinement_places import OUTSIDE, mounts, programs, seen_path, visible_path
+from operable.host.confinement_places import OUTSIDE, identity, mounts, programs, seen_path, visible_path
 from operable.host.delivery import Delivered, deliver
 from operable.host.vaulting import Vault
 from operable.kernel.errors import Fail
@@ -41,9 +41,6 @@ _PROXY_PORT = 3128
 # Agents with their shells, language servers and builds were seen below 200; a fork bomb is stopped in time.
 DEFAULT_PIDS = 1024
 _MEGABYTE = 1024 * 1024
-_USERS = "agent:x:1000:1000:agent:/home/agent:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
-_GROUPS = "agent:x:1000:\nnogroup:x:65534:\n"
-_HOSTS = "127.0.0.1 localhost\n::1 localhost\n"
 # Inside, these would name folders of the host that are not there.
 _DROPPED = (
     "TMPDIR",
@@ -209,7 +206,7 @@ def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None
     readable |= delivered.files | (programs(wanted.programs) if inside else {})
     env = dict(_passthrough(block))
     if inside:
-        readable |= _identity(folder)
+        readable |= identity(folder)
         env |= {"HOME": HOME, "USER": "agent", "LOGNAME": "agent", "TMPDIR": "/tmp"}  # noqa: S108 - inside
         if wanted.home is not None:
             writable[HOME] = wanted.home
@@ -277,17 +274,6 @@ def _report(box: Sandbox, confinement: Confinement, wanted: Wanted) -> tuple[Enf
 
 def _passthrough(block: Block) -> dict[str, str]:
     return {name: os.environ[name] for name in block.env.passthrough if name in os.environ}
-
-
-def _identity(folder: str) -> dict[str, str]:
-    """Files of /etc of its own: programs ask for their user and for localhost; the host's are nobody's business."""
-    found = {}
-    for name, text in (("passwd", _USERS), ("group", _GROUPS), ("hosts", _HOSTS)):
-        path = os.path.join(folder, name)
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
-        found[f"/etc/{name}"] = path
-    return found
 
 
 def _network(

@@ -12,10 +12,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import operable
 from operable.host import drift
-from operable.host.arm import Arm, Opening
+from operable.host.arm import Arm
 from operable.host.audit import Audit
+from operable.host.chosen import (
+    budget_of,
+    check_resume,
+    check_rules,
+    expects_asks,
+    limits_of,
+    opening_of,
+    quirks_of,
+)
 from operable.host.confinement import Confined, provider
 from operable.host.elsewhere import MACHINE_TIMEOUT, admit, ready_elsewhere
 from operable.host.http_auth import authorization
@@ -30,9 +38,7 @@ from operable.host.session import Session
 from operable.host.start_options import StartOptions, options_from
 from operable.host.starting import Start, new_session_id, start_session
 from operable.host.vaulting import Vault
-from operable.host.works import Limits
 from operable.kernel.errors import Fail
-from operable.manifest.kinds.acp import AcpClient, AcpProfile
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loading import Loaded
 from operable.manifest.patches import Spawn, spawn_for, strategy_for
@@ -47,8 +53,8 @@ async def begin(loaded: Loaded, given: Mapping[str, Any], *, trusted: bool) -> S
     arm = arm_for(manifest)
     chosen = spawn_for(manifest, mode=wanted.mode, options=wanted.options, model=wanted.model)
     strategy_for(manifest, wanted.continuation)
-    _check_resume(manifest, arm, wanted)
-    _check_rules(manifest, arm, wanted)
+    check_resume(manifest, arm, wanted)
+    check_rules(manifest, arm, wanted)
     registry = Registry(wanted.state)
     audit = Audit(registry.audit_path(wanted.workspace), actor=f"agent:{manifest.id}")
     placing = _placing(manifest, chosen, wanted, audit, trusted=trusted)
@@ -83,7 +89,7 @@ async def _start(
 ) -> Session:
     """Everything is decided: spawn, shake hands, compare."""
     manifest = loaded.as_(AgentCli)
-    limits = _limits(manifest, wanted)
+    limits = limits_of(manifest, wanted)
     if arm.per_turn and limits.turn is None and confined.timeout is not None:
         limits = replace(limits, turn=confined.timeout)  # of one command, which a turn is here
     if confined.elsewhere and wanted.timeout is None:
@@ -136,7 +142,7 @@ def _common(
 ) -> Start:
     manifest = loaded.as_(AgentCli)
     session_id = wanted.session_id or new_session_id()
-    opening = _opening(loaded, arm, chosen, wanted, session_id, cwd)
+    opening = opening_of(loaded, arm, chosen, wanted, session_id, cwd)
     if elsewhere:
         opening = replace(
             opening, terminal=False
@@ -148,8 +154,8 @@ def _common(
         opening=opening,
         policy=wanted.policy if isinstance(wanted.policy, Policy) else None,
         on_ask=wanted.on_ask,
-        limits=_limits(manifest, wanted),
-        budget=_budget(manifest, wanted),
+        limits=limits_of(manifest, wanted),
+        budget=budget_of(manifest, wanted),
         session_id=session_id,
         label=wanted.label,
         asking=expects_asks(manifest, arm, wanted.mode),
@@ -185,57 +191,6 @@ def _placing(
         accept_shared_env=wanted.accept_shared_env,
         unneeded=frozenset(others if chosen.model_variables else ()),
     )
-
-
-def quirks_of(manifest: AgentCli) -> Mapping[str, Any]:
-    """`metadata.operable`: what a host must know about this agent beyond the standard."""
-    found = manifest.metadata.get("operable", {})
-    return found if isinstance(found, dict) else {}
-
-
-def expects_asks(manifest: AgentCli, arm: Arm, mode: str | None) -> bool:
-    """Whether this agent, in this mode, asks before it changes anything.
-
-    `metadata.operable.asks: never` says that it does not, `metadata.operable.unasking_modes` in which modes it does not.
-    """
-    quirks = quirks_of(manifest)
-    if not arm.can_ask or quirks.get("asks") == "never" or manifest.capabilities.bidirectional is False:
-        return False
-    unasking = quirks.get("unasking_modes", ())
-    return mode not in unasking
-
-
-def _check_rules(manifest: AgentCli, arm: Arm, wanted: StartOptions) -> None:
-    """Rules that the agent cannot be held to are refused, not pretended."""
-    if isinstance(wanted.policy, Policy) and not wanted.policy.asks:
-        return
-    if expects_asks(manifest, arm, wanted.mode) or manifest.capabilities.tool_calls is False:
-        return
-    where = f" in the mode {wanted.mode}" if wanted.mode else ""
-    raise Fail(
-        "authz",
-        "AGENT_NEVER_ASKS",
-        f"{manifest.id}{where} acts without asking, so that these rules cannot be enforced",
-        target=manifest.id,
-        hint="choose a mode that asks, or allow everything (allow = ['*']) and rely on the sandbox",
-    )
-
-
-def _check_resume(manifest: AgentCli, arm: Arm, wanted: StartOptions) -> None:
-    strategy = strategy_for(manifest, wanted.continuation)
-    if wanted.continuation == "native-resume" and wanted.resume is None:
-        raise Fail(
-            "usage",
-            "RESUME_ID_MISSING",
-            "native-resume takes up an earlier session: say which",
-            target="resume",
-        )
-    if wanted.resume is None:
-        return
-    if not arm.can_resume or manifest.capabilities.resumable is False:
-        raise Fail(
-            "usage", "NOT_RESUMABLE", f"{manifest.id} cannot resume sessions ({strategy})", target="resume"
-        )
 
 
 def launch_for(loaded: Loaded, given: Mapping[str, Any]) -> Launch:
@@ -295,64 +250,3 @@ def _spawner(
         return confined.command([*program, *words], env, wanted.workspace)
 
     return spawn
-
-
-def _opening(
-    loaded: Loaded, arm: Arm, chosen: Spawn, wanted: StartOptions, session_id: str, cwd: str
-) -> Opening:
-    manifest = loaded.as_(AgentCli)
-    granted = _granted(loaded)
-    return Opening(
-        cwd=cwd,
-        session_id=session_id,
-        client_version=getattr(operable, "__version__", "0"),
-        resume=wanted.resume,
-        mode=_protocol_mode(manifest, wanted.mode),
-        model=chosen.model if chosen.model_by_protocol else None,
-        mcp_servers=wanted.mcp_servers,
-        fs_read=granted.fs.read_text_file,
-        fs_write=granted.fs.write_text_file,
-        terminal=granted.terminal,
-        elicitation=arm.can_ask,
-        quirks=quirks_of(manifest),
-        history=wanted.history,
-    )
-
-
-def _protocol_mode(manifest: AgentCli, mode: str | None) -> str | None:
-    """A mode that patches nothing on the command line is for the protocol to select; `default` means no patch at all.
-
-    `metadata.operable.initial_mode` is what the protocol selects when nothing else was chosen: some agents would begin in a
-    mode that asks nothing. `metadata.operable.mode_ids` has the agent's own words where AIP-45 does not allow them as ids.
-    """
-    quirks = quirks_of(manifest)
-    found = next((each for each in manifest.modes if each.id == mode), None)
-    if found is not None and (found.bin_args_append or found.env):
-        return None
-    if found is None or found.id == "default":
-        return quirks.get("initial_mode")
-    own: str = quirks.get("mode_ids", {}).get(found.id, found.id)
-    return own
-
-
-def _granted(loaded: Loaded) -> AcpClient:
-    """The client methods that the ACP profile says this agent may use; nothing said is nothing granted."""
-    profile = loaded.bound.get("acp")
-    if profile is None or not isinstance(profile.value, AcpProfile):
-        return AcpClient()
-    told = profile.value.aip44.capabilities
-    return AcpClient() if told is None else told.client
-
-
-def _limits(manifest: AgentCli, wanted: StartOptions) -> Limits:
-    """An ephemeral session lasts as long as its client; the others end when nobody has used them for their idle time."""
-    declared = manifest.session
-    if wanted.limits.idle is not None or declared.mode == "ephemeral":
-        return wanted.limits
-    return replace(wanted.limits, idle=declared.idle_timeout_ms / 1000)
-
-
-def _budget(manifest: AgentCli, wanted: StartOptions) -> dict[str, float]:
-    turns = manifest.session.max_turns
-    limits = {} if turns is None else {"turns": float(turns)}
-    return {**limits, **wanted.budget}
