@@ -7,10 +7,12 @@ exactly these, by their ids, whatever has been added meanwhile.
 from __future__ import annotations
 
 import os
+import re
 
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_url
 from operable.tool.framework import Change, Progress, Warn
+from operable.wrap.fields import put
 from operable.wrap.upstream import RECORD_LIMIT
 from operable.wrap.values import decode
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 # The snapshots to forget, under a name that no input has.
 _IDS = "snapshots of the plan"
+# So many folders are read for the bytes of their names; each takes the time of one more start of the program.
+_MOST_TREES = 32
 _COUNTS = ("files_new", "files_changed", "files_unmodified", "dirs_new", "dirs_changed", "dirs_unmodified")
 _SIZES = ("data_added", "total_files_processed", "total_bytes_processed")
 _KEEP = (
@@ -36,29 +40,82 @@ _KEEP = (
 )
 
 
-def repository(inputs: dict[str, Any]) -> bytes:
-    """What `--repository-file=/dev/stdin` reads."""
-    return str(inputs.get("repo") or "").encode("utf-8", "surrogateescape")
-
-
 # -- looking
 
 
 def ls(upstream: Upstream) -> Iterator[Any]:
-    found = False
+    names: _Names | None = None
     for message in _messages(upstream):
         if not isinstance(message, dict):
             yield message
         elif message.get("struct_type") == "snapshot":
-            found = True
+            names = _Names(upstream, message["tree"])
         else:
-            yield _node("node", message)
-    if not found and upstream.failure is None:
+            event = _node("node", message)
+            raw = names.raw(event["path"]) if names is not None and event.pop("lossy", False) else None
+            if raw is not None:
+                put(event, "path", raw)
+            elif "\ufffd" in event["path"]:
+                event["lossy"] = True
+            yield event
+    if names is None and upstream.failure is None:
         # It ignores what it does not find, and calls that a success.
         name = upstream.inputs["snapshot"]
         upstream.failure = Fail(
             "not_found", "SNAPSHOT_NOT_FOUND", f"there is no snapshot {name}", target=name
         )
+
+
+class _Names:
+    """The bytes of names that the program's JSON mutilates: in the repository they are kept as they are, in Go's quotes."""
+
+    def __init__(self, upstream: Upstream, root: str) -> None:
+        self._upstream = upstream
+        self._root = root
+        self._trees: dict[str, list[tuple[bytes, str | None]]] = {}
+
+    def raw(self, path: str) -> bytes | None:
+        """The path that is shown as this one; None where several are, or too many folders would have to be read."""
+        tree: str | None = self._root
+        found = b""
+        for part in path.split("/")[1:]:
+            same = [each for each in self._nodes(tree) if _mutilated(each[0]) == part]
+            if len(same) != 1:
+                return None
+            found += b"/" + same[0][0]
+            tree = same[0][1]
+        return found
+
+    def _nodes(self, tree: str | None) -> list[tuple[bytes, str | None]]:
+        if tree is None or (tree not in self._trees and len(self._trees) >= _MOST_TREES):
+            return []
+        if tree not in self._trees:
+            document = _asked(self._upstream, ["cat", "--no-lock", "blob", tree])
+            nodes = document.get("nodes") or []
+            self._trees[tree] = [(_unquoted(each["name"]), each.get("subtree")) for each in nodes]
+        return self._trees[tree]
+
+
+_ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|.)", re.DOTALL)
+_LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+def _unquoted(text: str) -> bytes:
+    """What Go's strconv.Quote was given."""
+
+    def put_back(found: re.Match[str]) -> str:
+        word = found[1]
+        if word[0] == "x" and len(word) > 1:
+            return bytes.fromhex(word[1:]).decode("utf-8", "surrogateescape")
+        return chr(int(word[1:], 16)) if word[0] in "uU" and len(word) > 1 else _LETTERS.get(word, word)
+
+    return _ESCAPE.sub(put_back, text).encode("utf-8", "surrogateescape")
+
+
+def _mutilated(raw: bytes) -> str:
+    """A name as Go writes it into JSON: U+FFFD for each byte that is no UTF-8."""
+    text = raw.decode("utf-8", "surrogateescape")
+    return "".join("\ufffd" if "\udc80" <= letter <= "\udcff" else letter for letter in text)
 
 
 def find(upstream: Upstream) -> Iterator[Any]:
@@ -115,7 +172,6 @@ def plan_backup(upstream: Upstream) -> Iterator[Any]:
             raise Fail("not_found", "PATH_NOT_FOUND", "there is nothing to back up", target=path)
     details: dict[str, Any] = {}
     if upstream.context.dry_run:
-        upstream.stdin = repository(upstream.inputs)
         words = upstream.words()
         for message in _messages(upstream, [words[0], "--dry-run", *words[1:]]):
             if isinstance(message, dict):
@@ -150,7 +206,6 @@ def backup(upstream: Upstream) -> Iterator[Any]:
 def plan_forget(upstream: Upstream) -> Iterator[Any]:
     """Restic's own dry run: one change for each snapshot that it would remove."""
     inputs = upstream.inputs
-    upstream.stdin = repository(inputs)
     words = [word for word in upstream.words() if word != "forget"]
     if inputs["snapshots"]:
         found = _named(upstream)
@@ -172,7 +227,7 @@ def plan_forget(upstream: Upstream) -> Iterator[Any]:
 
 
 def _named(upstream: Upstream) -> list[dict[str, Any]]:
-    known = _asked(upstream, ["snapshots", "--json", "--no-lock", *_place(upstream)]) or []
+    known = _asked(upstream, ["snapshots", "--json", "--no-lock"]) or []
     found = []
     for name in upstream.inputs["snapshots"]:
         same = [each for each in known if each["id"].startswith(name)]
@@ -184,15 +239,10 @@ def _named(upstream: Upstream) -> list[dict[str, Any]]:
 
 def forget(upstream: Upstream) -> Iterator[Any]:
     chosen = upstream.inputs[_IDS]
-    for _ in _run(upstream, ["forget", "--json", *_place(upstream), "--", *(each["id"] for each in chosen)]):
+    for _ in _run(upstream, ["forget", "--json", "--", *(each["id"] for each in chosen)]):
         pass  # nothing, or prose; what has become of the snapshots is asked
     if upstream.end is not None and upstream.end.status == 0:
-        end = upstream.end
-        left = {
-            each["id"]
-            for each in _asked(upstream, ["snapshots", "--json", "--no-lock", *_place(upstream)]) or []
-        }
-        upstream.end = end
+        left = {each["id"] for each in _asked(upstream, ["snapshots", "--json", "--no-lock"]) or []}
         for each in chosen:
             if each["id"] not in left:
                 yield {
@@ -209,9 +259,14 @@ def forget(upstream: Upstream) -> Iterator[Any]:
 
 
 def _run(upstream: Upstream, argv: list[str] | None = None) -> Iterator[bytes]:
-    if upstream.inputs.get("repo"):
-        upstream.env = {"RESTIC_REPOSITORY": ""}  # it refuses to choose between two places
+    _choose(upstream)
     return upstream.chunks(argv)
+
+
+def _choose(upstream: Upstream) -> None:
+    """The repository that was asked for; its place may hold a password, which other users must not see."""
+    if upstream.inputs.get("repo"):
+        upstream.env = {"RESTIC_REPOSITORY": upstream.inputs["repo"]}
 
 
 def _messages(upstream: Upstream, argv: list[str] | None = None) -> Iterator[Any]:
@@ -259,28 +314,13 @@ def _array(upstream: Upstream) -> Iterator[Any]:
 
 
 def _asked(upstream: Upstream, words: list[str]) -> Any:
-    """One document; `ask` gives a program nothing to read, and the place of the repository is read."""
-    raw = b""
-    if upstream.stdin is None:
-        upstream.stdin = repository(upstream.inputs)
-    place = [] if any(word.startswith("--repository-file") for word in words) else _place(upstream)
-    for chunk in _run(upstream, [*words, *place]):
-        raw += chunk
-        if len(raw) > RECORD_LIMIT:
-            raise upstream.too_long(RECORD_LIMIT)
-    end = upstream.end
-    if end is None or end.status != 0:
-        from operable.wrap.endings import failed
-
-        raise failed(upstream, None if end is None else end.status, "" if end is None else end.stderr.text())
+    """One document."""
+    _choose(upstream)
+    raw = upstream.ask(words)
     try:
         return decode(raw.strip() or b"null")
     except ValueError as problem:
         raise Fail("internal", "UPSTREAM_NON_JSON", f"restic {words[0]} printed no JSON") from problem
-
-
-def _place(upstream: Upstream) -> list[str]:
-    return ["--repository-file=/dev/stdin"] if upstream.inputs.get("repo") else []
 
 
 def _repo(upstream: Upstream) -> str | None:
