@@ -56,15 +56,20 @@ def check_plain_block(
     findings: Findings, owner: dict[str, Any], path: str, name: str
 ) -> dict[str, Any] | None:
     """Check one block of `owner` by its table; the block, when it is an object."""
-    block = findings.object(owner.get(name), f"{path}.{name}")
+    if owner.get(name) is None:
+        return None
+    block = findings.object(owner[name], f"{path}.{name}")
     if block is not None:
         for member, (kind, argument) in PLAIN[name].items():
+            value = block.get(member)
+            if value is None:
+                continue  # no member of these blocks is required
             check = getattr(findings, kind)
             place = f"{path}.{name}.{member}"
             if argument is None:
-                check(block.get(member), place)
+                check(value, place)
             else:
-                check(block.get(member), place, argument)
+                check(value, place, argument)
     return block
 
 
