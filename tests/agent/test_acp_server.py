@@ -524,7 +524,10 @@ def test_a_refusal_without_a_word_is_told_and_not_asked_for_again(tmp_path):
 
 def test_a_turn_that_used_up_its_rounds_says_so(tmp_path):
     async def scene():
-        async with editing(tmp_path, "--offline", "--max-turns", "1", "--auto-approve") as (editor, connection):
+        async with editing(tmp_path, "--offline", "--max-turns", "1", "--auto-approve") as (
+            editor,
+            connection,
+        ):
             session = await connection.new_session(cwd=str(tmp_path))
             script = 'script:\ncall Glob {"pattern": "*"}\nsay as far as I came'
             limited = await say(connection, session.session_id, script)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.cli.relaying import _Lines, _Passing
+from operable.cli.relaying import Passing, _Lines
 from operable.wire.aoi import Reader
 from operable.wire.frames import LINE_LIMIT
 
@@ -49,7 +49,7 @@ class FakeCall:
 def relayed(stream, cuts=(), **options):
     """Pass a stream on, cut at these places."""
     relay, call = FakeRelay(**options), FakeCall()
-    passing, reader = _Passing(cast("Any", call), cast("Any", relay), "t"), Reader()
+    passing, reader = Passing(cast("Any", relay), "t", call.cancel), Reader()
     places = [0, *sorted(cut % (len(stream) + 1) for cut in cuts), len(stream)]
     for start, end in pairwise(places):
         chunk = stream[start:end]

@@ -136,7 +136,7 @@ class Interrupts:
         self.poke()
 
     def told(self, exit_code: int) -> None:
-        """The main thread has found out itself that its output is lost: it unwinds, and nothing is to be raised into that."""
+        """The main thread has found out itself that its output is lost: it unwinds, and is not to be disturbed."""
         if self.stop is None:
             self.stop = Stop(OUTPUT_LOST, exit_code)
         self.raised = True

@@ -236,11 +236,10 @@ def test_with_the_strategy_transcript_the_earlier_words_stand_before_the_message
 @requirement("aip45:continuation:transcript")
 def test_a_record_does_not_grow_into_the_next_one(scene):
     scene.user(continuation={"default": "none", "supported": ["none", "transcript"]})
-    session = scene("prompt", "scripted", "--prompt", "first").summary["session"]
+    outcome = scene("prompt", "scripted", "--prompt", "first")
     for text in ("second", "third"):
-        words = ["--resume", session, "--continuation", "transcript"]
+        words = ["--resume", outcome.summary["session"], "--continuation", "transcript"]
         outcome = scene("prompt", "scripted", "--prompt", text, *words)
-        session = outcome.summary["session"]
 
     # The scripted agent says what it was told: its words hold a record, those of the user do not.
     said = outcome.of("text-delta")[0]["text"]
