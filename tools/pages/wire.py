@@ -25,6 +25,7 @@ PARTS = {
 # Codecs of conversations with agents: their vocabulary is explained where it is used (host and agent).
 CONVERSATIONS = (
     "operable.wire.events",
+    "operable.wire.json_stream_frames",
     "operable.wire.json_stream",
     "operable.wire.jsonrpc",
     "operable.wire.acp",
