@@ -61,6 +61,13 @@ class FlowTarget(Event):
     features: dict[str, Any]
 
 
+class FlowVersion(Event):
+    """Which program, and which manifests."""
+
+    package_version: str
+    manifest_version: str
+
+
 class FlowPath(Event):
     """Where something is kept."""
 

@@ -1,6 +1,7 @@
-"""`operable flow registry|register|unregister|import|merge|describe|paths|targets`."""
+"""`operable flow registry|register|unregister|import|merge|describe|paths|skill-path|targets|version`."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -84,6 +85,14 @@ def test_manifests_are_merged(flow, tmp_path):
     assert [each["id"] for each in merged["manifest"]["workflows"]] == ["w", "v"]
     assert flow("merge", "disk.json").exit_code == 64
     assert flow("merge", "disk.json", "-", value={}).of("aoi:error")[0]["code"] == "MANIFEST_INVALID"
+
+
+def test_the_versions_and_the_skill_are_shown(flow):
+    (shown,) = flow("version").of("flow_version")
+    assert shown["manifest_version"] == "0.2"
+    ours, own = flow("skill-path").of("flow_path")
+    assert (ours["name"], own["name"]) == ("skill_path", "home_skill_path")
+    assert "manifest" in Path(ours["path"]).read_text()
 
 
 def test_topics_paths_and_targets_are_shown(flow, tmp_path):
