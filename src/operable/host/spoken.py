@@ -1,10 +1,12 @@
 """What was spoken in a conversation: in words, from its log, and quoted before a message that goes on with it.
 
 The record is bounded (the newest LIMIT characters, whole turns) and marked: the text of an agent is untrusted, and what it
-wrote must not read like a turn of the user's. A message that begins with such a record is taken back to its own words
-before it is quoted again, so that records do not grow into each other.
+wrote must not read like a turn of the user's. So only the host writes at the beginning of a line: every further line of a
+quoted text is indented, and the record's own marks are broken in it. A message that begins with such a record is taken back
+to its own words before it is quoted again, so that records do not grow into each other.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +16,9 @@ from operable.wire.events import Notice, TextDelta, TurnEnd
 # About 8,000 tokens: enough for the thread of a conversation, a small part of any window.
 LIMIT = 32_000
 _BEGIN, _END = "<conversation-so-far>", "</conversation-so-far>"
+# As a model reads it: in any case, with blanks.
+_MARK = re.compile(r"<(?=\s*/?\s*conversation-so-far)", re.IGNORECASE)
+_INDENT = "  "
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +62,11 @@ def quoted(history: Sequence[Said], text: str) -> str:
 
 
 def _own_words(text: str) -> str:
-    return text.partition(f"\n{_END}\n\n")[2] if text.startswith(f"{_BEGIN}\n") else text
+    record, end, words = text.partition(f"\n{_END}\n\n")
+    return words if end and record.startswith(f"{_BEGIN}\n") else text
 
 
 def _turn(said: Said) -> str:
-    # The closing mark inside a quoted text would end the record early.
-    return f"[{said.who}] " + said.text.replace(_END, "< /conversation-so-far>")
+    # `splitlines`: whatever a model could take for a new line.
+    lines = _MARK.sub("< ", said.text).splitlines()
+    return f"[{said.who}] " + f"\n{_INDENT}".join(lines)
