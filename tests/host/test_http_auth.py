@@ -168,7 +168,7 @@ def talk(agent, tmp_path):
         async with await agent.start(workspace=str(tmp_path), state=str(tmp_path / "state")) as session:
             return await session.send("hello").result()
 
-    return asyncio.run(asyncio.wait_for(scene(), 60))
+    return asyncio.run(asyncio.wait_for(scene(), 200))
 
 
 @requirement("aip45:auth:resolved-from-secrets", "aip45:auth:never-argv-never-logs")
@@ -194,3 +194,50 @@ def test_a_server_that_echoes_a_wrong_secret_does_not_bring_it_into_the_error(tm
 
     assert "401" in str(caught.value.details) + caught.value.message
     assert "wr0ng-token-here" not in str(caught.value.details) + caught.value.message
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """A server that sends everybody to another one."""
+
+    place: ClassVar[str] = ""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(307)
+        self.send_header("location", self.place)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_the_secret_does_not_follow_a_redirection_and_the_redirection_is_told_at_once(
+    tmp_path, server, monkeypatch
+):
+    monkeypatch.setenv("API_TOKEN", "t0ken-for-the-server")
+    Elsewhere.place = server[0]
+    running = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
+    thread = threading.Thread(target=running.serve_forever)
+    thread.start()
+    try:
+        with pytest.raises(Fail) as caught:
+            talk(loaded(tmp_path, f"http://127.0.0.1:{running.server_port}/mcp"), tmp_path)
+    finally:
+        running.shutdown()
+        thread.join()
+        running.server_close()
+
+    assert caught.value.code == "AGENT_EXITED"
+    assert f"it redirects to {server[0]}" in str(caught.value.details)
+    assert server[1] == []
+
+
+def test_what_is_meant_for_this_machine_goes_through_no_proxy(tmp_path, server, monkeypatch):
+    monkeypatch.setenv("API_TOKEN", "t0ken-for-the-server")
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody is there
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+    assert talk(loaded(tmp_path, server[0]), tmp_path).text == "You are known."

@@ -19,7 +19,7 @@ from operable.manifest.loading import Loaded
 
 _PLACEHOLDER = re.compile(r"\$\{secrets\.([^}]*)\}")
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_HERE = ("127.0.0.1", "::1", "localhost")
+HERE = ("127.0.0.1", "::1", "localhost")
 _PURPOSE = "session"
 
 
@@ -41,7 +41,7 @@ def authorization(loaded: Loaded, placing: Placing, url: str) -> Authorization:
     if not templates:
         return Authorization()
     parts = urlsplit(url)
-    if parts.scheme != "https" and parts.hostname not in _HERE:
+    if parts.scheme != "https" and parts.hostname not in HERE:
         raise Fail(
             "authz",
             "AUTH_IN_THE_CLEAR",

@@ -3,20 +3,23 @@
 `Remote` looks to a link like a process does: lines go in, lines come out, and at some point it has ended. Each line out is
 one POST; what comes back, as one JSON document or as a stream of events, is handed on message by message. Where the server
 wants to speak unasked, one GET stays open. Every request has the given headers (`operable.host.http_auth`): nothing is
-followed to another host, and no answer is waited for without a limit
-except the streams themselves, which the watchdogs of a session cover.
+followed to another host (a redirection is an error, told with where it leads), what goes to this machine goes through no
+proxy, and no answer is waited for without a limit except the streams themselves, which the watchdogs of a session cover.
+Answers are read by `operable.host.http_reading`.
 
 The agent runs elsewhere, so there is no process to confine: what is enforced is that its host is on the manifest's egress
 list (`operable.host.launching`). The client library comes with the extra `mcp` and is loaded when the first one is needed.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
+from operable.host.http_auth import HERE
+from operable.host.http_reading import body, events, refusal
 from operable.host.placing import sandbox_of
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text, redact_url
@@ -25,9 +28,9 @@ from operable.manifest.loading import Loaded
 from operable.proc.child import End
 from operable.proc.egress_rules import Rules
 from operable.proc.excerpt import Excerpt
+from operable.wire.frames import LineTooLong
 
 CONNECT_TIMEOUT = 10.0
-MESSAGE_LIMIT = 32 * 1024 * 1024
 _STREAM = "text/event-stream"
 
 
@@ -58,7 +61,7 @@ class Remote:
         self._reading.set()
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._client = _client()
+        self._client = _client(url)
         self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         if is_sse:
             self._go(self._listen())
@@ -121,21 +124,20 @@ class Remote:
             finally:
                 await response.aclose()
         except (OSError, ValueError, _errors()) as error:
-            self._lost(f"{type(error).__name__}: {error}")
+            self._broke(error)
 
     async def _answer(self, response: Any) -> None:
-        if response.status_code >= 400:
-            body = (await response.aread())[:1000]
-            self._lost(f"HTTP {response.status_code}: {body.decode('utf-8', 'replace')}")
+        if response.status_code >= 300:
+            self._lost(await refusal(response))
             return
         opened = self._session_id is None and response.headers.get("mcp-session-id")
         if opened:
             self._session_id = opened
         if response.headers.get("content-type", "").startswith(_STREAM):
-            async for _, data in _events(response):
+            async for _, data in events(response):
                 await self._take(data)
         else:
-            data = await response.aread()
+            data = await body(response)
             if data.strip():
                 await self._take(data)
         if opened:
@@ -146,28 +148,24 @@ class Remote:
         headers = {**self._headers(), "accept": _STREAM}
         try:
             async with self._client.stream("GET", self._url, headers=headers) as response:
-                if response.status_code >= 400:
+                if response.status_code >= 300:
                     if self._is_sse:
-                        self._lost(f"HTTP {response.status_code}")
+                        self._lost(await refusal(response))
                     return  # a server that never speaks unasked says 405
-                async for name, data in _events(response):
+                async for name, data in events(response):
                     if name == "endpoint" and not self._endpoint.done():
                         self._endpoint.set_result(_same_host(self._url, data.decode("utf-8", "replace")))
                     else:
                         await self._take(data)
         except (OSError, ValueError, _errors()) as error:
-            if self._is_sse:
-                self._lost(f"{type(error).__name__}: {error}")
+            if self._is_sse or isinstance(error, LineTooLong):
+                self._broke(error)
             return
         if self._is_sse:
             self._lost("the server closed the stream")
 
     async def _take(self, data: bytes) -> None:
         await self._reading.wait()
-        if len(data) > MESSAGE_LIMIT:
-            self.too_long = f"a message is longer than {MESSAGE_LIMIT} bytes"
-            self._over(1, "line too long")
-            return
         try:
             line = msgspec.json.format(data, indent=-1)  # one line, whatever the server's layout
         except msgspec.MsgspecError:
@@ -185,6 +183,13 @@ class Remote:
             found["mcp-protocol-version"] = self._version
         return found
 
+    def _broke(self, error: Exception) -> None:
+        if isinstance(error, LineTooLong):
+            self.too_long = f"a message is longer than {error.limit} bytes"
+            self._over(1, "line too long")
+        else:
+            self._lost(f"{type(error).__name__}: {error}")
+
     def _lost(self, why: str) -> None:
         self._trouble.feed(f"{redact_url(self._url)}: {why}\n".encode())
         self._over(1, None)
@@ -200,23 +205,6 @@ class Remote:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-async def _events(response: Any) -> AsyncIterator[tuple[str, bytes]]:
-    """(name, data) of a stream of server-sent events."""
-    name, data, size = "message", [], 0
-    async for line in response.aiter_lines():
-        if line.startswith("data:"):
-            data.append(line[5:].removeprefix(" "))
-            size += len(line)
-            if size > MESSAGE_LIMIT:
-                raise ValueError(f"an event is longer than {MESSAGE_LIMIT} characters")
-        elif line.startswith("event:"):
-            name = line[6:].strip()
-        elif not line:
-            if data:
-                yield name, "\n".join(data).encode("utf-8", "surrogatepass")
-            name, data, size = "message", [], 0
 
 
 def remote_address(loaded: Loaded) -> tuple[str, bool]:
@@ -255,10 +243,16 @@ def _version(line: bytes) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _client() -> Any:
+def _client(url: str) -> Any:
     library = _library()
-    # A turn streams for as long as it takes; only connecting is bounded here, silence is the session's watchdog's.
-    return library.AsyncClient(timeout=library.Timeout(None, connect=CONNECT_TIMEOUT), follow_redirects=False)
+    parts = urlsplit(url)
+    return library.AsyncClient(
+        # A turn streams for as long as it takes; only connecting is bounded here, silence is the session's watchdog's.
+        timeout=library.Timeout(None, connect=CONNECT_TIMEOUT),
+        follow_redirects=False,
+        # A proxy of the environment would get, in the clear, what is meant for this machine only.
+        trust_env=parts.scheme == "https" or parts.hostname not in HERE,
+    )
 
 
 def _errors() -> Any:

@@ -1,0 +1,71 @@
+"""What an agent behind a web address answers: one document, a stream of events, or why it does not.
+
+Bounded while it is read: a server that never ends a line, or an answer, costs no more than MESSAGE_LIMIT. What is done with
+a message is for `operable.host.http_transport` to say.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from operable.kernel.redact import redact_url
+from operable.wire.frames import LineSplitter, LineTooLong
+
+MESSAGE_LIMIT = 32 * 1024 * 1024
+ERROR_SHOWN = 1000
+
+
+async def events(response: Any) -> AsyncIterator[tuple[str, bytes]]:
+    """(name, data) of a stream of server-sent events."""
+    name, data, size = "message", [], 0
+    async for line in _lines(response):
+        if line.startswith(b"data:"):
+            data.append(line[5:].removeprefix(b" "))
+            size += len(line)
+            if size > MESSAGE_LIMIT:
+                raise LineTooLong(len(data), MESSAGE_LIMIT)
+        elif line.startswith(b"event:"):
+            name = line[6:].strip().decode("utf-8", "replace")
+        elif not line:
+            if data:
+                yield name, b"\n".join(data)
+            name, data, size = "message", [], 0
+
+
+async def _lines(response: Any) -> AsyncIterator[bytes]:
+    """The lines of a stream, by CR, LF or both; the client's own also end at U+2028 and others, which JSON may hold."""
+    splitter = LineSplitter(MESSAGE_LIMIT)
+    after_cr = False
+    async for chunk in response.aiter_bytes():
+        rest = chunk.removeprefix(b"\n") if after_cr else chunk
+        after_cr = chunk.endswith(b"\r")
+        for line in splitter.feed(rest.replace(b"\r\n", b"\n").replace(b"\r", b"\n")):
+            yield line
+        if splitter.error is not None:
+            raise splitter.error
+
+
+async def body(response: Any) -> bytes:
+    """An answer that is one document."""
+    data = bytearray()
+    async for chunk in response.aiter_bytes():
+        data += chunk
+        if len(data) > MESSAGE_LIMIT:
+            raise LineTooLong(1, MESSAGE_LIMIT)
+    return bytes(data)
+
+
+async def refusal(response: Any) -> str:
+    """Why a request was not served, in the server's words as far as they are short."""
+    status = f"HTTP {response.status_code}"
+    if 300 <= response.status_code < 400:
+        return f"{status}: it redirects to {redact_url(response.headers.get('location', 'nowhere'))}"
+    said = b""
+    async for chunk in response.aiter_bytes():
+        said += chunk
+        if len(said) > ERROR_SHOWN:
+            break
+    text = said.decode("utf-8", "replace")
+    if len(said) > ERROR_SHOWN:
+        # At a blank: half of a secret would not be known as one by who masks it later.
+        text = text[:ERROR_SHOWN].rpartition(" ")[0] + " [...]"
+    return f"{status}: {text}"
