@@ -199,8 +199,26 @@ def test_links_and_other_files_are_refused(tmp_path):
     os.mkfifo(tmp_path / "fifo")
 
     for name in ("link", "fifo"):
-        with pytest.raises(FlowError):
-            append(str(tmp_path / name), {})
+        for use in (lambda log: append(log, {}), read, verify):
+            with pytest.raises(FlowError, match="Refusing to use a non-regular file"):
+                use(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ["head", "head.new"])
+def test_a_fifo_in_place_of_the_head_makes_nobody_wait_and_nothing_is_half_written(tmp_path, name):
+    log = tmp_path / "audit.ndjson"
+    fill(log, 1)
+    (tmp_path / "audit.ndjson.head").rename(tmp_path / "kept")
+    os.mkfifo(tmp_path / f"audit.ndjson.{name}")
+
+    if name == "head":
+        assert verify(str(log))["verified"] is False
+    else:
+        (tmp_path / "kept").rename(tmp_path / "audit.ndjson.head")
+        with pytest.raises(FlowError, match="cannot be written"):
+            append(str(log), {})
+        assert verify(str(log))["records"] == 1
+        assert verify(str(log))["verified"] is True
 
 
 def test_what_is_no_json_is_refused(tmp_path):

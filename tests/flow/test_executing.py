@@ -750,3 +750,17 @@ def test_the_money_of_a_shell_command_cannot_be_measured_and_that_is_said(tmp_pa
     done = execute(manifest(script("true", contract={"max_cost_usd": 1})), "a", caller(tmp_path))
 
     assert "cannot be measured" in done["warnings"][0]
+
+
+@pytest.mark.parametrize("linked", ["home", "home/state"])
+def test_a_home_that_leads_elsewhere_is_refused_before_anything_runs(tmp_path, linked):
+    by = caller(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / linked).parent.mkdir(exist_ok=True)
+    (tmp_path / linked).symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(FlowError, match="Refusing to use symbolic-link directory"):
+        execute(manifest(script("touch ran")), "a", by)
+
+    assert not os.path.exists(os.path.join(by.cwd, "ran"))
+    assert list((tmp_path / "elsewhere").iterdir()) == []

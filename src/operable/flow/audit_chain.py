@@ -11,11 +11,13 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from operable.flow.canonical import canonical_text, hash_text, parse
+from operable.flow.contracts import FlowError
 
 Json = dict[str, Any]
 GENESIS = "sha256:" + "0" * 64
@@ -112,18 +114,34 @@ def files(path: str) -> list[str]:
 
 
 def lines(path: str) -> Iterator[bytes]:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with os.fdopen(fd, "rb") as file:
+    """FlowError for what is no regular file: a FIFO in its place would read like an empty log."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as problem:
+        if os.path.islink(path):
+            raise FlowError("internal_error", f"Refusing to use a non-regular file: {path}") from None
+        raise FlowError("internal_error", f"the audit log cannot be read: {problem.strerror}") from None
+    with os.fdopen(_regular(fd, path), "rb") as file:
         yield from file
+
+
+def _regular(fd: int, path: str) -> int:
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    raise FlowError("internal_error", f"Refusing to use a non-regular file: {path}")
 
 
 def stated_head(path: str, problems: list[Json]) -> Head | None:
     """What the file beside the log says; None when it is missing or says nothing."""
     try:
-        with open(f"{path}.head", encoding="ascii", errors="replace") as file:
+        fd = os.open(f"{path}.head", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(_regular(fd, f"{path}.head"), encoding="ascii", errors="replace") as file:
             match = _HEAD.match(file.read(200))
     except FileNotFoundError:
         return None
+    except (OSError, FlowError):
+        match = None  # a link, a FIFO, a folder
     if match is None:
         problems.append({"code": "truncated", "message": "the file with the log's head cannot be read"})
         return None

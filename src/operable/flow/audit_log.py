@@ -88,6 +88,8 @@ def _locked(path: str) -> Iterator[None]:
 @contextmanager
 def _opened(path: str) -> Iterator[int]:
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    if os.path.islink(path):
+        raise FlowError("internal_error", f"Refusing to use a non-regular file: {path}")
     fd = os.open(path, flags, 0o600)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -112,11 +114,12 @@ def _write(path: str, fd: int, record: Json, head: Head, size: int) -> Head:
         while at < len(line):
             at += os.write(fd, line[at:])
         os.fsync(fd)
+        new = Head(head.seq + 1, sealed)
+        _write_head(path, new)
     except OSError:
+        # Also when only the head could not be written: records that run ahead of it would look like dropped ones.
         os.ftruncate(fd, size)
         raise
-    new = Head(head.seq + 1, sealed)
-    _write_head(path, new)
     return new
 
 
@@ -215,7 +218,9 @@ def _first_seq(path: str) -> int | None:
 
 def _write_head(path: str, head: Head) -> None:
     draft = f"{path}.head.new"
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = os.open(
+        draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600
+    )
     try:
         os.write(fd, f"{head.seq} {head.hash}\n".encode())
     finally:

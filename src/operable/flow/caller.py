@@ -10,7 +10,7 @@ from operable.flow.approval_judging import Believing
 from operable.flow.approval_store import ApprovalStore
 from operable.flow.binding import child_environment, execution_binding, real_folder, task_hash
 from operable.flow.contracts import FlowError, Surroundings
-from operable.flow.homes import home_of, paths
+from operable.flow.homes import home_of, paths, require_folder
 from operable.flow.merge import first
 from operable.flow.selection import Selected
 
@@ -31,8 +31,13 @@ class Caller:
         return Surroundings(cwd=self.cwd, environment=self.environment, allow_commands=True)
 
     def place(self, name: str) -> str:
-        """The path of something in the home; FlowError when there is no home."""
-        return paths(home_of(self.environment, self.home, cwd=self.cwd))[name]
+        """The path of something in the home; FlowError when there is no home, or its folders are links to elsewhere."""
+        root = home_of(self.environment, self.home, cwd=self.cwd)
+        found = paths(root)[name]
+        for folder in (root, os.path.dirname(found)):
+            if os.path.lexists(folder):
+                require_folder(folder)
+        return found
 
     @property
     def approvals(self) -> ApprovalStore:
