@@ -223,6 +223,20 @@ def test_noise_on_stdout_is_told_a_bounded_number_of_times(tmp_path):
     assert found[-1].reason == "completed"
 
 
+def test_a_secret_that_lies_where_noise_is_cut_is_masked_all_the_same(tmp_path):
+    secret = "k3y-" + "0123456789abcdef" * 4
+
+    async def scene():
+        noise = [{"noise": "x" * before + secret} for before in (150, 196, 200)]
+        async with session(tmp_path, secrets=(secret,)) as talk:
+            return await events_of(talk.send(steps(*noise, {"say": "done"})))
+
+    told = [event.data["line"] for event in run(scene()) if getattr(event, "code", "") == "stdout_noise"]
+
+    assert len(told) == 3
+    assert not [line for line in told if "k3y" in line]
+
+
 def test_a_line_beyond_the_limit_ends_the_turn_with_an_error(tmp_path):
     async def scene():
         async with session(tmp_path, line_limit=10_000) as talk:

@@ -114,6 +114,13 @@ def test_an_error_of_the_sdk_is_told_in_one_line_without_the_key(stdio):
     assert machine.did[-1] == "closed"
 
 
+def test_a_key_that_lies_where_an_error_is_cut_is_masked_all_the_same(stdio):
+    for before in range(430, 500):
+        run(stdio, start=ValueError("x" * before + " s3cret-key and more"))
+
+    assert b"s3c" not in stdio[2]
+
+
 def test_a_machine_that_was_never_made_is_not_destroyed(stdio):
     status, machine = run(stdio, made=False, open=OSError("no route"))
 

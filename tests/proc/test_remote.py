@@ -321,10 +321,23 @@ def test_without_a_key_it_is_refused(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_host_is_not_a_list(name, keys):
-    wanted = Confinement(cwd="/w", root="elsewhere", tunnel=Tunnel("", 0, (), ("*",)))
+@pytest.mark.parametrize("host", ["*", "*:443", "*.:443", "10.0.0.1", "[fd00::1]:443", "example.com:*"])
+def test_every_host_and_what_is_no_name_are_not_a_list(name, host, keys):
+    wanted = Confinement(cwd="/w", root="elsewhere", tunnel=Tunnel("", 0, (), (host,)))
 
     assert list(refusals(name, wanted)) == ["network.egress"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_must_be_masked_is_every_part_of_the_key_wherever_it_comes_from(name, monkeypatch):
+    parts = {variable: f"part-{number}" for number, variable in enumerate(KEYS[name])}
+    for variable, value in parts.items():
+        monkeypatch.setenv(variable, value)
+    own = Confinement(cwd="/w", root="elsewhere")
+    of_the_manifest = Confinement(cwd="/w", root="elsewhere", credential=":".join(parts.values()))
+
+    assert set(parts.values()) >= set(sandbox(name).secrets(own)) != set()
+    assert sandbox(name).secrets(own) == sandbox(name).secrets(of_the_manifest)
 
 
 def test_a_nul_in_an_argument_is_refused():

@@ -244,7 +244,7 @@ def _prepare_elsewhere(place: Confined, box: Sandbox, wanted: Wanted, folder: st
     confinement = place_elsewhere(block, shown, delivered, wanted.home, wanted.credential)
     place._box, place._env = box, _passthrough(block) | delivered.env  # noqa: SLF001 - we are making it
     place.cwd = confinement.cwd
-    place.values = (*delivered.values, *([] if wanted.credential is None else [wanted.credential]))
+    place.values = (*delivered.values, *box.secrets(confinement))
     place.timeout = None if block.limits.timeout_ms is None else block.limits.timeout_ms / 1000
     place.enforcement, place._confinement = _report(box, confinement, wanted)  # noqa: SLF001
 

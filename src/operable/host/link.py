@@ -28,6 +28,7 @@ from operable.wire.events import Notice
 # The first few say what kind of noise it is; then only its amount, when it has grown tenfold.
 NOISE_TOLD = 5
 _NOISE_QUOTED = 200
+_NOISE_READ = 16 * 1024  # of a line that may have 32 MiB: more than a key that begins in what is quoted
 
 Spawn = Callable[[tuple[str, ...]], Command]
 """The command of the agent with further arguments; made once confinement and environment are decided."""
@@ -183,7 +184,11 @@ class Link:
         number = str(self.noise)
         if self.noise > NOISE_TOLD and number.rstrip("0") != "1":
             return None
-        quoted = redact_text(noise.line[:_NOISE_QUOTED].decode("utf-8", "replace"), self._secrets)
-        text = f"the agent printed a line that is no message ({noise.reason[:_NOISE_QUOTED]})"
+        # Masked before it is cut: half of a secret would not be known as one.
+        quoted = redact_text(noise.line[:_NOISE_READ].decode("utf-8", "replace"), self._secrets)[
+            :_NOISE_QUOTED
+        ]
+        reason = redact_text(noise.reason, self._secrets)[:_NOISE_QUOTED]
+        text = f"the agent printed a line that is no message ({reason})"
         data = {"line": quoted, "count": self.noise}
         return Notice("stdout_noise", text, self.opening.session_id, data)

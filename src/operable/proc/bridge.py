@@ -143,7 +143,8 @@ class Bridge:
         self._stop.set()
 
     def _say(self, text: str) -> None:
-        shown = redact_text(" ".join(text.split())[:_QUOTED], self._secrets)
+        # Masked before it is cut: half of a secret would not be known as one.
+        shown = " ".join(redact_text(text, self._secrets).split())[:_QUOTED]
         _write_all(2, f"operable: {self._name}: {shown}\n".encode("utf-8", "replace"))
 
 

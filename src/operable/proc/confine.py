@@ -106,6 +106,8 @@ class Sandbox:
     ]  # the report; items that are refused are in it, and `wrap` raises them
     isolates_env: bool = False
     elsewhere: bool = False  # another machine: no program, folder or process of this one is there
+    # Values of its own (the key of a provider) that are to be masked in whatever comes out of it.
+    secrets: Callable[[Confinement], tuple[str, ...]] = lambda _: ()
 
 
 def sandbox(name: str) -> Sandbox:

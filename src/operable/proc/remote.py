@@ -21,6 +21,7 @@ from importlib.util import find_spec
 
 from operable.kernel.errors import Fail
 from operable.proc.confine import Confinement, Enforcement, Item, Outcome, Sandbox, refuse
+from operable.proc.egress_rules import address, parse
 from operable.proc.environment import environment, is_encodable
 from operable.proc.machine import COPY_LIMIT, JOB_VARIABLE, LIFETIME
 from operable.proc.spawn import Command
@@ -86,6 +87,7 @@ def remote(cloud: Cloud) -> Sandbox:
         enforce=lambda confinement: _enforce(cloud, confinement),
         isolates_env=True,  # of a machine on which nothing else runs
         elsewhere=True,
+        secrets=lambda confinement: _values(cloud, confinement),
     )
 
 
@@ -100,19 +102,21 @@ def remote_command(argv: Sequence[str], env: Mapping[str, str]) -> Command:
 def plain_hosts(egress: tuple[str, ...], *, wildcards: bool) -> str | None:
     """Why a provider that knows host names, on the ports of the web, cannot hold this list; None: it can."""
     for host in egress:
-        name, _, port = host.partition(":")
-        if host == "*":
-            return "every host is not a list"
-        if port and port not in ("80", "443"):
+        rule = parse(host)
+        if rule.host == "*":
+            return f"every host is not a list ({host})"
+        if address(rule.host) is not None:
+            return f"it knows names, not addresses ({host})"
+        if rule.port not in (None, 80, 443):
             return f"it knows no ports ({host})"
-        if name.startswith("*.") and not wildcards:
+        if rule.host.startswith("*.") and not wildcards:
             return f"it knows no wildcards ({host})"
     return None
 
 
 def names_only(egress: tuple[str, ...]) -> list[str]:
     """The hosts without their ports."""
-    return list(dict.fromkeys(host.partition(":")[0] for host in egress))
+    return list(dict.fromkeys(parse(host).host for host in egress))
 
 
 def _bridge(cloud: Cloud, command: Command, confinement: Confinement) -> Command:
@@ -123,7 +127,7 @@ def _bridge(cloud: Cloud, command: Command, confinement: Confinement) -> Command
         "egress": () if confinement.tunnel is None else confinement.tunnel.allowed,
         "memory_mb": confinement.limits.memory_mb,
         "files": list(confinement.readable.items()),
-        "secrets": [value for value in _credential(cloud, confinement).values() if value],
+        "secrets": _values(cloud, confinement),
     }
     env = environment({"HOME": _NO_HOME, "DO_NOT_TRACK": "1"}, inherit=(*_REACHING, *cloud.settings))
     env |= {JOB_VARIABLE: json.dumps(job)} | _credential(cloud, confinement)
@@ -138,6 +142,10 @@ def _credential(cloud: Cloud, confinement: Confinement) -> dict[str, str]:
     if confinement.credential is not None:
         return dict(zip(cloud.key, confinement.credential.split(":", len(cloud.key) - 1), strict=False))
     return {name: os.environ[name] for name in cloud.key if os.environ.get(name)}
+
+
+def _values(cloud: Cloud, confinement: Confinement) -> tuple[str, ...]:
+    return tuple(value for value in _credential(cloud, confinement).values() if value)
 
 
 def _enforce(cloud: Cloud, confinement: Confinement) -> Enforcement:

@@ -215,7 +215,7 @@ class Authentication:
             status, said = end.status, ""
         else:
             done = run(command, timeout=LOGIN_TIMEOUT, stop=self.stop, feed=feed)
-            status, said = done.status, redact_text(done.stderr.strip()[-1000:])
+            status, said = done.status, redact_text(done.stderr.strip())[-1000:]
         if status != 0:
             raise self.required(f"its login ended with {status}" + (f": {said}" if said else ""))
 

@@ -98,9 +98,9 @@ class Job:
                 raise
             raise MethodFailed(fail.message) from fail
         if done.status != 0:
-            said = (done.stderr.strip() or done.text.strip())[-_SAID:]
+            said = redact_text(done.stderr.strip() or done.text.strip())[-_SAID:]
             name = os.path.basename(argv[0])
-            raise MethodFailed(f"{name} ended with {done.status}: {redact_text(said) or 'it said nothing'}")
+            raise MethodFailed(f"{name} ended with {done.status}: {said or 'it said nothing'}")
         return done
 
 
