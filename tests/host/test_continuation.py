@@ -13,13 +13,15 @@ from operable.host.strategy import Kept, TurnRequest
 from operable.kernel.errors import Fail
 from operable.wire.events import Notice, TextDelta
 from tests.host.agents import calls, manifest
+from tests.host.scene import steps
 from tests.requirement import requirement
 
+HANGS = steps({"say": "a"}, {"hang": True})
 ALL = ["none", "pinned-session", "transcript", "native-resume"]
 
 
 def run(scene):
-    return asyncio.run(asyncio.wait_for(scene, 55))
+    return asyncio.run(asyncio.wait_for(scene, 200))
 
 
 def agent(tmp_path, default, supported=None, **more):
@@ -75,6 +77,47 @@ def test_a_pinned_process_that_was_idle_too_long_is_ended_and_replaced(tmp_path)
 
     assert run(scene()) == "exited"
     assert len(calls(tmp_path)) == 2
+
+
+def test_of_two_turns_at_once_in_a_new_conversation_one_is_refused_and_no_process_is_lost(tmp_path):
+    async def scene():
+        handle = agent(tmp_path, "pinned-session")
+        async with handle.conversations(workspace=str(tmp_path)) as talks:
+            both = [texts(talks, HANGS, conversation="a"), texts(talks, HANGS, conversation="a")]
+            tasks = [asyncio.ensure_future(each) for each in both]
+            done, (running,) = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            (refused,) = [each.exception() for each in done]
+            (kept,) = talks._kept.values()
+            assert await kept.session.cancel()
+            await running
+            return refused, kept.session
+
+    refused, session = run(scene())
+
+    assert refused.code == "TURN_RUNNING"
+    assert len(calls(tmp_path)) == 1
+    assert session.status == "exited"
+
+
+def test_a_pinned_process_is_kept_while_a_turn_runs_to_which_nobody_listens(tmp_path):
+    async def scene():
+        handle = agent(tmp_path, "pinned-session", pinned_session={"idle_timeout_ms": 1000})
+        async with handle.conversations(workspace=str(tmp_path)) as talks:
+            turn = talks.turn(HANGS, conversation="a")
+            await anext(turn)
+            await turn.aclose()
+            (kept,) = talks._kept.values()
+            first, timer = kept.session, kept.idle
+            assert first.running
+            while kept.idle is timer:  # until it was looked at
+                await asyncio.sleep(0.05)
+            assert kept.session is first
+            await first.cancel()
+            async for _ in first.events():  # until it is closed, which nobody here does
+                pass
+            return first.status
+
+    assert run(scene()) == "exited"
 
 
 @requirement("aip45:continuation:transcript")

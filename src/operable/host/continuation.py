@@ -88,12 +88,13 @@ class Conversations:
         """End every session that is kept."""
         kept, self._kept = list(self._kept.values()), {}
         for each in kept:
-            if each.idle is not None:
-                each.idle.cancel()
-            if each.ending is not None:
-                await each.ending
-            if each.session is not None:
-                await each.session.close()
+            async with each.providing:  # a session that is being started is one, too
+                if each.idle is not None:
+                    each.idle.cancel()
+                if each.ending is not None:
+                    await each.ending
+                if each.session is not None:
+                    await each.session.close()
 
     async def __aenter__(self) -> Self:
         return self

@@ -35,6 +35,8 @@ class Kept:
     history: list[Said] = field(default_factory=list)
     idle: asyncio.TimerHandle | None = None
     ending: asyncio.Task[None] | None = None
+    # Who provides the session: of two turns at once, one starts it and the other finds it.
+    providing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Pool(Protocol):
