@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from tests.tool.drive import LIMIT
-from tests.wrap.drive import wrap
+from tests.wrap.drive import raw, wrap
 
 
 @pytest.mark.needs("rg")
@@ -30,6 +30,45 @@ def test_rg_gives_positions_in_bytes_and_lines_around(tmp_path):
 
     assert [event["type"] for event in done.results] == ["context", "match", "context"]
     assert done.of("match")[0]["submatches"] == [{"start": 3, "end": 9, "text": "needle"}]
+
+
+@pytest.mark.needs("grep")
+def test_grep_takes_extended_expressions_or_plain_text(tmp_path):
+    (tmp_path / "a.txt").write_text("one\ntwo\none|two\n")
+
+    extended = wrap("grep", "one|two", "a.txt", cwd=tmp_path)
+    plain = wrap("grep", "one|two", "a.txt", "--fixed", cwd=tmp_path)
+
+    assert [event["line_number"] for event in extended.results] == [1, 2, 3]
+    assert [event["line_number"] for event in plain.results] == [3]
+
+
+@pytest.mark.needs("grep")
+def test_grep_with_nothing_to_search_is_misuse_and_not_an_answer_of_nothing(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n")
+
+    assert wrap("grep", "one", cwd=tmp_path).error["code"] == "MISSING_OPERAND"
+    assert [event["path"] for event in wrap("grep", "one", "--recursive", cwd=tmp_path).results] == ["a.txt"]
+
+
+@pytest.mark.needs("grep")
+def test_grep_finds_what_is_no_utf_8_and_says_which_lines_it_leaves_out(tmp_path):
+    (tmp_path / "latin").write_bytes(b"needle \xe9\n")
+    (tmp_path / "program").write_bytes(b"\x7fELF\0needle\nneedle\n")
+    (tmp_path / "long").write_bytes(b"needle" + b"x" * (17 * 1024 * 1024) + b"\nneedle\n")
+
+    done = wrap("grep", "needle", "latin", "program", "long", cwd=tmp_path)
+
+    assert [(event["path"], event["line_number"]) for event in done.results] == [
+        ("latin", 1),
+        ("program", 2),
+        ("long", 2),
+    ]
+    assert raw(done.results[0], "text") == b"needle \xe9"
+    (warning,) = done.of("aoi:warning")
+    assert warning["code"] == "BINARY_LEFT_OUT"
+    assert warning["files"] == [{"lines": 1, "path": "program"}, {"lines": 1, "path": "long"}]
+    assert done.summary["ok"] is True
 
 
 @pytest.mark.needs("rg")

@@ -119,6 +119,10 @@ def results(upstream: Upstream) -> Iterator[Any]:
     rows = _parsed(upstream)
     if upstream.after is not None and command.get("resume", "seek") == "seek":
         rows = sought(rows, command["cursor"], upstream.after)
+    if upstream.plan["replaces"]:
+        from operable.wrap.lossy import marked
+
+        rows = marked(rows, upstream.plan["bin"])
     yield from _eased(rows)
     yield from upstream.settle()
 
@@ -199,7 +203,12 @@ def planned(
     rule = command["plan"]
     upstream = Upstream(plan, command, given, context)
     if "function" in rule:
-        for change in function(plan, rule["function"])(upstream):
+        changes = function(plan, rule["function"])(upstream)
+        if plan["replaces"]:
+            from operable.wrap.lossy import marked
+
+            changes = marked(changes, plan["bin"])
+        for change in changes:
             yield planned_change(change, given)
         return
     from operable.manifest.argv import expand

@@ -20,7 +20,7 @@ from operable.wrap.confining import wanted
 from operable.wrap.places import MARKER, invalid
 
 # CLI.md: metadata.operable
-_CLI_KEYS = frozenset(("default", "exits", "stderr", "syscalls", "unverified"))
+_CLI_KEYS = frozenset(("default", "exits", "replaces", "stderr", "syscalls", "unverified"))
 # TOOL.md: metadata.operable
 _TOOL_KEYS = frozenset(
     "bulk columns cursor exits function heartbeat limit operands options parse plan resume secrets short stderr stdin"
@@ -71,6 +71,7 @@ def read(folder: str) -> dict[str, Any]:
         "exits": _exits(path, cli.output.exit_codes, extra.get("exits", {})),
         "default": extra.get("default"),
         "stderr": extra.get("stderr", "warn"),
+        "replaces": bool(extra.get("replaces", False)),
         "syscalls": bool(extra.get("syscalls", False)),
         "unverified": bool(extra.get("unverified", False)),
         "commands": {},

@@ -1,6 +1,7 @@
 """The wrapped npm against the real one, with a registry of its own on this machine."""
 
 import json
+import os
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -199,6 +200,17 @@ def test_pack_plans_every_file_and_then_makes_the_archive(project):
     assert (archive["id"], archive["path"]) == ("inside@2.0.0", "./inside-2.0.0.tgz")
     assert (project / archive["path"]).stat().st_size == archive["size"]
     assert not list(project.rglob("ran"))
+
+
+def test_what_cannot_be_packed_is_told_in_the_words_of_the_document(project):
+    (project / "left").mkdir()
+    write(project / "left/package.json", name="inside", version="2.0.0")
+    (project / "left" / os.fsdecode(b"odd\xff.js")).write_text("1")  # npm looks for it under another name
+
+    plan = npm(project, "pack", "left", "--dry-run")
+
+    assert (plan.error["code"], plan.error["upstream_code"]) == ("UPSTREAM_ERROR", "ENOENT")
+    assert plan.summary["ok"] is False
 
 
 def test_only_projects_are_packed(project):

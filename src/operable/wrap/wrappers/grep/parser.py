@@ -1,9 +1,14 @@
 """`grep --null --line-number --byte-offset`: name, NUL, two numbers with colons, text, line end; read in this order, so that
 neither a name with a line end nor a text with colons can be taken for anything else.
+
+grep is told to take every file for text (`--text`): otherwise it would leave out a file with one letter that is no UTF-8,
+and say nothing. Lines with a NUL byte, which no text has, are left out here, and so is a line that is too long; a warning says
+how many, and where.
 """
 
 from __future__ import annotations
 
+from operable.kernel.errors import Fail
 from operable.wrap.fields import put
 from operable.wrap.upstream import RECORD_LIMIT
 
@@ -14,30 +19,66 @@ if TYPE_CHECKING:
 
     from operable.wrap.upstream import Upstream
 
+# So many files with lines that are no text are named.
+_NAMED = 10
+
 
 def search(upstream: Upstream) -> Iterator[Any]:
-    rest = b""
-    for chunk in upstream.chunks():
+    inputs = upstream.inputs
+    if not inputs["paths"] and not inputs["recursive"]:
+        raise Fail(
+            "usage", "MISSING_OPERAND", "there is nothing to search", hint="name files, or give --recursive"
+        )
+    # Not in the manifest: grep refuses to be told both this and `--fixed-strings`.
+    words = upstream.words() if inputs["fixed"] else ["--extended-regexp", *upstream.words()]
+    left_out: dict[bytes, int] = {}
+    rest, skips = b"", False
+    for chunk in upstream.chunks(words):
         data, place, rows = rest + chunk, 0, []
+        if skips:  # inside a line that is too long: whatever it holds, it ends at a line end
+            _, ended, data = data.partition(b"\n")
+            skips = not ended
         while True:
             name_end = data.find(b"\0", place)
             line_end = data.find(b"\n", name_end + 1) if name_end >= 0 else -1
             if line_end < 0:
                 break
-            number, offset, text = data[name_end + 1 : line_end].split(b":", 2)
-            event: dict[str, Any] = {
-                "type": "match",
-                "line_number": int(number),
-                "absolute_offset": int(offset),
-            }
-            put(event, "path", data[place:name_end])
-            put(event, "text", text)
-            rows.append(event)
+            name, line = data[place:name_end], data[name_end + 1 : line_end]
+            if b"\0" in line:
+                left_out[name] = left_out.get(name, 0) + 1
+            else:
+                rows.append(_match(name, line))
             place = line_end + 1
         rest = data[place:]
         if len(rest) > RECORD_LIMIT:
-            raise upstream.too_long(RECORD_LIMIT)
+            name, found, _ = rest.partition(b"\0")
+            if not found:
+                raise upstream.too_long(RECORD_LIMIT)
+            left_out[name] = left_out.get(name, 0) + 1
+            rest, skips = b"", True
         if rows:
             yield rows
-    if rest:
+    if rest or skips:
         upstream.cut_off()
+    if left_out:
+        yield _warning(left_out)
+
+
+def _match(name: bytes, line: bytes) -> dict[str, Any]:
+    number, offset, text = line.split(b":", 2)
+    event: dict[str, Any] = {"type": "match", "line_number": int(number), "absolute_offset": int(offset)}
+    put(event, "path", name)
+    put(event, "text", text)
+    return event
+
+
+def _warning(left_out: dict[bytes, int]) -> Any:
+    from operable.tool.framework import Warn
+
+    message = f"{sum(left_out.values())} lines match that are no text, in {len(left_out)} files"
+    files = []
+    for name in list(left_out)[:_NAMED]:
+        file: dict[str, Any] = {"lines": left_out[name]}
+        put(file, "path", name)
+        files.append(file)
+    return Warn("BINARY_LEFT_OUT", message, files=files)

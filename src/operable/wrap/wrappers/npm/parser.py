@@ -174,7 +174,8 @@ def plan_pack(upstream: Upstream) -> Iterator[Any]:
     with TemporaryDirectory() as cache:
         upstream.env["npm_config_cache"] = cache
         try:
-            found = decode(upstream.ask(words, limit=_LARGEST, fine=(0, 1)))
+            # Whatever its status (ENOENT is 254): the document says what is wrong, stderr begins with warnings.
+            found = decode(upstream.ask(words, limit=_LARGEST, fine=range(256)))
         except ValueError:
             found = None
     _refuse(upstream, found, 1)
