@@ -109,7 +109,7 @@ def test_a_pinned_process_is_kept_while_a_turn_runs_to_which_nobody_listens(tmp_
             (kept,) = talks._kept.values()
             first, timer = kept.session, kept.idle
             assert first.running
-            while kept.idle is timer:  # until it was looked at
+            while kept.idle is timer:  # noqa: ASYNC110 - until a timer has looked at it
                 await asyncio.sleep(0.05)
             assert kept.session is first
             await first.cancel()
