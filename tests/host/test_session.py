@@ -51,6 +51,35 @@ def test_a_turn_gives_its_text_and_one_turn_end_and_is_in_the_log_with_numbers(t
     assert talk.home.meta.turns == 1
 
 
+def test_half_of_a_character_is_refused_and_the_session_goes_on(tmp_path):
+    async def scene():
+        async with session(tmp_path) as talk:
+            with pytest.raises(Fail) as refused:
+                talk.send("\udcff")
+            return refused.value.code, await talk.send("fine").result()
+
+    code, fine = run(scene())
+
+    assert code == "MESSAGE_INVALID"
+    assert fine.ok
+
+
+def test_a_secret_that_the_user_types_is_masked_like_any_other(tmp_path):
+    secret = 'a"b\\c-é-0123456789'
+
+    async def scene():
+        async with session(tmp_path, secrets=(secret,)) as talk:
+            turn = await talk.send(f"my key is {secret}!").result()
+            kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*.jsonl"))
+            return turn, kept, [record.event for record in read_log(talk.log.folder)]
+
+    turn, kept, events = run(scene())
+
+    assert events[0].data == {"text": "my key is [redacted]!"}
+    assert "0123456789" not in turn.text
+    assert b"0123456789" not in kept
+
+
 def test_two_turns_go_to_the_same_process(tmp_path):
     async def scene():
         async with session(tmp_path) as talk:

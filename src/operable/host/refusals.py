@@ -64,3 +64,13 @@ def how(status: int | None) -> str:
     if status is None:
         return ""
     return f" with status {status}" if status >= 0 else f" by signal {-status}"
+
+
+def check_message(session: str, text: str) -> None:
+    """Fail when this cannot be written anywhere: JSON can spell half of a character, UTF-8 cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Fail(
+            "usage", "MESSAGE_INVALID", "the message has half of a character", target=session
+        ) from None

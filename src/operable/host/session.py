@@ -113,7 +113,8 @@ class Session:
         self._course.rest()
 
     def send(self, message: str | Message, *, timeout: float | None = None) -> Turn:
-        """Begin a turn. Fail conflict/TURN_RUNNING while one runs, conflict/SESSION_ENDED when the agent is gone.
+        """Begin a turn. Fail conflict/TURN_RUNNING while one runs, conflict/SESSION_ENDED when the agent is gone,
+        usage/MESSAGE_INVALID for a text that is no Unicode.
 
         `timeout` is for this turn, in place of `limits.turn`: beyond it the turn ends as `timeout`.
         """
@@ -123,6 +124,7 @@ class Session:
         if self.running:
             raise refusals.turn_running(self.id)
         message = Message(message) if isinstance(message, str) else message
+        refusals.check_message(self.id, message.text)
         self._works.commit([e.Notice(USER_MESSAGE, "the user's message", self.id, {"text": message.text})])
         self.raise_failure()
         turn = Turn(self, self.log.reader(self.log.last_id), message.text)
