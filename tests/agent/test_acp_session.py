@@ -13,7 +13,7 @@ from operable.wire.events import AgentPrompt, ModeChange, Plan, TextDelta, Thoug
 
 BUNDLED = Path(operable.host.__file__).parent / "agents"
 NAMES = ("operable-agent", "operable-agent-acp")
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(400)
 
 
 def script(*lines: str) -> str:
@@ -51,7 +51,7 @@ class Scene:
             env=self.env,
             options={"provider": "offline"},
             may_install=False,
-            timeout=60,
+            timeout=200,
             **({} if "policy" in options else {"on_ask": self.answer}),
             **options,
         )
@@ -70,7 +70,7 @@ async def events_of(turn):
 
 
 def run(scene):
-    return asyncio.run(asyncio.wait_for(scene, 110))
+    return asyncio.run(asyncio.wait_for(scene, 300))
 
 
 @pytest.fixture(params=NAMES)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.agent.acp_editor import AGENT, PATIENCE
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(400)
 
 
 def test_lines_that_are_no_messages_are_answered_and_the_next_is_read(tmp_path):

@@ -43,7 +43,7 @@ def test_ready_is_written_before_anything_else_is_loaded(tmp_path: Path) -> None
         [sys.executable, "-I", "-c", probe],
         capture_output=True,
         cwd=tmp_path,
-        timeout=50,
+        timeout=200,
         check=True,
         env=environment,
     )

@@ -14,7 +14,7 @@ from tests.agent.agent_process import LIMIT, AgentProcess, of_type, problems
 from tests.requirement import requirement
 
 # The official SDK takes more than a second of CPU to load, on both sides.
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(400)
 ROOT = Path(__file__).parent.parent.parent
 SERVER = {
     "type": "add_mcp_server",

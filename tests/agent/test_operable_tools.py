@@ -114,7 +114,7 @@ def test_a_wrapped_tool_is_a_tool_by_its_own_name(tmp_path: Path, env: dict[str,
     line = f"{Path(OUTLINE).parent / 'operable'} wrap git"
     tools = {ability.name: ability for ability in operable_tools([line], str(tmp_path), env)}
     assert tools["git_status"].category == "info"
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True, timeout=50)
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True, timeout=200)
     (tmp_path / "new.txt").write_text("x")
     status = tools["git_status"].run({}, scene(tmp_path, environment=env))
     assert status.ok, status.output

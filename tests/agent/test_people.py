@@ -25,7 +25,7 @@ def ask(tmp_path, *words, **options):
         [*_MAIN, *words],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=200,
         cwd=tmp_path,
         env=env,
         check=False,
@@ -64,7 +64,7 @@ def test_the_examples_of_the_help_that_need_no_key_work(tmp_path):
         ["/bin/sh", "-c", example],
         input=b'{"type":"message","msg_id":"1","content":"hello"}\n',
         capture_output=True,
-        timeout=50,
+        timeout=200,
         cwd=tmp_path,
         env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)},
         check=False,
@@ -115,7 +115,9 @@ def test_what_it_does_not_know_is_an_error_with_a_hint(tmp_path, words):
 def test_a_reader_that_leaves_is_no_crash(tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run([*_MAIN, "--help"], stdout=writing, stderr=subprocess.PIPE, timeout=50, check=False)
+    done = subprocess.run(
+        [*_MAIN, "--help"], stdout=writing, stderr=subprocess.PIPE, timeout=200, check=False
+    )
     os.close(writing)
 
     assert (done.returncode, done.stderr) == (141, b"")

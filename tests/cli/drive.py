@@ -35,7 +35,7 @@ def operable(
         env=os.environ | SURROUNDINGS | dict(env or {}),
         cwd=cwd,
         capture_output=True,
-        timeout=LIMIT * 2,
+        timeout=LIMIT,
         check=False,
     )
     return Outcome(done.returncode, done.stdout, done.stderr)

@@ -204,6 +204,6 @@ def test_many_who_approve_at_once_lose_nothing():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=200)
 
     assert sorted(adapters.approved()) == sorted(pin.adapter for pin in pins)

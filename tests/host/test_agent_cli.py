@@ -19,7 +19,7 @@ from tests.requirement import requirement
 
 
 def run(scene):
-    return asyncio.run(asyncio.wait_for(scene, 50))
+    return asyncio.run(asyncio.wait_for(scene, 200))
 
 
 @requirement("aip45:reference:define-agent-cli", "aip45:reference:send")

@@ -12,7 +12,7 @@ from operable.wire.events import Choice
 
 
 def run(scene):
-    return asyncio.run(asyncio.wait_for(scene, 30))
+    return asyncio.run(asyncio.wait_for(scene, 200))
 
 
 def question(name="q1", **facts):
@@ -56,7 +56,7 @@ def test_another_process_sees_the_question_and_answers_it(tmp_path):
         desk.put(question())
         waiting = asyncio.ensure_future(desk.wait("q1"))
         await asyncio.to_thread(
-            subprocess.run, [sys.executable, "-c", program, str(tmp_path)], check=True, timeout=20
+            subprocess.run, [sys.executable, "-c", program, str(tmp_path)], check=True, timeout=200
         )
         return await waiting
 

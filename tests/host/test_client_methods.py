@@ -16,7 +16,7 @@ from operable.proc.spawn import prepare
 
 
 def run(scene):
-    return asyncio.run(asyncio.wait_for(scene, 30))
+    return asyncio.run(asyncio.wait_for(scene, 200))
 
 
 def methods(tmp_path, policy=None, **facts):

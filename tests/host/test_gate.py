@@ -15,7 +15,7 @@ from tests.requirement import requirement
 
 
 def run(scene):
-    return asyncio.run(asyncio.wait_for(scene, 50))
+    return asyncio.run(asyncio.wait_for(scene, 200))
 
 
 def write(path="a", **facts):

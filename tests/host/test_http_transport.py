@@ -29,7 +29,7 @@ server.run(transport=sys.argv[1], host="127.0.0.1", port=int(sys.argv[2]))
 
 
 def run(scene):
-    return asyncio.run(asyncio.wait_for(scene, 50))
+    return asyncio.run(asyncio.wait_for(scene, 200))
 
 
 @pytest.fixture(params=["http", "sse"])
@@ -40,7 +40,7 @@ def server(request):
         port = free.getsockname()[1]
     name = {"http": "streamable-http", "sse": "sse"}[request.param]
     process = subprocess.Popen([sys.executable, "-c", SERVER, name, str(port)], stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + 200
     while time.monotonic() < deadline:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:

@@ -30,7 +30,7 @@ async def events_of(turn):
 
 
 def run(scene):
-    return asyncio.run(asyncio.wait_for(scene, 50))
+    return asyncio.run(asyncio.wait_for(scene, 200))
 
 
 def test_a_turn_gives_its_text_and_one_turn_end_and_is_in_the_log_with_numbers(tmp_path):
@@ -371,7 +371,7 @@ def test_readers_elsewhere_see_the_end_of_the_session(tmp_path):
 
             watching = asyncio.create_task(watch())
             await talk.send("hello").result()
-        await asyncio.wait_for(watching, 10)
+        await asyncio.wait_for(watching, 200)
         return seen
 
     seen = run(scene())
@@ -599,7 +599,7 @@ def test_nothing_survives_kill_9_of_a_host_with_twenty_stubborn_agents(tmp_path)
     host.stdout.close()
 
     assert len(everybody) == 40
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 200
     while (
         left := [pid for pid in everybody if os.path.exists(f"/proc/{pid}")]
     ) and time.monotonic() < deadline:

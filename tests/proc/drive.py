@@ -10,7 +10,7 @@ from operable.proc.reactor import Reactor, SelectorReactor
 from operable.proc.spawn import prepare
 
 BACKENDS = ("selectors", "asyncio")
-LIMIT = 30.0
+LIMIT = 200.0
 # Long enough for a loaded machine to start an interpreter, short enough to climb the whole ladder in a test.
 SHORT = Graces(interrupt=0.3, terminate=0.3, kill=5.0, drain=0.3)
 

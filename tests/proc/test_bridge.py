@@ -84,7 +84,7 @@ def run(stdio, job=None, **problems):
     async def work():
         machine = Machine(**problems)
         bridge = Bridge("cloud", machine, job or Job(("true",), {}, "/", {}), stdio[0], ("s3cret-key",))
-        return await asyncio.wait_for(bridge.run(), 60), machine
+        return await asyncio.wait_for(bridge.run(), 200), machine
 
     return asyncio.run(work())
 
@@ -143,11 +143,11 @@ def test_input_that_cannot_be_delivered_is_told_and_the_command_goes_on_until_it
         machine = Machine(write=ConnectionError("gone"))
         bridge = Bridge("cloud", machine, Job(("true",), {}, "/", {}), stdio[0], ())
         running = asyncio.ensure_future(bridge.run())
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(200):
             while b"its input is lost" not in stdio[2]:  # noqa: ASYNC110 - said by a thread
                 await asyncio.sleep(0.01)
         machine.ended.set()
-        return await asyncio.wait_for(running, 60)
+        return await asyncio.wait_for(running, 200)
 
     assert asyncio.run(work()) == 0
 

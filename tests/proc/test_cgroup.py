@@ -105,7 +105,7 @@ def test_a_process_that_is_held_back_can_be_admitted_from_outside():
     made = cgroup.prepare({"pids": 20})
     with subprocess.Popen(["sh", "-c", "read x; cat /proc/self/cgroup"], stdin=-1, stdout=-1) as held:
         admitted = cgroup.admit(made, held.pid)
-        told, _ = held.communicate(b"\n", timeout=60)
+        told, _ = held.communicate(b"\n", timeout=200)
 
     assert admitted
     assert os.path.basename(made["pids"]) in told.decode()
@@ -123,7 +123,7 @@ def test_a_group_in_use_goes_when_the_next_one_is_made():
         assert inside.stdout is not None
         inside.stdout.readline()
         cgroup.remove(made)
-        inside.communicate(b"\n", timeout=20)
+        inside.communicate(b"\n", timeout=200)
     assert os.path.exists(made["pids"])
 
     cgroup.remove(cgroup.prepare({"pids": 20}))
@@ -141,6 +141,6 @@ def test_a_group_in_use_is_left_alone():
         inside.stdout.readline()
         cgroup.remove(made)
         assert os.path.exists(made["pids"])
-        inside.communicate(b"\n", timeout=20)
+        inside.communicate(b"\n", timeout=200)
     cgroup.remove(made)
     assert not os.path.exists(made["pids"])

@@ -159,7 +159,7 @@ def test_a_paused_reader_loses_nothing_that_the_tool_wrote_before_it_ended(backe
             on_stdout=taken.extend,
             on_end=ended,
             stdin=hold_read,
-            timeout=20,
+            timeout=200,
             graces=SHORT,
         )
         child.stdout.pause()
@@ -232,7 +232,7 @@ def test_a_conversation_over_an_open_pipe(backend):
                 inlet.write(b"bye\n")
                 inlet.finish()
 
-        child = Child(reactor, prepare(python(code)), on_stdout=took, on_end=finish, stdin=OPEN, timeout=20)
+        child = Child(reactor, prepare(python(code)), on_stdout=took, on_end=finish, stdin=OPEN, timeout=200)
         assert child.stdin is not None
         inlet = child.stdin
         inlet.write(b"hello\n")
@@ -266,7 +266,7 @@ def test_a_paused_reader_blocks_the_child_instead_of_growing_memory(backend):
             finish()
 
         child = Child(
-            reactor, prepare(python(code)), on_stdout=lambda _: None, on_end=ended, timeout=20, graces=SHORT
+            reactor, prepare(python(code)), on_stdout=lambda _: None, on_end=ended, timeout=200, graces=SHORT
         )
         child.stdout.pause()
         # It has exited when its diagnostics are complete; only then does the consumer look at the output.
@@ -307,7 +307,7 @@ def test_a_process_that_survives_sigkill_is_left_behind_in_bounded_time(backend,
     os.kill(run.pid, signal.SIGKILL)
     leader = left[0]._leader
     assert isinstance(leader, Group)
-    leader.process.wait(20)
+    leader.process.wait(200)
 
 
 def test_many_children_on_one_reactor(backend):
@@ -325,7 +325,7 @@ def test_many_children_on_one_reactor(backend):
                 prepare(["/bin/sh", "-c", f"exit {number}"]),
                 on_stdout=lambda _: None,
                 on_end=ended,
-                timeout=20,
+                timeout=200,
             )
 
     drive(backend, scenario)

@@ -19,7 +19,7 @@ from operable.proc.egress_tls import Authority
 from operable.proc.output import aoutput
 from tests.proc.sandboxes.confined import command_for
 
-LIMIT = 30.0
+LIMIT = 200.0
 SECRET = "sk-live-0123456789"
 
 

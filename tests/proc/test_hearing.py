@@ -12,7 +12,7 @@ from operable.proc.output import output
 from operable.proc.spawn import prepare
 
 def start():
-    found = output(prepare(["sh", "-c", "kill -s {name} $$; echo deaf"]), timeout=20.0)
+    found = output(prepare(["sh", "-c", "kill -s {name} $$; echo deaf"]), timeout=200)
     print(found.stdout.decode(), found.status)
 
 if {thread}:
@@ -33,7 +33,7 @@ def test_a_signal_that_the_host_ignores_reaches_the_child_and_not_the_host(name,
         [sys.executable, "-c", HOST.format(name=name, thread=thread)],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=200,
         check=False,
         preexec_fn=lambda: signal.signal(getattr(signal, f"SIG{name}"), signal.SIG_IGN),
     )
@@ -54,7 +54,7 @@ def test_where_nothing_is_ignored_no_handler_changes():
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=200,
         check=False,
         preexec_fn=_default,
     )

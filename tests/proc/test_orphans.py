@@ -25,7 +25,7 @@ daemon = "setsid sh -c 'trap \\"\\" TERM; echo $$ > %s/pid; while :; do sleep 10
 waits = "until [ -s %s/pid ]; do sleep 0.01; done"
 with Adoption(wanted={wanted}):
     with Adoption(wanted={wanted}):
-        output(prepare(["sh", "-c", (daemon + waits).replace("%s", sys.argv[1])]), timeout=60)
+        output(prepare(["sh", "-c", (daemon + waits).replace("%s", sys.argv[1])]), timeout=200)
     inner = [each.pid for each in living(os.getpid()) if each.pid != WARDEN.pid]
 outer = [each.pid for each in living(os.getpid()) if each.pid != WARDEN.pid]
 print(len(inner) > 0, len(outer), WARDEN.active, sweep())

@@ -43,7 +43,7 @@ def test_cancelling_the_task_leaves_no_process(tmp_path):
     code = f"import os; f = open({str(fifo)!r}, 'w'); print(os.getpid(), file=f, flush=True)\nwhile True: f.read if 0 else 0"
 
     async def main():
-        task = asyncio.create_task(aoutput(prepare(python(code)), timeout=30))
+        task = asyncio.create_task(aoutput(prepare(python(code)), timeout=200))
         with await asyncio.to_thread(open, fifo) as file:
             pid = int(await asyncio.to_thread(file.readline))
             task.cancel()
@@ -70,7 +70,7 @@ os.kill({os.getpid()}, signal.SIGUSR1); signal.pause()"""
     before = signal.signal(signal.SIGUSR1, interrupt)
     try:
         with pytest.raises(KeyboardInterrupt):
-            output(prepare(python(code)), timeout=30)
+            output(prepare(python(code)), timeout=200)
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert not group_alive(pids[0])

@@ -33,7 +33,7 @@ def seen(master):
 def test_the_program_has_a_terminal_of_its_own_that_it_controls(person):
     master, terminal = person
     code = "import os; print(all(map(os.isatty, (0, 1, 2))), os.tcgetpgrp(0) == os.getpgrp()); open('/dev/tty', 'w').write('hello')"
-    end = converse(prepare(python(code)), terminal, timeout=30)
+    end = converse(prepare(python(code)), terminal, timeout=200)
     assert (end.status, end.cause) == (0, None)
     assert "True True" in seen(master)
 
@@ -41,7 +41,7 @@ def test_the_program_has_a_terminal_of_its_own_that_it_controls(person):
 def test_what_the_person_types_reaches_the_program(person):
     master, terminal = person
     os.write(master, b"blue\r")
-    end = converse(prepare(python("print('you said', input('colour? '))")), terminal, timeout=30)
+    end = converse(prepare(python("print('you said', input('colour? '))")), terminal, timeout=200)
     assert end.status == 0
     assert "you said blue" in seen(master)
 
@@ -56,22 +56,22 @@ def test_interrupting_is_typing(person):
         answered.set()
 
     threading.Thread(target=interrupt, daemon=True).start()
-    end = converse(prepare(["/bin/sh", "-c", "echo ready; exec sleep 600"]), terminal, timeout=30)
-    assert answered.wait(20)
+    end = converse(prepare(["/bin/sh", "-c", "echo ready; exec sleep 600"]), terminal, timeout=200)
+    assert answered.wait(200)
     assert (end.status, end.cause) == (-2, None)
 
 
 def test_the_size_of_the_window_is_the_persons(person):
     master, terminal = person
     fcntl.ioctl(terminal.output, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 111, 0, 0))
-    converse(prepare(python("import os; print(os.get_terminal_size())")), terminal, timeout=30)
+    converse(prepare(python("import os; print(os.get_terminal_size())")), terminal, timeout=200)
     assert "columns=111, lines=33" in seen(master)
 
 
 def test_the_persons_terminal_is_as_before_afterwards(person):
     _, terminal = person
     before = termios.tcgetattr(terminal.input)
-    converse(prepare(["/bin/true"]), terminal, timeout=30)
+    converse(prepare(["/bin/true"]), terminal, timeout=200)
     assert termios.tcgetattr(terminal.input) == before
 
 
@@ -85,7 +85,7 @@ def test_everything_that_was_drawn_is_seen(person):
 
     reader = threading.Thread(target=look, daemon=True)
     reader.start()
-    converse(prepare(python("print('x' * 300_000 + 'END', end='')")), terminal, timeout=30)
+    converse(prepare(python("print('x' * 300_000 + 'END', end='')")), terminal, timeout=200)
     reader.join(20)
     assert len(collected) == 300_003
 
@@ -100,14 +100,14 @@ def test_it_can_be_stopped_from_elsewhere(person):
     _, terminal = person
     stop = threading.Event()
     stop.set()
-    assert converse(prepare(["/bin/sleep", "600"]), terminal, timeout=60, stop=stop).cause == "stopped"
+    assert converse(prepare(["/bin/sleep", "600"]), terminal, timeout=200, stop=stop).cause == "stopped"
 
 
 def test_somebody_else_may_type_once(person):
     master, terminal = person
     answers = iter([None, None, b"pasted\r"])
     code = "print('got', input())"
-    end = converse(prepare(python(code)), terminal, timeout=30, feed=lambda: next(answers))
+    end = converse(prepare(python(code)), terminal, timeout=200, feed=lambda: next(answers))
     assert end.status == 0
     assert "got pasted" in seen(master)
 
@@ -122,7 +122,7 @@ def test_an_input_that_is_no_terminal_ends_the_input(person, kind, tmp_path):
         (tmp_path / "empty").touch()
         reading = os.open(os.devnull if kind == "null" else tmp_path / "empty", os.O_RDONLY)
     try:
-        end = converse(prepare(["/bin/cat"]), Terminal(reading, terminal.output), timeout=30)
+        end = converse(prepare(["/bin/cat"]), Terminal(reading, terminal.output), timeout=200)
     finally:
         os.close(reading)
     assert (end.status, end.cause) == (0, None)
@@ -130,13 +130,13 @@ def test_an_input_that_is_no_terminal_ends_the_input(person, kind, tmp_path):
 
 def test_the_output_may_be_a_file(tmp_path):
     with open(tmp_path / "out", "wb") as out, open(os.devnull, "rb") as none:
-        converse(prepare(["/bin/echo", "drawn"]), Terminal(none.fileno(), out.fileno()), timeout=30)
+        converse(prepare(["/bin/echo", "drawn"]), Terminal(none.fileno(), out.fileno()), timeout=200)
     assert (tmp_path / "out").read_bytes() == b"drawn\r\n"
 
 
 def test_no_descriptor_is_left(person):
     _, terminal = person
-    converse(prepare(["/bin/true"]), terminal, timeout=30)
+    converse(prepare(["/bin/true"]), terminal, timeout=200)
     before = len(os.listdir("/proc/self/fd"))
-    converse(prepare(["/bin/true"]), terminal, timeout=30)
+    converse(prepare(["/bin/true"]), terminal, timeout=200)
     assert len(os.listdir("/proc/self/fd")) == before

@@ -23,7 +23,7 @@ reactor = SelectorReactor()
 def said(chunk):
     print(int(chunk), WARDEN.pid, flush=True)
     {then}
-child = Child(reactor, prepare([sys.executable, "-I", "-S", "-c", code]), on_stdout=said, on_end=print, timeout=50)
+child = Child(reactor, prepare([sys.executable, "-I", "-S", "-c", code]), on_stdout=said, on_end=print, timeout=200)
 reactor.run(lambda: False)
 """
 
@@ -54,7 +54,7 @@ def test_a_host_killed_with_sigkill_leaves_no_child_and_no_warden(child):
     host, child_pid, warden_pid = start_host(child)
     with host:
         host.kill()
-        assert host.wait(timeout=20) == -signal.SIGKILL
+        assert host.wait(timeout=200) == -signal.SIGKILL
     assert wait_until_gone(child_pid)
     assert wait_until_gone(warden_pid)
 
@@ -62,7 +62,7 @@ def test_a_host_killed_with_sigkill_leaves_no_child_and_no_warden(child):
 def test_a_host_that_just_exits_leaves_no_child():
     host, child_pid, warden_pid = start_host(then="sys.exit(0)")
     with host:
-        assert host.wait(timeout=20) == 0
+        assert host.wait(timeout=200) == 0
     assert wait_until_gone(child_pid)
     assert wait_until_gone(warden_pid)
 
@@ -72,7 +72,7 @@ def test_who_waits_for_the_output_of_the_host_does_not_wait_for_the_warden():
         "import operable.proc.warden as w, os; w.WARDEN.watch(os.getpid() + 1_000_000); "
         "w.WARDEN.release(os.getpid() + 1_000_000); print(w.WARDEN.pid)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=200)
     assert wait_until_gone(int(done.stdout))
 
 
@@ -87,7 +87,7 @@ def test_a_group_that_was_released_is_left_alone():
         host.watch(kept.pid)
         host.release(released.pid)
         host.forget()  # closes the pipe, as the end of the host does
-        assert kept.wait(timeout=20) == -signal.SIGTERM
+        assert kept.wait(timeout=200) == -signal.SIGTERM
         assert released.poll() is None
         released.kill()
 
@@ -103,8 +103,8 @@ def test_a_warden_that_was_killed_is_replaced_and_gets_the_whole_list():
         host.watch(second.pid)
         assert host.pid != old
         host.forget()
-        assert first.wait(timeout=20) == -signal.SIGTERM
-        assert second.wait(timeout=20) == -signal.SIGTERM
+        assert first.wait(timeout=200) == -signal.SIGTERM
+        assert second.wait(timeout=200) == -signal.SIGTERM
 
 
 def test_a_fork_of_the_host_does_not_keep_the_warden_waiting():
@@ -115,7 +115,7 @@ def test_a_fork_of_the_host_does_not_keep_the_warden_waiting():
         assert host.stdout is not None
         fork_pid = int(host.stdout.readline())
         host.kill()
-        host.wait(timeout=20)
+        host.wait(timeout=200)
         assert wait_until_gone(child_pid)
         os.kill(fork_pid, signal.SIGKILL)
 

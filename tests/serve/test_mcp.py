@@ -23,7 +23,7 @@ from tests.app.test_calling import ended, written
 from tests.cli.drive import alive
 from tests.requirement import requirement
 
-LIMIT = 50
+LIMIT = 200
 
 
 def run(coroutine, limit=LIMIT):

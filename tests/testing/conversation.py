@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
-LIMIT = 30
+LIMIT = 200
 """Seconds; far more than any answer needs, so that only a hang reaches it."""
 
 

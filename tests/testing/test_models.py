@@ -15,7 +15,7 @@ import pytest
 from operable.testing.models import ModelServer
 from operable.testing.script import ScriptError
 
-LIMIT = 30
+LIMIT = 200
 KEY = "sk-test-0123456789"
 WRITE_SCHEMA = {
     "type": "object",

@@ -28,7 +28,7 @@ DOORS = [name for name in ENTRIES if name != "offline"]
 SSE = [name for name in DOORS if name != "bedrock"]
 CLAUDE = ["anthropic", "bedrock", "vertex"]
 READ = ToolOffer("Read", "Reads a file.", {"type": "object", "properties": {"file_path": {"type": "string"}}})
-LIMIT = 50
+LIMIT = 200
 
 
 def model(name: str) -> Model:

@@ -92,7 +92,7 @@ def test_an_sdk_is_not_loaded_before_the_first_request(name):
         [sys.executable, "-c", program, name, KEY if name == "vertex" else "", repr(environment(name))],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=200,
         check=True,
     )
 

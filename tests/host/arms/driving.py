@@ -182,7 +182,7 @@ class Agent:
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
-            return self._process.wait(timeout=10)
+            return self._process.wait(timeout=200)
         except subprocess.TimeoutExpired:
             self._process.kill()
             return self._process.wait(timeout=WAIT)

@@ -18,7 +18,7 @@ from tests.requirement import requirement
 
 def says(path):
     return subprocess.run(
-        [path, "--version"], capture_output=True, text=True, timeout=60, check=True
+        [path, "--version"], capture_output=True, text=True, timeout=200, check=True
     ).stdout.strip()
 
 
@@ -112,7 +112,7 @@ def test_go_builds_into_a_private_folder(tmp_path, monkeypatch):
     }.items():
         monkeypatch.setenv(name, value)
     (where,) = run(job(tmp_path, "go", real=True, package=module))
-    done = subprocess.run([f"{where}/agent"], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([f"{where}/agent"], capture_output=True, text=True, timeout=200, check=True)
     assert (where, done.stderr) == (f"{tmp_path}/prefix/bin", "agent 1.4.0\n")
 
 

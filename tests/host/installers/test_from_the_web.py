@@ -152,7 +152,7 @@ def test_a_server_that_says_nothing_does_not_hold_a_stop(tmp_path):
     def silent(request):
         asked.set()
         stop.set()
-        over.wait(60)
+        over.wait(200)
 
     try:
         with server({"/x": silent}) as url, pytest.raises(Fail) as caught:

@@ -186,7 +186,7 @@ def test_a_login_gets_an_address_to_come_back_to_and_what_came(tmp_path):
         path = tmp_path / "workspace" / "url"
         while not path.exists():
             stop.wait(0.02)
-        urllib.request.urlopen(f"{path.read_text().strip()}?code=c0de", timeout=20).close()
+        urllib.request.urlopen(f"{path.read_text().strip()}?code=c0de", timeout=200).close()
 
     thread = threading.Thread(target=browse, daemon=True)
     thread.start()

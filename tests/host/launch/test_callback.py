@@ -12,7 +12,7 @@ from tests.requirement import requirement
 
 def get(receiver, path=None, **headers):
     parts = urlsplit(receiver.url)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=200)
     try:
         connection.request("GET", path or f"{parts.path}?code=1&state=", headers=headers)
         response = connection.getresponse()
@@ -26,7 +26,7 @@ def test_it_takes_one_answer_once():
     with Receiver() as receiver:
         assert get(receiver)[0] == 200
         assert get(receiver)[0] == 410
-        assert receiver.wait(20) == {"code": "1", "state": ""}
+        assert receiver.wait(200) == {"code": "1", "state": ""}
         assert receiver.answer == f"{receiver.url}?code=1&state="
 
 
@@ -72,7 +72,7 @@ def test_a_page_of_another_origin_is_refused(page, status):
 def test_an_answer_that_is_none_does_not_use_it_up(query, status):
     with Receiver() as receiver:
         parts = urlsplit(receiver.url)
-        with socket.create_connection((parts.hostname, parts.port), timeout=20) as raw:
+        with socket.create_connection((parts.hostname, parts.port), timeout=200) as raw:
             raw.sendall(f"GET {parts.path}?{query} HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
             assert f" {status} " in raw.recv(100).decode()
         assert get(receiver)[0] == 200
@@ -81,7 +81,7 @@ def test_an_answer_that_is_none_does_not_use_it_up(query, status):
 def test_a_silent_connection_holds_nobody():
     with Receiver() as receiver:
         parts = urlsplit(receiver.url)
-        with socket.create_connection((parts.hostname, parts.port), timeout=20):
+        with socket.create_connection((parts.hostname, parts.port), timeout=200):
             assert get(receiver)[0] == 200
 
 

@@ -20,7 +20,7 @@ def holder(tmp_path):
     assert process.stdout.readline() == b"held\n"
     yield process
     process.kill()
-    process.wait(10)
+    process.wait(200)
     process.stdin.close()
     process.stdout.close()
 
@@ -32,7 +32,7 @@ def test_a_lock_that_another_process_holds_is_waited_for(tmp_path, holder):
         waited.append(True)
         holder.kill()  # also a lock whose holder is killed is free
 
-    with exclusive(str(tmp_path / "lock"), timeout=30, what="it", on_wait=tell):
+    with exclusive(str(tmp_path / "lock"), timeout=200, what="it", on_wait=tell):
         assert waited == [True]
 
 
@@ -46,7 +46,7 @@ def test_waiting_has_a_limit(tmp_path, holder):
 def test_waiting_can_be_stopped(tmp_path, holder):
     stop = threading.Event()
     stop.set()
-    with pytest.raises(Fail) as caught, exclusive(str(tmp_path / "lock"), timeout=30, what="it", stop=stop):
+    with pytest.raises(Fail) as caught, exclusive(str(tmp_path / "lock"), timeout=200, what="it", stop=stop):
         pytest.fail("the lock was held")
     assert caught.value.category == "cancelled"
 

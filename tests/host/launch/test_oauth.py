@@ -30,7 +30,7 @@ def browser(answer):
         asked = {key: values[0] for key, values in parse_qs(urlsplit(url).query).items()}
 
         def go():
-            urllib.request.urlopen(f"{asked['redirect_uri']}?{answer(asked)}", timeout=20).close()
+            urllib.request.urlopen(f"{asked['redirect_uri']}?{answer(asked)}", timeout=200).close()
 
         threading.Thread(target=go, daemon=True).start()
 
@@ -40,7 +40,7 @@ def browser(answer):
 def asked(answers, answer):
     with server(answers) as url:
         return authorize(
-            Client("https://login.example/a?x=1", f"{url}/token", "me"), browser(answer), timeout=30
+            Client("https://login.example/a?x=1", f"{url}/token", "me"), browser(answer), timeout=200
         )
 
 

@@ -15,7 +15,7 @@ def run(words):
         words.argv,
         env={**words.variables, "PATH": "/usr/bin:/bin"},
         capture_output=True,
-        timeout=20,
+        timeout=200,
         check=True,
     )
     return done.stdout

@@ -33,7 +33,7 @@ def store(tmp_path: Path, monkeypatch) -> Path:
         (["pass", "init", "test@example.com"], ""),
         (["pass", "insert", "--multiline", "operable/team/gh-token"], "the value\nurl: x\n"),
     ):
-        subprocess.run(words, input=given, text=True, check=True, capture_output=True, timeout=50)
+        subprocess.run(words, input=given, text=True, check=True, capture_output=True, timeout=200)
     return home
 
 
@@ -44,8 +44,8 @@ def test_the_first_line_of_an_entry_is_the_secret(store: Path):
         assert PASS.read(PASS.locate("team/gh-token")) == "the value"
         assert PASS.read("operable/absent") is None
     finally:
-        subprocess.run(["gpgconf", "--kill", "all"], check=False, timeout=20)
-        subprocess.run(["rm", "-rf", str(store)], check=True, timeout=20)
+        subprocess.run(["gpgconf", "--kill", "all"], check=False, timeout=200)
+        subprocess.run(["rm", "-rf", str(store)], check=True, timeout=200)
 
 
 def test_an_entry_that_cannot_be_decrypted_is_a_failure(tmp_path: Path, monkeypatch):

@@ -32,7 +32,7 @@ def run(tmp_path, step, person=None, **fields):
 
 def visit(url):
     try:
-        with urllib.request.urlopen(url, timeout=20) as response:
+        with urllib.request.urlopen(url, timeout=200) as response:
             return response.status
     except urllib.error.HTTPError as problem:
         problem.close()

@@ -54,4 +54,4 @@ def command_for(
 
 def confined(code: str, work: Path, *arguments: str, stdin: bytes | None = None, **options) -> Output:
     with command_for(code, work, *arguments, **options) as (command, _):
-        return output(command, stdin=stdin, timeout=40)
+        return output(command, stdin=stdin, timeout=200)

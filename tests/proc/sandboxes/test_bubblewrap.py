@@ -71,7 +71,7 @@ def test_a_command_behind_a_gate_starts_when_it_is_opened(tmp_path: Path):
     assert not (tmp_path / "it").exists()
     os.close(writing)
 
-    assert launched.leader.process.wait(timeout=10) == 0
+    assert launched.leader.process.wait(timeout=200) == 0
     assert (tmp_path / "it").read_text() == "started\n"
     WARDEN.release(launched.leader.process.pid)
     os.close(launched.stdout)

@@ -52,7 +52,7 @@ def closed(backend: str, code: str, work: Path, graces: Graces) -> End:
                 on_stdout=lambda _: child.terminate(),
                 on_end=ended,
                 stdin=OPEN,
-                timeout=25,
+                timeout=200,
                 graces=graces,
             )
 
@@ -102,7 +102,7 @@ def test_kill_9_of_the_host_leaves_nobody_inside_either(tmp_path: Path):
         pids = [int(word) for word in host.stdout.readline().split()]
         assert len(pids) >= 1 + 3 * 5
         host.kill()
-        host.wait(timeout=20)
+        host.wait(timeout=200)
     assert [pid for pid in pids if not _gone(pid)] == []
 
 

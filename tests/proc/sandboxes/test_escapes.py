@@ -285,7 +285,7 @@ def test_for_an_ordinary_user_the_limit_of_processes_binds_without_control_group
     become = ["setpriv", f"--reuid={nobody}", f"--regid={nobody}", "--clear-groups", "--"]
 
     told = subprocess.run(
-        [*become, *command.argv], env=command.env, cwd="/", capture_output=True, timeout=40, check=False
+        [*become, *command.argv], env=command.env, cwd="/", capture_output=True, timeout=200, check=False
     )
 
     try:

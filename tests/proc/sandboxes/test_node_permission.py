@@ -35,7 +35,7 @@ def test_a_script_is_kept_from_other_files_and_from_programs(tmp_path: Path):
     other.write_text("secret")
     confinement = Confinement(cwd=str(work), writable={str(work): str(work)}, network=True)
 
-    told = output(NODE.wrap(prepare([script(tmp_path), str(work), str(other)]), confinement), timeout=40)
+    told = output(NODE.wrap(prepare([script(tmp_path), str(work), str(other)]), confinement), timeout=200)
 
     assert dict(line.split() for line in told.stdout.decode().splitlines()) == {
         "write": "done",
