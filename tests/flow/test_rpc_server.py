@@ -46,6 +46,7 @@ class Client:
         theirs_in, self._in = os.pipe()
         self._out, theirs_out = os.pipe()
         self.status = None
+        self.theirs = (theirs_in, theirs_out)
         server = RpcServer(Defaults(cwd="/"), stdin=theirs_in, stdout=theirs_out, **options)
 
         def serve():
@@ -182,3 +183,31 @@ def test_a_client_that_asks_faster_than_it_is_answered_fills_its_own_pipe(waitin
 
     assert answered == [0, "ping"], "reading had stopped until one of the two was done"
     assert rest == [1, 2]
+
+
+def test_descriptors_that_do_not_wait_lose_nothing():
+    """Whoever shares a socket or a terminal with us may set it so; a full pipe is then no reason to go."""
+    asked = 2000  # their answers are more than a pipe holds
+    with client() as talking:
+        for descriptor in talking.theirs:
+            os.set_blocking(descriptor, False)
+        sender = threading.Thread(
+            target=lambda: [talking.ask("agentcli.version", id=index) for index in range(asked)], daemon=True
+        )
+        sender.start()
+        answered = [talking.read()["id"] for _ in range(asked)]
+        sender.join(WAIT)
+        assert talking.end() == ([], 0)
+
+    assert answered == list(range(asked))
+
+
+def test_the_end_of_the_input_leaves_no_request_without_an_answer(waiting):
+    """Its time is up in the moment in which the server stops waiting for it."""
+    with client(timeout=0.2) as talking:
+        talking.ask("agentcli.waiting", {"gate": waiting}, "slow")
+        answers, status = talking.end()
+        release(waiting)
+
+    assert [(answer["id"], answer["error"]["data"]["code"]) for answer in answers] == [("slow", "timeout")]
+    assert status == 0

@@ -104,7 +104,9 @@ def _internal(problem: Exception) -> Any:
 
 
 def _print(descriptor: int, text: str) -> bool:
-    """Whether somebody took it."""
+    """Whether somebody took it. A number that was closed when the process began may be any file by now."""
+    if (sys.__stdout__ if descriptor == 1 else sys.__stderr__) is None:
+        return False
     view = memoryview(text.encode("utf-8", "backslashreplace") + b"\n")
     try:
         while view:

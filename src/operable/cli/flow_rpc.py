@@ -12,9 +12,11 @@ from operable.flow.method import Defaults
 from operable.flow.rpc import answer_to, too_long
 from operable.flow.rpc_lines import REQUEST_LIMIT, RequestLines
 from operable.flow.rpc_server import RpcServer, report
-from operable.tool.descriptors import input_descriptor
+from operable.kernel.errors import EX_SIGPIPE
+from operable.tool.descriptors import complain, input_descriptor
 
 _CHUNK = 1 << 16
+_STDERR = 2
 
 
 def defaults_of(
@@ -38,17 +40,22 @@ def serve(defaults: Defaults, timeout: float) -> None:
     """The protocol itself, until the input ends; the process ends here, so nothing follows the last answer.
 
     The server keeps the two ends for itself: what a library prints goes to stderr, and a program that a method starts
-    can neither take requests nor add to the answers.
+    can neither take requests nor add to the answers. Of 0, 1 and 2, those that were closed when the process began are not
+    ours, whatever has their numbers by now.
     """
-    stdin, stdout = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    try:
-        os.dup2(2, 1)
-    except OSError:  # started without a stderr
-        os.dup2(nothing, 1)
+    if sys.__stdout__ is None:
+        complain("operable: stdout is closed")
+        os._exit(EX_SIGPIPE)
+    while (nothing := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        pass  # a copy that is made while 2 is closed would get that number
+    stdin, stdout = nothing, os.dup(1)
+    if sys.__stdin__ is not None:
+        stdin = os.dup(0)
+        os.dup2(nothing, 0)
+    os.dup2(nothing if sys.__stderr__ is None else _STDERR, 1)
     status = RpcServer(defaults, stdin=stdin, stdout=stdout, timeout=timeout).serve()
-    sys.stderr.flush()
+    if sys.stderr is not None:
+        sys.stderr.flush()
     os._exit(status)
 
 

@@ -10,7 +10,7 @@ reading of the line (`bench/flow.py` measures it).
 """
 
 import os
-import sys
+import select
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -23,6 +23,7 @@ from operable.flow.rpc import READY, Job, accept, encode, perform, too_long
 from operable.flow.rpc_lines import REQUEST_LIMIT, RequestLines
 from operable.kernel.errors import EX_SIGPIPE
 from operable.kernel.redact import redact_text
+from operable.tool.descriptors import complain
 
 REQUEST_TIMEOUT = 300.0
 """Seconds for a slow method; its answer is then an error, and what it does later is not told."""
@@ -55,6 +56,7 @@ class RpcServer:
         self._gone = False
         self._pool: ThreadPoolExecutor | None = None
         self._running: set[Future[None]] = set()
+        self.unanswered: set[_Once] = set()
         self._room = threading.Condition()
         self._pending, self._pending_bytes = 0, 0
 
@@ -62,13 +64,17 @@ class RpcServer:
         """The exit status of the process."""
         self._write(encode(READY))
         lines = RequestLines(self._limit)
-        while not self._gone and (chunk := os.read(self._stdin, _CHUNK)):
+        while not self._gone and (chunk := self._read()):
             for line in lines.feed(chunk):
                 self._take(line)
         for line in lines.eof():
             self._take(line)
         if self._running:
             wait(self._running, timeout=self.timeout)
+            for once in list(
+                self.unanswered
+            ):  # their time is up as well, and their timers end with the process
+                once.too_late()
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
         return EX_SIGPIPE if self._gone else 0
@@ -134,9 +140,21 @@ class RpcServer:
         with self._writing:
             try:
                 while view and not self._gone:
-                    view = view[os.write(self._stdout, view) :]
+                    try:
+                        view = view[os.write(self._stdout, view) :]
+                    except (
+                        BlockingIOError
+                    ):  # whoever has the other end of a shared descriptor may have set it so
+                        select.select([], [self._stdout], [])
             except OSError:
                 self._gone = True  # nobody reads; there is nobody to tell
+
+    def _read(self) -> bytes:
+        while True:
+            try:
+                return os.read(self._stdin, _CHUNK)
+            except BlockingIOError:
+                select.select([self._stdin], [], [])
 
 
 class _Once:
@@ -151,6 +169,7 @@ class _Once:
         """Started now: the time that a request waits for a worker counts."""
         timer = threading.Timer(self._server.timeout, self.too_late)
         timer.daemon = True
+        self._server.unanswered.add(self)
         timer.start()
         return timer
 
@@ -166,14 +185,15 @@ class _Once:
         self._answer(None if silent else encode({"jsonrpc": "2.0", "id": self._job.id, "error": error}))
 
     def _answer(self, line: bytes | None) -> None:
-        with self._lock:
+        with self._lock:  # also while it is written: who comes second may be about to end the process
             if self._answered:
                 return
             self._answered = True
-        self._server._answer(line)  # noqa: SLF001 - its own other half
+            self._server._answer(line)  # noqa: SLF001 - its own other half
+        self._server.unanswered.discard(self)
 
 
 def report(problem: BaseException) -> None:
     """A fault of ours, for whoever runs the server."""
     text = problem.message if isinstance(problem, FlowError) else f"{type(problem).__name__}: {problem}"
-    sys.stderr.write(f"internal error: {redact_text(text)}\n")
+    complain(f"internal error: {redact_text(text)}")

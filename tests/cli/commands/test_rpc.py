@@ -183,3 +183,41 @@ def test_what_a_method_starts_has_no_share_in_the_protocol(tmp_path):
 
     assert failed["error"]["message"] == "Internal error"
     assert pong["result"] == {"ok": True, "pong": True}
+
+
+@pytest.mark.parametrize("closed, said", [("<&-", ["agentcli.ready"]), ("2>&-", ["agentcli.ready", 1])])
+def test_without_a_stdin_there_are_no_requests_and_without_a_stderr_all_is_as_ever(closed, said):
+    """A number that was closed from the beginning belongs to whatever the process has opened since."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$0" rpc {closed}', OPERABLE],
+        input=json.dumps(request("agentcli.ping")).encode() + b"\n",
+        stdout=subprocess.PIPE,
+        timeout=50,
+        check=False,
+    )
+
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line.get("method") or line["id"] for line in lines] == said
+    assert done.returncode == 0
+
+
+def test_a_fault_is_answered_also_when_nobody_reads_stderr(tmp_path):
+    scheduler = tmp_path / "scheduler"
+    scheduler.write_text("#!/bin/sh\nexit 1\n", "utf-8")
+    scheduler.chmod(0o700)
+    params = {"manifest": manifest(), "schedulerBin": str(scheduler), "dbPath": str(tmp_path / "x.db")}
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [OPERABLE, "rpc"],
+            input=json.dumps(request("agentcli.apply", params, 1)).encode() + b"\n",
+            stdout=subprocess.PIPE,
+            stderr=writing,
+            timeout=50,
+            check=True,
+        )
+    finally:
+        os.close(writing)
+
+    assert json.loads(done.stdout.splitlines()[1])["error"]["message"] == "Internal error"

@@ -1,12 +1,12 @@
 """agentcli.apply: create and update the jobs of a manifest in a scheduler, or in our own engine."""
 
-import sys
 from typing import Any
 
 from operable.flow.applying import ApplyOptions, adopt_by_of
 from operable.flow.backends import apply, backend_of
 from operable.flow.contracts import Surroundings
 from operable.flow.method import Defaults, Method, flag, present
+from operable.tool.descriptors import complain
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
 
 
 def _warn(text: str) -> None:
-    sys.stderr.write(f"warning: {text}\n")
+    complain(f"warning: {text}")
 
 
 METHOD = Method(
