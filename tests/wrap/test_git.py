@@ -2,10 +2,14 @@
 
 import json
 import os
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from tests.tool.drive import LIMIT
 from tests.wrap.drive import wrap
 from tests.wrap.test_properties import git
 
@@ -114,6 +118,98 @@ def test_nothing_is_pushed_without_confirmation(repo, tmp_path):
     assert empty == b""
     assert [(event["remote_ref"], event["state"]) for event in done.results] == [("refs/heads/main", "new")]
     assert b"refs/heads/main" in git("for-each-ref", cwd=tmp_path / "remote.git")
+
+
+class Remote(BaseHTTPRequestHandler):
+    """A server, or a proxy, that answers each question with the status that stands in its path."""
+
+    def do_GET(self) -> None:
+        self.server.asked.append((self.path, self.headers.get("Authorization")))  # type: ignore[attr-defined]
+        self.send_response(int(self.path.rpartition("status-")[2][:3]))
+        self.send_header("WWW-Authenticate", 'Basic realm="x"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nobody reads it."""
+
+
+@pytest.fixture
+def remote() -> Iterator[HTTPServer]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Remote) as server:
+        server.asked = []  # type: ignore[attr-defined]
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join(LIMIT)
+
+
+ALONE = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "GIT_CONFIG_GLOBAL": os.devnull}
+
+
+@pytest.mark.parametrize(
+    "status, category, code",
+    [
+        (401, "authn", "GIT_LOGIN_NEEDED"),
+        (403, "authz", "GIT_FORBIDDEN"),
+        (404, "not_found", "GIT_FATAL"),
+        (503, "temporary", "GIT_UNREACHABLE"),
+    ],
+)
+def test_a_remote_that_refuses_is_told_by_the_words_of_git(repo, remote, status, category, code):
+    address = f"http://127.0.0.1:{remote.server_address[1]}/status-{status}"
+
+    done = wrap("git", "push", address, "main", "--dry-run", cwd=repo, env=ALONE)
+
+    assert (done.error["category"], done.error["code"]) == (category, code)
+
+
+def test_a_remote_that_is_not_there_may_be_tried_again(repo):
+    done = wrap("git", "push", "http://127.0.0.1:1/x", "main", "--dry-run", cwd=repo, env=ALONE)
+
+    assert (done.error["code"], done.error["retryable"]) == ("GIT_UNREACHABLE", True)
+
+
+def test_git_goes_through_the_proxy_of_the_user(repo, remote):
+    proxy = {"http_proxy": f"http://127.0.0.1:{remote.server_address[1]}", "NO_PROXY": "", "no_proxy": ""}
+
+    wrap("git", "push", "http://git.invalid/status-404", "main", "--dry-run", cwd=repo, env=ALONE | proxy)
+
+    assert remote.asked[0][0].startswith("http://git.invalid/status-404")
+
+
+def test_git_asks_the_credential_helper_of_the_user(repo, remote):
+    git("config", "credential.helper", "!f() { echo username=ada; echo password=pw; }; f", cwd=repo)
+    address = f"http://127.0.0.1:{remote.server_address[1]}/status-401"
+
+    done = wrap("git", "push", address, "main", "--dry-run", cwd=repo, env=ALONE)
+
+    assert [login for _, login in remote.asked if login] == ["Basic YWRhOnB3"]
+    assert done.error["code"] == "GIT_LOGIN_NEEDED"
+
+
+def test_a_hook_that_refuses_stops_the_commit_and_is_shown(repo):
+    hook = repo / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho not today >&2\nexit 1\n")
+    hook.chmod(0o755)
+    (repo / "poem.txt").write_text("other\n")
+
+    done = wrap("git", "commit", "m", "--all", cwd=repo, env=NAMES)
+
+    assert done.error["upstream_stderr"] == "not today"
+    assert git("rev-list", "--count", "HEAD", cwd=repo) == b"3\n"
+
+
+def test_an_index_that_another_git_holds_is_a_conflict_that_may_pass(repo):
+    (repo / ".git" / "index.lock").touch()
+    (repo / "poem.txt").write_text("other\n")
+
+    done = wrap("git", "add", "poem.txt", cwd=repo)
+
+    assert (done.error["category"], done.error["code"]) == ("conflict", "GIT_LOCKED")
+    assert done.error["retryable"] is True
 
 
 def test_a_revision_that_is_an_option_reaches_git_as_a_revision(repo):

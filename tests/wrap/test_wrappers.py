@@ -49,6 +49,25 @@ def test_its_functions_exist_and_its_examples_can_be_parsed(name):
             parse(tool, found, words[len(command["name"].split()) :])
 
 
+# What a user sets who reaches the network through a proxy, or trusts certificates of an own authority. Which spelling a
+# program reads is its own affair.
+_WAY_OUT = {"SSL_CERT_FILE", "SSL_CERT_DIR"} | {
+    spelt for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY") for spelt in (name, name.lower())
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_that_reaches_the_network_knows_the_users_way_out(name):
+    plan = load(name).plan
+    reaches = [
+        command["name"]
+        for command in plan["commands"].values()
+        if not plan["syscalls"] and "network" not in (command["sandbox"] or {"gives_up": ()})["gives_up"]
+    ]
+
+    assert not reaches or set(plan["env_pass"]) >= _WAY_OUT
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_its_profile_for_the_linter_names_only_commands_that_it_has(name):
     path = os.path.join(folder_of(name), "aoi-lint.toml")

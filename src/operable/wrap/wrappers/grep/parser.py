@@ -2,8 +2,8 @@
 neither a name with a line end nor a text with colons can be taken for anything else.
 
 grep is told to take every file for text (`--text`): otherwise it would leave out a file with one letter that is no UTF-8,
-and say nothing. Lines with a NUL byte, which no text has, are left out here, and so is a line that is too long; a warning says
-how many, and where.
+and say nothing. Lines with a NUL byte, which no text has, are left out here, and so is a line that is too long; a warning
+says how many, and where.
 """
 
 from __future__ import annotations
