@@ -51,6 +51,23 @@ def test_a_turn_gives_its_text_and_one_turn_end_and_is_in_the_log_with_numbers(t
     assert talk.home.meta.turns == 1
 
 
+def test_the_reason_that_an_agent_gives_in_its_protocol_before_it_ends_is_told(tmp_path):
+    line = '{"type":"error","error":{"code":"config_error","message":"No provider for s3cret-one","retryable":false}}'
+
+    def spawn(_):
+        return prepare(["sh", "-c", 'echo "$0"; exit 78', line])
+
+    async def scene():
+        with pytest.raises(Fail) as refused:
+            await start_session(starting(tmp_path, spawn=spawn, secrets=("s3cret-one",)))
+        return refused.value
+
+    failure = run(scene())
+
+    assert failure.code == "AGENT_EXITED"
+    assert failure.message.endswith("with status 78 before it was ready: No provider for [redacted]")
+
+
 def test_half_of_a_character_is_refused_and_the_session_goes_on(tmp_path):
     async def scene():
         async with session(tmp_path) as talk:

@@ -28,6 +28,7 @@ from operable.wire.events import Notice
 # The first few say what kind of noise it is; then only its amount, when it has grown tenfold.
 NOISE_TOLD = 5
 _NOISE_QUOTED = 200
+_SAID = 1000
 _NOISE_READ = 16 * 1024  # of a line that may have 32 MiB: more than a key that begins in what is quoted
 
 Spawn = Callable[[tuple[str, ...]], Command]
@@ -148,6 +149,10 @@ class Link:
 
     def stderr(self) -> str:
         return "" if self.process is None else self.process.stderr_text(self._secrets)
+
+    def masked(self, text: str) -> str:
+        """What the agent said, for an error: without the session's secrets, and not endless."""
+        return " ".join(redact_text(text, self._secrets).split())[:_SAID]
 
     def _run(
         self, words: tuple[str, ...], stdin: bytes | None = None, *, keep_stdin: bool = True

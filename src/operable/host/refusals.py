@@ -16,8 +16,9 @@ def mute(agent: str, limit: float, stderr: str) -> Fail:
     )
 
 
-def exited(agent: str, status: int | None, stderr: str) -> Fail:
-    last = stderr.splitlines()[-1] if stderr else "it said nothing on stderr"
+def exited(agent: str, status: int | None, stderr: str, said: str = "") -> Fail:
+    """`said`: the reason that it gave in its own protocol, where it did."""
+    last = said or (stderr.splitlines()[-1] if stderr else "it said nothing on stderr")
     return Fail(
         "io",
         "AGENT_EXITED",

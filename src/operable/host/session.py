@@ -52,6 +52,7 @@ class Session:
         self._on_close = on_close
         self._ready: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
+        self._complaint = ""  # the last error that the agent told in its protocol
 
     # --- what callers do
 
@@ -218,9 +219,8 @@ class Session:
         if self._link.arm.per_turn:
             return
         if self._ready is not None and not self._ready.done():
-            self._ready.set_exception(
-                refusals.exited(self.home.meta.adapter_slug, status, self._link.stderr())
-            )
+            agent, said = self.home.meta.adapter_slug, self._link.masked(self._complaint)
+            self._ready.set_exception(refusals.exited(agent, status, self._link.stderr(), said))
         elif self._works.stopped is not None:
             self._finish(ERROR, self._works.stopped)
         elif self._closing is None:
@@ -255,6 +255,8 @@ class Session:
         else:
             if isinstance(happening, e.AnyEvent):
                 shown.append(happening)
+            if isinstance(happening, e.AgentError):
+                self._complaint = happening.error.message
             if kind in ACTS:
                 then.append((self._answering.act, happening))
             elif kind is Opened:
