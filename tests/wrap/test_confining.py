@@ -59,8 +59,25 @@ def test_a_program_without_processes_of_its_own_is_told_by_the_system(tmp_path):
     done = made(tmp_path, "echo '{\"a\":1}'\nls >/dev/null\necho '{\"a\":2}'\n", sandbox(allow=False)).go()
 
     assert [row["a"] for row in done.results] == [1]
-    assert done.error["code"] == "UPSTREAM_FAILED"
+    assert (done.error["category"], done.error["code"]) == ("config", "SANDBOX_DENIED")
+    assert "OPERABLE_UNCONFINED" in done.error["hint"]
     assert "fork" in done.error["upstream_stderr"]
+
+
+@light
+def test_doctor_finds_a_program_that_starts_others_before_it_answers(tmp_path):
+    from tests.cli.drive import operable
+
+    shim = '#!/bin/sh\nfound=$(echo /bin/echo)\nexec "$found" 1.0\n'
+    wrapper = Made(tmp_path, shim, cli=CLI | {"sandbox": sandbox(allow=False)})
+
+    checked = operable("wrap", "doctor", "prog", env=wrapper.env)
+    shown = operable("wrap", "doctor", "prog", env=wrapper.env, output=None)
+
+    checks = {each["name"]: each for each in map(json.loads, checked.stdout.splitlines()) if "name" in each}
+    assert [checks[f"prog.{name}"]["ok"] for name in ("binary", "version", "sandbox")] == [True, True, False]
+    assert "starting other programs" in checks["prog.sandbox"]["detail"]
+    assert "hint: put the program itself on PATH" in shown.stdout.decode()
 
 
 def test_a_program_that_may_everything_runs_as_it_is(tmp_path):

@@ -84,6 +84,8 @@ class PeopleSink:
             self._print(
                 f"{mark} {fields['name']}: {fields.get('detail', '')}", "green" if fields["ok"] else "red"
             )
+            if not fields["ok"] and fields.get("hint"):
+                self._print(f"  hint: {fields['hint']}", "cyan")
         elif kind == "plan":
             details = {k: v for k, v in fields.items() if k not in ("type", "action", "target")}
             self._print(

@@ -48,25 +48,42 @@ def version(plan: Mapping[str, Any]) -> Check:
 
 def confinement(plan: Mapping[str, Any]) -> Check:
     """Whether what the manifests declare of a sandbox can be enforced here."""
-    from operable.wrap.confining import problem, texts
+    from operable.wrap.confining import UNCONFINED, problem, texts
 
     declared = [command["sandbox"] for command in plan["commands"].values() if command["sandbox"]]
     for sandbox in declared:
         failure = problem(sandbox)
         if failure is not None:
             return Check(ok=False, detail=failure.message, hint=failure.hint)
+    narrow = next((sandbox for sandbox in declared if "processes" in sandbox["gives_up"]), None)
+    if narrow is not None and not _runs(plan, narrow):
+        return Check(
+            ok=False,
+            detail=f"{plan['bin']} does not run without starting other programs, which the wrapper does not allow",
+            hint=f"put the program itself on PATH, before the script that starts it, or set {UNCONFINED}=1",
+        )
     said = dict.fromkeys("; ".join(texts(sandbox)) for sandbox in declared)
     return Check(ok=True, detail=" | ".join(said))
 
 
-def installed_version(plan: Mapping[str, Any]) -> str | None:
+def _runs(plan: Mapping[str, Any], sandbox: Mapping[str, Any]) -> bool:
+    """Whether the program says its version from inside of the sandbox, too: a shim that looks for the program cannot."""
+    try:
+        return installed_version(plan, sandbox) is not None
+    except Fail:
+        return False
+
+
+def installed_version(plan: Mapping[str, Any], sandbox: Mapping[str, Any] | None = None) -> str | None:
     """What the program says; Fail when it cannot be run."""
     from operable.manifest.versions import find_version
     from operable.proc.output import output
     from operable.proc.spawn import prepare
+    from operable.wrap.confining import Confined
 
     check = plan["version_check"]
     words = shlex.split(check["cmd"])
     command = prepare(words, env=plan["env_set"], inherit=plan["env_pass"])
-    done = output(command, timeout=check["timeout"])
+    with Confined(command, sandbox) as confined:
+        done = output(confined, timeout=check["timeout"])
     return find_version(check["parse"], done.stdout.decode("utf-8", "replace"), done.stderr)

@@ -14,7 +14,7 @@ With results before it, a Fail makes the summary partial: what came is there, an
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.wrap.confining import unconfined
+from operable.wrap.confining import UNCONFINED, unconfined
 from operable.wrap.fields import base64
 
 TYPE_CHECKING = False
@@ -87,7 +87,7 @@ def failed(upstream: Upstream, status: int | None, stderr: str) -> Fail:
     text = shown(stderr, known_secrets(upstream))
     if text:
         details["upstream_stderr"] = text
-    meaning = {**meaning, **_reason(meaning, stderr)}
+    meaning = {**meaning, **_reason(meaning, stderr), **_denied(upstream, stderr)}
     if status is not None and status < 0:
         name = _SIGNALS.get(-status, f"signal {-status}")
         return Fail("partial", "UPSTREAM_KILLED", f"{program} was ended by {name}", target=program, **details)
@@ -116,6 +116,25 @@ def _reason(meaning: Mapping[str, Any], stderr: str) -> Mapping[str, Any]:
         if re.search(rule["match"], stderr, re.MULTILINE):
             return {name: value for name, value in rule.items() if name != "match"}
     return {}
+
+
+def _denied(upstream: Upstream, stderr: str) -> Mapping[str, Any]:
+    """What a program says that wanted to start another one, where its wrapper does not let it: most often a shim on PATH."""
+    import re
+
+    sandbox = upstream.command["sandbox"]
+    if sandbox is None or "processes" not in sandbox["gives_up"] or unconfined(sandbox):
+        return {}
+    # What comes of EPERM in shells, in Python, Go and Rust, and in JavaScript.
+    if not re.search(r"(?i)cannot fork|operation not permitted|\bEPERM\b", stderr):
+        return {}
+    return {
+        "category": "config",
+        "code": "SANDBOX_DENIED",
+        "retryable": False,
+        "hint": f"{upstream.plan['bin']} on your PATH starts another program, and its wrapper does not let it: "
+        f"put the program itself before the script that starts it, or {UNCONFINED}=1 runs it with all of your rights",
+    }
 
 
 def foreign(upstream: Upstream, line: bytes) -> Any:
