@@ -764,3 +764,13 @@ def test_a_home_that_leads_elsewhere_is_refused_before_anything_runs(tmp_path, l
 
     assert not os.path.exists(os.path.join(by.cwd, "ran"))
     assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_task_that_ran_but_could_not_be_recorded_says_that_it_ran(tmp_path):
+    by = caller(tmp_path)
+    spoil = "echo x > ran; mkdir -p ../home; rm -rf ../home/state; ln -s /nowhere ../home/state; exit 3"
+    problem = refused(manifest(script(spoil)), "a", by)
+
+    assert (problem.details["ran"], problem.details["result"]["exit_code"]) == (True, 3)
+    assert "the task has run (exit code 3)" in problem.message
+    assert problem.details["execution_id"]

@@ -12,6 +12,8 @@ from operable.flow.contracts import FlowError
 from operable.flow.executing import ExecOptions, execute, preview
 from operable.flow.running import RunOptions, WorkflowRun
 from operable.tool import Change, Context, Warn
+from operable.tool.descriptors import complain
+from operable.tool.people import visible
 
 _FAILED = 65
 # They differ from one look to the next; a plan that is confirmed must not.
@@ -34,6 +36,8 @@ def executed(changes: list[Change], context: Context) -> Iterator[FlowExecution 
         answer = work_of(change)()
         if not context.machine:
             context.show(answer["result"]["stdout"])
+            if printed := answer["result"]["stderr"].rstrip("\n"):
+                complain(visible(printed))
         yield from warned(answer["warnings"])
         yield FlowExecution(
             workflow_id=answer["source"]["workflow_id"],
@@ -62,13 +66,15 @@ def planned_run(manifest: Any, by: Caller, options: RunOptions, source: str) -> 
             )
 
 
-def ran(changes: list[Change], context: Context) -> Iterator[FlowTask]:
+def ran(changes: list[Change], context: Context) -> Iterator[FlowTask | Warn]:
     run: WorkflowRun = work_of(changes[0])()
     try:
         for record in run:
+            task = record["source"]["task_id"]
+            yield from warned([f"{task}: {text}" for text in (record["execution"] or {}).get("warnings", ())])
             yield FlowTask(
                 workflow_id=record["source"]["workflow_id"],
-                task_id=record["source"]["task_id"],
+                task_id=task,
                 status=record["status"],
                 reason=record["reason"],
                 execution_id=record["execution_id"],

@@ -55,7 +55,8 @@ def as_fail(problem: FlowError, source: str) -> Fail:
     return Fail(
         "validation",
         "MANIFEST_INVALID",
-        f"{source}: {first['path']} {first['message']}",
+        # The name comes last: after "token.json: " or "authorization.json: " everything would look like a secret.
+        f"{first['path']} {first['message']} (in {source})",
         target=source,
         hint=f"operable flow validate {source}",
         problems=validation["errors"],

@@ -19,11 +19,13 @@ def records(by: Caller, newest: int | None) -> Iterator[FlowRecord | Warn]:
     for problem in warnings:
         yield Warn("AUDIT_RECORD_MALFORMED", f"line {problem['line_number']}: {problem['message']}")
     for record in found:
-        source = record.get("source") or {}
+        # Whoever may write the file may have written this, too: nothing about it is certain.
+        source = record.get("source")
+        place = source if isinstance(source, dict) else {}
         yield FlowRecord(
-            execution_id=record.get("execution_id"),
-            timestamp=record.get("timestamp"),
-            task=f"{source.get('workflow_id')}/{source.get('task_id')}",
+            execution_id=_text(record.get("execution_id")),
+            timestamp=_text(record.get("timestamp")),
+            task=f"{place.get('workflow_id')}/{place.get('task_id')}",
             outcome=_outcome(record),
             record=record,
         )
@@ -34,8 +36,15 @@ def _outcome(record: dict[str, object]) -> str:
     if isinstance(error, dict):
         return str(error.get("code"))
     if isinstance(result, dict):
-        return "timeout" if result.get("timed_out") else f"exit {result.get('exit_code')}"
+        if result.get("timed_out"):
+            return "timeout"
+        code = result.get("exit_code")
+        return str(result.get("signal") or "not started") if code is None else f"exit {code}"
     return str(record.get("status") or "unknown")
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def verdict(

@@ -271,8 +271,18 @@ class _Run:
         """The refusal as the caller gets it: recorded, without secrets, with the execution's id."""
         it = self._it
         message = it.mask.text(problem.message)
-        self._record(ok=False, error={"code": problem.code, "message": message})
         details = {"execution_id": it.execution_id, **it.mask.value(problem.details)}
+        try:
+            self._record(ok=False, error={"code": problem.code, "message": message})
+        except FlowError as unrecorded:
+            if it.ran is None:
+                raise
+            # Who gets no answer would run the task again: that it ran is what they must know first.
+            ending = it.recorded_result()
+            message = (
+                f"{message}; the task has run (exit code {it.ran.exit_code}), and no record of it was kept"
+            )
+            return FlowError(unrecorded.code, message, **details, ran=True, result=ending)
         return FlowError(problem.code, message, **details)
 
     def _record(self, *, ok: bool, error: Mapping[str, Any] | None = None) -> None:

@@ -102,3 +102,10 @@ def test_schemas_and_digests_are_shown(file):
     assert schema.of("flow_schema")[0]["schema"]["$ref"] == "#/$defs/task"
     assert operable("flow", "schema", "nope").exit_code == 64
     assert digests.of("flow_digests")[0]["effective_task_hash"].startswith("sha256:")
+
+
+def test_a_file_with_the_name_of_a_secret_hides_nothing_of_what_is_wrong_with_it(tmp_path):
+    (tmp_path / "authorization-token.json").write_text("{}")
+    refused = operable("flow", "compile", "authorization-token.json", cwd=tmp_path)
+
+    assert "$.version must be one of: 0.1, 0.2" in refused.of("aoi:error")[0]["message"]

@@ -249,3 +249,31 @@ def test_kill_9_of_the_command_leaves_no_child_and_no_secret(place):
         run.process.wait(60)
     pid, secret = int((place.work / "pid").read_text()), (place.work / "where").read_text().strip()
     until(lambda: not alive(pid) and not os.path.exists(secret))
+
+
+def test_people_see_why_a_task_failed_and_nothing_acts_on_their_terminal(place):
+    place.write(manifest(script(r"printf 'bad \033[31mnews\n' >&2; exit 3")))
+    done = place("exec", "flow.json", "a", output=None)
+
+    assert done.exit_code == 65
+    assert "bad ·[31mnews\n" in done.stderr
+
+
+def test_a_run_warns_of_what_became_of_its_tasks(place):
+    place.write(manifest(shell_task(shell={"program": "/no/such/program"})))
+    warnings = place("run", "flow.json").of("aoi:warning")
+
+    assert any(text["message"].startswith("a: cannot find the program") for text in warnings)
+
+
+def test_an_audit_log_in_which_anybody_wrote_is_still_shown(place):
+    place.write(manifest(shell_task(shell={"program": "/no/such/program"})))
+    place("exec", "flow.json", "a")
+    with open(place.by.place("audit"), "a") as log:
+        log.write('{"source":"x","execution_id":5,"timestamp":[],"error":7,"result":[1]}\n')
+        log.write('{"source":["x"],"execution_id":"\\u001b[31m","result":{"signal":9}}\n[[[\n')
+    done = place("audit")
+
+    assert done.exit_code == 0, done
+    assert [each["outcome"] for each in done.of("flow_record")] == ["not started", "unknown", "9"]
+    assert "\x1b" not in place("audit", output=None).stdout.decode()
