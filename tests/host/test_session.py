@@ -572,6 +572,23 @@ def test_a_turn_that_takes_longer_than_the_idle_time_is_not_idle(tmp_path):
     assert run(scene()).text == "ab"
 
 
+def test_a_turn_that_begins_when_the_idle_time_is_over_is_either_run_or_refused(tmp_path):
+    async def scene():
+        async with session(tmp_path, limits=limits(idle=0.0)) as talk:  # over at once
+            first = await talk.send("in the same moment").result()
+            async for _ in talk.events():  # until it has ended, which it does by itself
+                pass
+            with pytest.raises(Fail) as refused:
+                talk.send("again")
+        return first, refused.value.code, talk.status
+
+    first, code, status = run(scene())
+
+    assert first.ok
+    assert code == "SESSION_ENDED"
+    assert status == "exited"
+
+
 def test_a_session_that_may_be_idle_for_ever_waits_for_nothing(tmp_path):
     async def scene():
         async with session(tmp_path, limits=limits(idle=float("inf"))) as talk:
