@@ -10,6 +10,7 @@ import pytest
 
 from operable.tool import Change, Command, Event, Input, Stream, Tool
 from operable.tool.help_text import command_help, description, parameter_help, tool_help
+from tests.cli.drive import operable
 from tests.requirement import requirement
 from tests.tool import notebook
 from tests.tool.drive import run
@@ -283,6 +284,27 @@ def test_every_command_has_help(name):
 
     assert (asked.exit_code, asked.stderr) == (0, "")
     assert asked.stdout.decode() == command_help(notebook.tool, command_of(notebook.tool, name)) + "\n"
+
+
+@requirement("aoi:16.1:help")
+@pytest.mark.parametrize("words", [["wrap", "--help"], ["wrap", "-h"], ["--help", "wrap"]])
+def test_a_word_with_which_commands_begin_has_help(words):
+    asked = operable(words[0], *words[1:], output=None)
+
+    assert (asked.exit_code, asked.stderr) == (0, "")
+    assert asked.stdout.startswith(b"Usage: operable wrap COMMAND ")
+    shown = [line.split()[:2] for line in asked.stdout.decode().splitlines() if line.startswith("  wrap ")]
+    assert shown == [["wrap", name] for name in ("doctor", "list", "shim", "show", "verify")]
+
+
+def test_a_word_with_which_commands_begin_is_no_command_and_no_excuse_for_another():
+    alone, wrong = operable("wrap"), operable("wrapp", "--help")
+
+    assert (alone.error["code"], alone.error["message"]) == (
+        "UNKNOWN_COMMAND",
+        "operable wrap needs another word",
+    )
+    assert wrong.error["message"] == "operable has no command 'wrapp'"
 
 
 def test_help_in_machine_mode_is_a_stream_like_everything_else():

@@ -270,12 +270,18 @@ def _completion_command(tool: Tool) -> Command:
     return Command(completion, "completion", {"document": True, "examples": ["completion bash"]})
 
 
-def help_command(tool: Tool, about: Command | None) -> Command:
+def help_command(tool: Tool, about: Command | str | None) -> Command:
+    """About the tool, a command of it, or the commands that begin with a word."""
+
     def help_() -> Iterator[Document]:
         """Say how to use this."""
-        from operable.tool.help_text import command_help, tool_help
+        from operable.tool.help_text import command_help, group_help, tool_help
 
-        yield Document(name="help", content=tool_help(tool) if about is None else command_help(tool, about))
+        if about is None:
+            content = tool_help(tool)
+        else:
+            content = group_help(tool, about) if isinstance(about, str) else command_help(tool, about)
+        yield Document(name="help", content=content)
 
     return Command(help_, "help", {"document": True, "hidden": True})
 

@@ -92,6 +92,8 @@ def understand(tool: Tool, argv: list[str]) -> tuple[Call, Fail | None]:
     elif command is None:
         command = _built_in(tool, name)
     if command is None:
+        if name and _asks_for_help(words) and any(each.startswith(f"{name} ") for each in tool.names()):
+            return Call(_help(tool, name)), None
         from operable.tool.misuse import unknown_command
 
         return Call(Command(_nothing, name="", options={})), unknown_command(tool, name)
@@ -161,7 +163,7 @@ def _built_in(tool: Tool, name: str) -> Command | None:
     return version_command(tool)
 
 
-def _help(tool: Tool, about: Command | None) -> Command:
+def _help(tool: Tool, about: Command | str | None) -> Command:
     from operable.tool.discovery import help_command
 
     return help_command(tool, about)

@@ -85,6 +85,20 @@ def tool_help(tool: Tool) -> str:
     return "\n".join(lines)
 
 
+def group_help(tool: Tool, group: str) -> str:
+    """The commands that begin with this word, as `app list` and `app call` do with `app`."""
+    names = [name for name in tool.names() if name.startswith(f"{group} ")]
+    lines = [
+        f"Usage: {tool.name} {group} COMMAND [ARGUMENTS] [OPTIONS]",
+        "",
+        "Commands:",
+        *_table(_summaries(tool, names)),
+        "",
+        f"{tool.name} {group} COMMAND --help tells more.",
+    ]
+    return "\n".join(lines)
+
+
 def _summaries(tool: Tool, names: list[str]) -> list[tuple[str, str]]:
     commands = [tool.find(name) for name in names]
     return [(command.name, summary(command)) for command in commands if command and not command.hidden]

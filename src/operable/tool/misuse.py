@@ -45,7 +45,8 @@ def unknown_command(tool: Tool, name: str) -> Fail:
     near = group or nearest(name, known)
     hint = f"did you mean {' or '.join(f'{tool.name} {command}' for command in near[:3])}?" if near else help_
     short = _short(name)
-    return Fail("usage", "UNKNOWN_COMMAND", f"{tool.name} has no command {short!r}", hint=hint, target=short)
+    message = f"{tool.name} {short} needs another word" if group else f"{tool.name} has no command {short!r}"
+    return Fail("usage", "UNKNOWN_COMMAND", message, hint=hint, target=short)
 
 
 def unknown_option(tool: Tool, command: Command, word: str, known: list[str]) -> Fail:
