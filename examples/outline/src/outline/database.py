@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from time import monotonic, sleep
 
 from operable.tool import Fail
 
@@ -16,11 +17,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sqlite3 import Connection
     from types import ModuleType, TracebackType
+    from typing import Any
 
 SCHEMA = 2  # the number of steps in migrations.py, which readers need not import
 # Waiting for another writer happens in slices, so that a signal or a deadline gets through in between.
 BUSY_SLICE = 0.25
-BUSY_SLICES = 20
+PATIENCE = 5.0
+_PAUSE = 0.01
 
 _BUSY, _LOCKED, _READONLY, _IO, _CORRUPT, _FULL, _CANNOT_OPEN, _NO_DATABASE = 5, 6, 8, 10, 11, 13, 14, 26
 
@@ -100,7 +103,7 @@ class Writing:
 
     def _begin(self, connection: Connection) -> None:
         connection.execute("PRAGMA synchronous=FULL")
-        (schema,) = connection.execute("PRAGMA user_version").fetchone()
+        (schema,) = _patiently(connection, "PRAGMA user_version").fetchone()
         if schema == 0:
             _patiently(connection, "PRAGMA journal_mode=WAL")
         _patiently(connection, "BEGIN IMMEDIATE")
@@ -217,15 +220,16 @@ def _make_private(place: str) -> None:
     os.close(os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
-def _patiently(connection: Connection, statement: str) -> None:
-    for attempt in range(1, BUSY_SLICES + 1):
+def _patiently(connection: Connection, statement: str) -> Any:
+    """Execute, again and again while others have the store; some of SQLite's refusals come at once, without a wait."""
+    until = monotonic() + PATIENCE
+    while True:
         try:
-            connection.execute(statement)
+            return connection.execute(statement)
         except _sqlite_error() as error:
-            if primary_code(error) not in (_BUSY, _LOCKED) or attempt == BUSY_SLICES:
+            if primary_code(error) not in (_BUSY, _LOCKED) or monotonic() > until:
                 raise
-        else:
-            return
+        sleep(_PAUSE)
 
 
 def primary_code(error: BaseException) -> int:
