@@ -1,7 +1,9 @@
 """A tool that hangs, floods, forks or writes elsewhere hurts neither the machine nor the run."""
 
 import os
+import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -33,6 +35,17 @@ def test_a_tool_sees_a_home_and_a_work_dir_of_its_own_and_can_write_there(tmp_pa
     seen = observe(tmp_path, 'pwd; echo "$HOME"; touch a "$HOME/b" && ls')
 
     assert seen.stdout.decode().split() == ["/tmp/aoi-lint/work", "/tmp/aoi-lint/home", "a"]
+
+
+def test_a_script_finds_its_interpreter_also_below_tmp(tmp_path: Path):
+    with tempfile.TemporaryDirectory(dir="/tmp") as other:
+        interpreter = Path(other, "shell")
+        shutil.copy("/bin/sh", interpreter)
+        program = tmp_path / "tool"
+        program.write_text(f"#!{interpreter} -e\necho begun\n")
+        program.chmod(0o755)
+        with Laboratory(Probe(str(program), "tool", sandbox("bubblewrap")), Profile()) as lab:
+            assert lab.observe(Invocation(())).stdout == b"begun\n"
 
 
 def test_a_tool_cannot_write_elsewhere(tmp_path: Path):

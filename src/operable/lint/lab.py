@@ -26,6 +26,7 @@ from operable.lint.probe import Place, Probe, place_file
 from operable.lint.profile import Profile
 from operable.lint.tree import changes, snapshot
 
+_FIRST_LINE = 4096  # longer than any kernel reads
 _INSIDE = "/tmp/aoi-lint"  # noqa: S108 - inside the sandbox, where /tmp is empty
 # Fields that differ from call to call without meaning anything.
 VOLATILE = ("timestamp", "trace_id", "elapsed_ms", "time", "ts")
@@ -194,10 +195,22 @@ def _special(folder: str, names: list[str]) -> list[str]:
 
 
 def _hidden(program: str) -> tuple[str, ...]:
-    """What of the host's /tmp and /run must stay visible for the program to start."""
-    found = []
-    for path in {program, os.path.realpath(program)}:
-        top = "/".join(path.split("/")[:3])
-        if path.startswith(("/tmp/", "/run/")):  # noqa: S108
-            found.append(top)
-    return tuple(sorted(set(found)))
+    """What of the host's /tmp and /run must stay visible for the program to start: its folder, and its interpreter's."""
+    needed = {program, os.path.realpath(program)}
+    interpreter = _interpreter(program)
+    if interpreter is not None:
+        needed |= {interpreter, os.path.realpath(interpreter)}
+    return tuple(
+        sorted({"/".join(path.split("/")[:3]) for path in needed if path.startswith(("/tmp/", "/run/"))})  # noqa: S108
+    )
+
+
+def _interpreter(program: str) -> str | None:
+    """What the first line of a script names."""
+    try:
+        with open(program, "rb") as file:
+            line = file.readline(_FIRST_LINE)
+    except OSError:
+        return None  # whoever runs it will say so
+    words = os.fsdecode(line[2:]).split() if line.startswith(b"#!") else []
+    return words[0] if words else None
