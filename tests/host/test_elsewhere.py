@@ -148,12 +148,12 @@ def test_a_placeholder_that_only_our_proxy_would_fill_is_refused():
         place_elsewhere(block, ({}, {}, "/tmp"), delivered, None, None)
 
 
-def inventoried(tmp_path, config):
+def inventoried(tmp_path, config, **more):
     folder = tmp_path / "bundle"
     folder.mkdir()
     (folder / "SECRETS.md").write_text(SECRETS)
     found = elsewhere(
-        tmp_path, {"config": config}, auth={"ref": "./SECRETS.md", "state": {"env": ["MODEL_KEY"]}}
+        tmp_path, {"config": config}, auth={"ref": "./SECRETS.md", "state": {"env": ["MODEL_KEY"]}}, **more
     )
     lines = [f"{key}: {msgspec.json.encode(value).decode()}" for key, value in found.items()]
     (folder / "AGENT-CLI.md").write_text("---\n" + "\n".join(lines) + "\n---\n")
@@ -172,6 +172,25 @@ def test_the_key_of_the_provider_comes_from_the_vault_and_is_not_the_agents(tmp_
     assert call["env"]["MODEL_KEY"] == "model-key-1234"
     assert "CLOUD_KEY" not in call["env"]
     assert KEY not in "".join(path.read_text() for path in (tmp_path / "state").rglob("*.jsonl"))
+
+
+def test_what_a_program_there_says_instead_of_its_version_is_told_without_its_secrets(
+    tmp_path, cloud, monkeypatch
+):
+    monkeypatch.setenv("CLOUD_KEY", KEY)
+    monkeypatch.setenv("MODEL_KEY", "model-key-1234")
+    script = tmp_path / "speaks"
+    script.write_text('#!/bin/sh\necho "no licence with $MODEL_KEY" >&2\n')
+    script.chmod(0o755)
+    agent = inventoried(
+        tmp_path, {"template": "t"}, version_check={"cmd": str(script), "parse": "version (x)", "range": "*"}
+    )
+
+    with pytest.raises(Fail) as caught:
+        started(agent, tmp_path)
+
+    assert caught.value.code == "VERSION_MISMATCH"
+    assert "no licence with [redacted]" in caught.value.message
 
 
 def test_a_key_that_no_inventory_has_is_not_guessed(tmp_path, cloud):

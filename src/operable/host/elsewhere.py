@@ -14,6 +14,7 @@ from operable.host.launch.running import run
 from operable.host.launch.version import Version, find, in_range, mismatch
 from operable.host.launch.words import line
 from operable.kernel.errors import Fail
+from operable.kernel.redact import redact_text
 from operable.manifest.blocks import Sandbox as Block
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.proc.confine import Confinement, Limits, Tunnel
@@ -91,7 +92,7 @@ def ready_elsewhere(manifest: AgentCli, confined: Confined) -> Ready:
     done = run(confined.command(argv, {}, None), timeout=timeout)
     found = find(block.parse, done.text, done.stderr)
     if found is None:
-        said = " ".join(done.stderr.split())[-300:]
+        said = " ".join(redact_text(done.stderr, confined.values).split())[-300:]
         why = f"{block.cmd!r} (status {done.status}) printed no version on that machine: {said}"
         raise mismatch(manifest.name, manifest.bin, Version(None, fits=False, why=why))
     if not in_range(found, block.range):
