@@ -126,3 +126,38 @@ def test_without_a_shell_there_is_no_warden_and_it_says_so(monkeypatch):
     host.watch(2_000_000)
     assert not host.active
     host.release(2_000_000)
+
+
+# A host with a warden that marks, and may take the mark back before it ends.
+MARKING = """
+import sys
+from operable.proc.warden import WARDEN
+WARDEN.mark(sys.argv[1])
+WARDEN.watch(10_000_000)
+WARDEN.release(10_000_000)
+WARDEN.mark(sys.argv[2])
+print(WARDEN.pid)
+"""
+
+
+@pytest.mark.parametrize("taken_back", [False, True])
+def test_only_a_mark_that_still_holds_ends_who_carries_it(taken_back):
+    word = os.urandom(16).hex()
+    carrier = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", "import signal; signal.pause()"],
+        env={"CARRIED": word},
+        start_new_session=True,
+    )
+    try:
+        words = [word, "" if taken_back else word]
+        done = subprocess.run(
+            [sys.executable, "-c", MARKING, *words], capture_output=True, check=True, timeout=200
+        )
+        assert wait_until_gone(int(done.stdout))
+        if taken_back:
+            assert carrier.poll() is None
+        else:
+            assert carrier.wait(timeout=200) == -signal.SIGTERM
+    finally:
+        carrier.kill()
+        carrier.wait(timeout=200)

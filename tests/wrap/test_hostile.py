@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import subprocess
 import time
 from pathlib import Path
@@ -326,6 +327,28 @@ def test_kill_9_of_the_wrapper_leaves_nothing_behind(tmp_path):
     process.kill()
     process.communicate(timeout=LIMIT)
 
+    assert nothing_is_left(made)
+
+
+def test_kill_9_of_the_wrapper_ends_a_daemon_in_a_session_of_its_own(tmp_path):
+    daemon = "setsid sh -c 'echo {\\\"pid\\\":$$}; exec sleep 1000' &\nsleep 1000\n"
+    made = Made(tmp_path, PRELUDE + daemon)
+    process = subprocess.Popen(
+        [PROGRAM, "wrap", "prog", "--output", "jsonl", "go"],
+        env=os.environ | SURROUNDINGS | made.env,
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    left = os.pidfd_open(json.loads(process.stdout.readline())["pid"])
+    try:
+        process.kill()
+        process.communicate(timeout=LIMIT)
+
+        assert select.select([left], [], [], LIMIT)[0], "it is still there"
+    finally:
+        os.close(left)
     assert nothing_is_left(made)
 
 

@@ -3,7 +3,8 @@
 Theory of operation. A daemon leaves its group and session, and its parent's end gives it to init, where nobody looks for it.
 A process with an `Adoption` is a subreaper: it gets such a daemon as its own child, and ends it. That is cheaper than the
 keeper, which a host of many programs needs: here everything below this process belongs to the one program, but for the
-warden. After kill -9 of this process itself the warden ends the group, and only that.
+warden. After kill -9 of this process itself the warden ends the group, and whoever carries the mark that the program got in
+its environment (`Adoption.variables`): a daemon that has thrown that away as well is left.
 """
 
 import os
@@ -22,12 +23,14 @@ GRACE = 1.0
 _PATIENCE = 5.0
 _LOOK = 0.005
 _TASKS = "/proc/self/task"
+_MARK = "OPERABLE_WRAPPED"
 
 
 class Adoption:
     """While a program runs, whoever loses its parent below us becomes our child; with the last program all of them end."""
 
     _adopting = False
+    _word = ""  # the mark of the programs that run now
     _programs = 0  # a program may be asked something while another one runs: that is no orphan
 
     def __init__(self, *, wanted: bool = True) -> None:
@@ -39,12 +42,22 @@ class Adoption:
             import ctypes
 
             Adoption._adopting = ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+        if Adoption._adopting and not Adoption._word:
+            Adoption._word = os.urandom(16).hex()
+            WARDEN.mark(Adoption._word)
         return self
 
     def __exit__(self, *_: object) -> None:
         Adoption._programs -= 1
         if Adoption._adopting and Adoption._programs == 0:
             sweep()
+            WARDEN.mark("")
+            Adoption._word = ""
+
+    @classmethod
+    def variables(cls) -> dict[str, str]:
+        """What a program has to get in its environment, so that what it leaves behind can be found."""
+        return {_MARK: cls._word} if cls._word else {}
 
 
 def sweep() -> int:

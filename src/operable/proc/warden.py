@@ -6,9 +6,13 @@ end. When the host ends, however it ends, the warden reads end-of-file, sends SI
 SIGKILL a second later, and exits. PR_SET_PDEATHSIG would not do: it follows the thread that forked, is cleared for
 grandchildren, and needs code between fork and exec, which is unsafe in a threaded host.
 
+A host that runs one program at a time can also give it a mark ("= 1f…", a word that nobody else has) in its environment:
+then whoever carries that is ended too, in whatever group and session it is. It is looked for after the host's end only.
+
 Limits: a host killed within the millisecond between the fork and the "+" line leaves that child to the closing of its
-pipes; a descendant that made a session of its own has left the group. A sandbox with its own pid namespace (not here)
-has neither limit. Without /bin/sh there is no warden, and `Warden.active` says so.
+pipes; a descendant that made a session of its own has left the group, and one that made an environment of its own has left
+its mark. A sandbox with its own pid namespace (not here) has none of these limits. Without /bin/sh there is no warden, and
+`Warden.active` says so.
 """
 
 import os
@@ -20,17 +24,24 @@ _SHELL = "/bin/sh"
 # The list is kept as " 12 34 "; ids are numbers that we wrote, nothing else is ever interpolated.
 _SCRIPT = """
 trap '' HUP INT TERM
-live=' '
+live=' ' mark=
 while read -r sign id; do
   case $sign in
     +) live="$live$id " ;;
     -) case $live in *" $id "*) live="${live%%" $id "*} ${live#*" $id "}" ;; esac ;;
+    =) mark=$id ;;
   esac
 done
-[ "$live" = ' ' ] && exit
-for id in $live; do kill -TERM -"$id"; done
+[ "$live$mark" = ' ' ] && exit
+end() {
+  for id in $live; do kill -"$1" -"$id"; done
+  [ "$mark" ] && grep -lsaF -- "$mark" /proc/[0-9]*/environ |
+    while IFS=/ read -r none proc id rest; do kill -"$1" "$id"; done
+}
+end TERM
 sleep 1
-for id in $live; do kill -KILL -"$id"; done
+end KILL
+[ "$mark" ] && end KILL
 """
 
 
@@ -42,6 +53,7 @@ class Warden:
         self._pipe: int | None = None
         self._pid: int | None = None
         self._watched: set[int] = set()
+        self._mark = ""
 
     @property
     def active(self) -> bool:
@@ -66,6 +78,13 @@ class Warden:
             if self._pipe is not None:
                 self._tell(f"- {group}\n")
 
+    def mark(self, word: str) -> None:
+        """Whoever has this word in its environment when the host is gone is to be ended; "": nobody any more."""
+        with self._lock:
+            self._mark = word
+            if self._pipe is not None:
+                self._tell(f"= {word}\n")
+
     def forget(self) -> None:
         """In a fork of the host: the parent keeps the warden, this copy must not hold its pipe open."""
         if self._pipe is not None:
@@ -73,6 +92,7 @@ class Warden:
         self._lock = threading.Lock()
         self._pipe = self._pid = None
         self._watched = set()
+        self._mark = ""
 
     def _tell(self, line: str) -> None:
         try:
@@ -118,6 +138,8 @@ class Warden:
             os.close(reading)
         os.set_blocking(writing, False)
         self._pipe = writing
+        if self._mark:
+            self._tell(f"= {self._mark}\n")
         for group in self._watched:
             self._tell(f"+ {group}\n")
 

@@ -193,13 +193,15 @@ class Upstream:
     # -- surroundings
 
     def _prepared(self, argv: Sequence[str]) -> Confined:
+        from operable.proc.orphans import Adoption
         from operable.proc.spawn import prepare
         from operable.wrap.confining import Confined
 
         plan = self.plan
         words = [plan["bin"], *plan["bin_args"], *argv]
+        env = {**plan["env_set"], **self.env, **Adoption.variables()}
         try:
-            command = prepare(words, env={**plan["env_set"], **self.env}, inherit=plan["env_pass"])
+            command = prepare(words, env=env, inherit=plan["env_pass"])
         except Fail as fail:
             if fail.code == "TOOL_NOT_FOUND":
                 fail.hint = f"install it: {' or '.join(plan['install'])}"
