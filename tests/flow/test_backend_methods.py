@@ -56,6 +56,7 @@ def test_apply_uses_the_servers_defaults_and_truthiness(client):
     applied = client.result("apply", manifest=manifest())
 
     assert preview["dry_run"] is True
+    assert client.result("apply", manifest=manifest(), dryRun={})["dry_run"] is True
     assert len(preview["explain"]) == 1
     assert applied["scheduler"] == {
         "command": client.scheduler.script(),

@@ -142,6 +142,7 @@ def test_a_task_that_takes_too_long_is_ended(tmp_path, by_option):
 
     assert done["result"]["timed_out"] is True
     assert done["ok"] is False
+    assert "it took longer than its limit of 200 ms and was ended" in done["warnings"]
 
 
 @requirement("agentcli:exec:structured")

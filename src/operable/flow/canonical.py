@@ -23,6 +23,10 @@ _EXACT = 2**53
 _DEPTH = 200
 
 
+class LostMemberError(ValueError):
+    """JSON with a member that JavaScript would lose without a word."""
+
+
 class NoCanonicalTextError(FlowError, ValueError):
     """A value that has no canonical text: nested too deep, or a number like 1e999. For its author to mend."""
 
@@ -89,7 +93,7 @@ def _no_constant(name: str) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if "__proto__" in value:
-        raise ValueError('a member named "__proto__" cannot be kept by every reader; rename it')
+        raise LostMemberError('a member named "__proto__" cannot be kept by every reader; rename it')
     return value
 
 

@@ -194,6 +194,8 @@ class _Run:
         it.ran = it.masked(work.run(given))
         if it.ran.problem is not None:
             it.warnings.append(it.ran.problem)
+        elif it.ran.timed_out:
+            it.warnings.append(f"it took longer than its limit of {it.bound.timeout_ms} ms and was ended")
         form = (it.selected.task.get("output") or {}).get("format")
         it.structured, complaint = structured_output(form, it.ran.stdout)
         if complaint is not None:

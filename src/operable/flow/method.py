@@ -68,10 +68,15 @@ def listed_methods() -> list[Method]:
     return sorted(found, key=lambda method: method.order)
 
 
+def truthy(value: Any) -> bool:
+    """What clients mean by it, who think in JavaScript: an empty object or list is something (`dryRun: {}` is a dry run)."""
+    return bool(value) or isinstance(value, dict | list)
+
+
 def required(params: Mapping[str, Any], name: str) -> Any:
     """A param that must be there and say something."""
     value = params.get(name)
-    if not value:
+    if not truthy(value):
         raise invalid_argument(f"{name} is required")
     return value
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-from operable.flow.canonical import parse
+from operable.flow.canonical import LostMemberError, parse
 from operable.flow.contracts import FlowError
 from operable.flow.failures import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, rpc_error
 from operable.flow.method import Defaults, Method, method
@@ -27,6 +27,7 @@ READY = {
     "method": "agentcli.ready",
     "params": {"ok": True, "manifest_version": MANIFEST_VERSION},
 }
+_EXACT = 2**53  # of integers, what every reader echoes alike
 _ARGUMENT = {"code": "invalid_argument", "error_type": "invalid_argument"}
 
 
@@ -48,7 +49,7 @@ class _Plain(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
     jsonrpc: Literal["2.0"]
     method: str
-    id: Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)] | str
+    id: Annotated[int, msgspec.Meta(ge=-_EXACT, le=_EXACT)] | str
     params: _Nothing | None = None
 
 
@@ -79,6 +80,8 @@ def _accept_exactly(line: bytes) -> Job | bytes | None:
     try:
         request = parse(line.decode("utf-8"))
     except (ValueError, RecursionError) as problem:
+        if isinstance(problem, LostMemberError) and (asked := _id_of(line)) is not None:
+            return _failure(asked, INVALID_PARAMS, str(problem), _ARGUMENT)  # somebody waits for this id
         data = {"code": "parse_error", "error_type": "parse_error", "details": str(problem)[:200]}
         return _failure(None, PARSE_ERROR, "Parse error", data)
     if isinstance(request, list):
@@ -96,6 +99,16 @@ def _accept_exactly(line: bytes) -> Job | bytes | None:
     except FlowError as problem:
         return None if silent else encode({"jsonrpc": "2.0", "id": request_id, "error": rpc_error(problem)})
     return Job(found, params or {}, request_id, silent=silent)
+
+
+def _id_of(line: bytes) -> int | str | None:
+    """The plain id of a request whose other members cannot be taken."""
+    try:
+        request = json.loads(line)
+    except (ValueError, RecursionError):  # a number of thousands of digits
+        return None
+    found = request.get("id") if isinstance(request, dict) else None
+    return found if isinstance(found, str) or (type(found) is int and abs(found) <= _EXACT) else None
 
 
 def perform(job: Job, defaults: Defaults, report: Callable[[BaseException], None]) -> bytes | None:

@@ -5,15 +5,15 @@ from typing import Any
 from operable.flow.applying import ApplyOptions, adopt_by_of
 from operable.flow.backends import apply, backend_of
 from operable.flow.contracts import Surroundings
-from operable.flow.method import Defaults, Method, flag, present
+from operable.flow.method import Defaults, Method, flag, present, truthy
 from operable.tool.descriptors import complain
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     manifest = present(params, "manifest")
     options = ApplyOptions(
-        dry_run=bool(params.get("dryRun")),
-        explain=bool(params.get("explain")),
+        dry_run=truthy(params.get("dryRun")),
+        explain=truthy(params.get("explain")),
         adopt_by=adopt_by_of(params.get("adoptBy")),
         prune=flag(params, "prune"),
     )

@@ -2,17 +2,19 @@
 
 from typing import Any
 
-from operable.flow.method import Defaults, Method, present
+from operable.flow.method import Defaults, Method, present, truthy
 from operable.flow.target import compile_manifest
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     manifest = present(params, "manifest")
-    target = params.get("target") or defaults.target or "standalone"
+    target: Any = params.get("target")
+    if not truthy(target):
+        target = defaults.target or "standalone"
     return {
         "ok": True,
         "target": target,
-        "output": compile_manifest(manifest, target, explain=bool(params.get("explain"))),
+        "output": compile_manifest(manifest, target, explain=truthy(params.get("explain"))),
     }
 
 
