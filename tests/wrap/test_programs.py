@@ -258,6 +258,29 @@ def test_find_filters_and_warns_of_what_it_may_not_read(tmp_path):
     assert [event["depth"] for event in shallow.results] == [1, 2]
 
 
+# Root of a namespace of its own; the real root needs no user namespace for that.
+_MOUNTS = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+
+
+@pytest.mark.needs("unshare")
+def test_df_gives_every_place_as_it_is(tmp_path):
+    names = [b"a\nb", b"\r", b"\xff\x1b[31m", b"\\040\t #", b" - tmpfs x rw", "é\u2028".encode()]
+    places = [os.fsencode(tmp_path) + b"/" + name for name in names]
+    for place in places:
+        os.mkdir(place)
+    done = subprocess.run([*_MOUNTS, "true"], capture_output=True, timeout=LIMIT, check=False)
+    if done.returncode != 0:
+        pytest.skip("no mount namespace can be made here")
+    script = 'until [ "$1" = -- ]; do mount -t tmpfs "s r" "$1" || exit 1; shift; done; shift; exec "$@"'
+
+    before = [*_MOUNTS, "sh", "-c", script, "sh", *map(os.fsdecode, places), "--"]
+    told = wrap("df", "--limit", "1000", before=before)
+
+    found = {raw(event, "mount_point"): event for event in told.results}
+    assert [found[place]["source"] for place in places] == ["s r"] * len(places)
+    assert told.summary["ok"] is True
+
+
 def test_ps_and_df_know_this_process_and_this_file_system():
     (own,) = wrap("ps", "--pid", str(os.getpid())).results
     mounts = {event["mount_point"]: event for event in wrap("df", "--all", "--limit", "1000").results}

@@ -1,10 +1,11 @@
 """The wrapped lsblk, on disks that are files of a test (`--sysroot`), because a machine need not have any."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from tests.wrap.drive import wrap
+from tests.wrap.drive import raw, wrap
 from tests.wrap.wrappers.stand_in import stand_in
 
 pytestmark = pytest.mark.needs("lsblk")
@@ -51,6 +52,17 @@ def test_disks_come_with_their_partitions_and_sizes_in_bytes(root):
         ("sda1", "part", 2**19),
         ("sda2", "part", 2**19),
     ]
+
+
+def test_any_name_of_a_disk_comes_back_as_it_is(tmp_path):
+    names = [b'sd\xff\x1b[31m\t"x', "sdé\nq".encode(), b"sd\\x41", b" sd "]
+    for number, name in enumerate(names):
+        disk(tmp_path / "root", os.fsdecode(name), 16 * number, sectors=2048)
+
+    done = wrap("lsblk", "--sysroot", str(tmp_path / "root"))
+
+    assert sorted(raw(event, "name") for event in done.results) == sorted(names)
+    assert sorted(raw(event, "kname") for event in done.results) == sorted(names)
 
 
 def test_the_next_page_goes_on_behind_the_last_disk(root):

@@ -19,7 +19,7 @@ def filesystems(upstream: Upstream) -> Iterator[Any]:
     seen: set[bytes] = set()
     wanted = upstream.inputs["fs_type"]
     with open("/proc/self/mountinfo", "rb") as file:
-        lines = file.read().splitlines()
+        lines = file.read().removesuffix(b"\n").split(b"\n")  # a carriage return is written as it is
     for line in reversed(lines):  # of two on one place, the later one covers the earlier
         before, _, behind = line.partition(b" - ")
         fields, about = before.split(b" "), behind.split(b" ")
