@@ -1,10 +1,13 @@
 """Agents that run elsewhere: a real MCP server of the official SDK on loopback, over Streamable HTTP and over SSE."""
 
 import asyncio
+import json
 import socket
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -119,3 +122,90 @@ def test_messages_are_never_posted_to_another_host():
     assert _same_host("http://a:1/sse", "/messages?id=1") == "http://a:1/messages?id=1"
     with pytest.raises(ValueError, match="another host"):
         _same_host("http://a:1/sse", "http://b:1/messages")
+
+
+class Awkward(BaseHTTPRequestHandler):
+    """A server whose one tool does what it is asked to: `end` ends the stream without an answer, `think` answers late."""
+
+    protocol_version = "HTTP/1.1"
+    taken_back = threading.Event()
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if "id" not in asked:
+            if asked["method"] == "notifications/cancelled":
+                self.taken_back.set()
+            self._answer(202, b"")
+        elif asked["method"] == "initialize":
+            facts = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
+            self._result(asked, facts | {"serverInfo": {"name": "s", "version": "1"}})
+        elif asked["method"] == "tools/list":
+            schema = {"type": "object", "properties": {"prompt": {"type": "string"}}, "required": ["prompt"]}
+            self._result(asked, {"tools": [{"name": "prompt", "description": "d", "inputSchema": schema}]})
+        else:
+            word = asked["params"]["arguments"]["prompt"]
+            if word == "end":
+                self._answer(200, b": nothing\n\n", "text/event-stream")
+                return
+            if word == "think":
+                self.taken_back.wait(200)
+            self._result(asked, {"content": [{"type": "text", "text": f"You said: {word}"}]})
+
+    def do_GET(self):
+        self._answer(405, b"")
+
+    def _result(self, asked, result):
+        self._answer(200, json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}).encode())
+
+    def _answer(self, status, body, kind="application/json"):
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def awkward():
+    Awkward.taken_back.clear()
+    running = ThreadingHTTPServer(("127.0.0.1", 0), Awkward)
+    thread = threading.Thread(target=running.serve_forever)
+    thread.start()
+    yield running.server_port
+    Awkward.taken_back.set()
+    running.shutdown()
+    thread.join()
+    running.server_close()
+
+
+def test_a_stream_that_ends_without_the_answer_ends_the_turn_at_once(tmp_path, awkward):
+    agent = remote(tmp_path, "http", f"http://127.0.0.1:{awkward}/mcp", [f"127.0.0.1:{awkward}"])
+
+    async def scene():
+        async with await agent.start(workspace=str(tmp_path)) as session:
+            return await session.send("end").result()
+
+    found = run(scene())
+
+    assert found.reason == "error"
+    assert "the stream ended without the answer" in str(found.errors)
+
+
+def test_a_cancel_reaches_a_server_that_answers_only_when_it_is_done(tmp_path, awkward):
+    agent = remote(tmp_path, "http", f"http://127.0.0.1:{awkward}/mcp", [f"127.0.0.1:{awkward}"])
+
+    async def scene():
+        async with await agent.start(workspace=str(tmp_path)) as session:
+            turn = session.send("think")
+            await session.cancel()
+            first = await turn.result()
+            assert await asyncio.to_thread(Awkward.taken_back.wait, 150)
+            return first, await session.send("again").result()
+
+    first, second = run(scene())
+
+    assert first.reason == "cancelled"
+    assert second.text == "You said: again"

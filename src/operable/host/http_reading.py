@@ -7,11 +7,37 @@ a message is for `operable.host.http_transport` to say.
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
+
 from operable.kernel.redact import redact_url
 from operable.wire.frames import LineSplitter, LineTooLong
 
 MESSAGE_LIMIT = 32 * 1024 * 1024
 ERROR_SHOWN = 1000
+
+
+class Envelope(msgspec.Struct, rename="camel"):
+    """What of a message says whether it asks, answers, or takes back what was asked."""
+
+    id: int | str | None = None
+    method: str | None = None
+    params: Any = None
+
+    @property
+    def taken_back(self) -> int | str | None:
+        """The request that the message cancels."""
+        if self.method != "notifications/cancelled" or not isinstance(self.params, dict):
+            return None
+        found = self.params.get("requestId")
+        return found if isinstance(found, int | str) else None
+
+
+def envelope(line: bytes) -> Envelope | None:
+    """None: this is none, or several in one."""
+    try:
+        return msgspec.json.decode(line, type=Envelope)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 async def events(response: Any) -> AsyncIterator[tuple[str, bytes]]:

@@ -13,13 +13,14 @@ list (`operable.host.launching`). The client library comes with the extra `mcp` 
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
 from operable.host.http_auth import HERE
-from operable.host.http_reading import body, events, refusal
+from operable.host.http_reading import Envelope, body, envelope, events, refusal
 from operable.host.placing import sandbox_of
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text, redact_url
@@ -55,12 +56,14 @@ class Remote:
         self._on_end = on_end
         self._session_id: str | None = None
         self._version: str | None = None
+        self._asked: set[int | str | None] = set()  # requests of ours that wait for their answer
         self._trouble = Excerpt()
         self._ended = asyncio.Event()
         self._reading = asyncio.Event()
         self._reading.set()
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closing: asyncio.Task[None] | None = None
         self._client = _client(url)
         self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         if is_sse:
@@ -77,7 +80,7 @@ class Remote:
     def write(self, data: bytes) -> None:
         for line in data.split(b"\n"):
             if line and self.end is None:
-                self._go(self._post(line))
+                self._go(self._post(line, envelope(line) or Envelope()))
 
     def pause(self) -> None:
         self._reading.clear()
@@ -100,9 +103,7 @@ class Remote:
             except (TimeoutError, OSError, ValueError, _errors()):
                 self._trouble.feed(b"the server did not take the goodbye\n")
         self._over(0, None)
-        for task in list(self._tasks):
-            task.cancel()
-        await self._client.aclose()
+        await self._ended.wait()
 
     async def ended(self) -> None:
         await self._ended.wait()
@@ -112,21 +113,25 @@ class Remote:
 
     # --- messages
 
-    async def _post(self, line: bytes) -> None:
+    async def _post(self, line: bytes, what: Envelope) -> None:
+        asked = what.id if what.method is not None else None
+        self._asked |= {asked} - {None}
+        self._asked.discard(what.taken_back)
         try:
             endpoint = await self._endpoint
-            # In order: the next message goes out when the server has begun to answer this one.
-            async with self._turn:
+            # In order: the next message goes out when the server has begun to answer this one. But who takes a request
+            # back does not wait for a server that begins to answer only when it is done.
+            async with self._turn if what.taken_back is None else nullcontext():
                 request = self._client.build_request("POST", endpoint, content=line, headers=self._headers())
                 response = await self._client.send(request, stream=True)
             try:
-                await self._answer(response)
+                await self._answer(response, asked)
             finally:
                 await response.aclose()
         except (OSError, ValueError, _errors()) as error:
             self._broke(error)
 
-    async def _answer(self, response: Any) -> None:
+    async def _answer(self, response: Any, asked: int | str | None) -> None:
         if response.status_code >= 300:
             self._lost(await refusal(response))
             return
@@ -136,6 +141,9 @@ class Remote:
         if response.headers.get("content-type", "").startswith(_STREAM):
             async for _, data in events(response):
                 await self._take(data)
+            if asked is not None and asked in self._asked:
+                self._lost("the stream ended without the answer")
+                return
         else:
             data = await body(response)
             if data.strip():
@@ -170,10 +178,18 @@ class Remote:
             line = msgspec.json.format(data, indent=-1)  # one line, whatever the server's layout
         except msgspec.MsgspecError:
             line = b" ".join(data.splitlines())
+        self._settle(line)
         if self._version is None and b'"protocolVersion"' in line:
             self._version = _version(line)
         if self.end is None:
             self._on_lines([line])
+
+    def _settle(self, line: bytes) -> None:
+        found = envelope(line)
+        if found is None:
+            self._asked.clear()  # several messages in one, or none: nobody knows what it answers
+        elif found.method is None:
+            self._asked.discard(found.id)
 
     def _headers(self) -> dict[str, str]:
         found = {**self._given, "content-type": "application/json", "accept": f"application/json, {_STREAM}"}
@@ -197,9 +213,17 @@ class Remote:
     def _over(self, status: int | None, cause: str | None) -> None:
         if self.end is None:
             self.end = End(status, cause, 0.0, self._trouble)
-            self._ended.set()
+            self._closing = asyncio.get_running_loop().create_task(self._hang_up())
             # Not from inside of whoever called: the link may be in the middle of something.
             asyncio.get_running_loop().call_soon(self._on_end, self)
+
+    async def _hang_up(self) -> None:
+        """Leave no connection, however it ended."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._client.aclose()
+        self._ended.set()
 
     def _go(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -290,6 +290,8 @@ class Session:
         await self._works.methods.close()
         if self._works.alive:
             await self._link.leave()
+        elif self._link.process is not None:
+            await self._link.process.ended()  # it was told to go, or is gone
         end = None if self._link.process is None else self._link.process.end
         forced = end is not None and (end.cause is not None or (end.status or 0) < 0)
         self._finish(KILLED if forced else EXITED)
