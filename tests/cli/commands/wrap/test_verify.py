@@ -51,6 +51,14 @@ def test_one_whose_examples_fail_stays_a_draft(tmp_path, script, more, code):
     assert verified(made) is False
 
 
+def test_the_words_of_the_program_that_failed_are_shown(tmp_path):
+    made = Made(tmp_path, PROGRAM + "echo it is broken >&2; exit 3\n", cli=DRAFT, tool=TOOL | EXAMPLES)
+
+    done = operable("wrap", "verify", "prog", env=made.env)
+
+    assert "prog ended with status 3 (error): it is broken" in done.error["failed"][0]["reason"]
+
+
 def test_what_changes_things_is_only_planned(tmp_path):
     tool = TOOL | {
         **EXAMPLES,
