@@ -66,6 +66,13 @@ def test_show_and_diff_tell_what_changed_and_how(repo):
     assert "+line 2\n" in change["patch"]
 
 
+@pytest.mark.parametrize("revision", ["HEAD:poem.txt", "HEAD^{tree}", "HEAD..HEAD", "^HEAD"])
+def test_only_a_commit_can_be_shown(repo, revision):
+    done = wrap("git", "show", revision, cwd=repo)
+
+    assert (done.error["category"], done.error["code"]) == ("validation", "NOT_A_COMMIT")
+
+
 def test_blame_names_the_commit_of_each_line(repo):
     log = wrap("git", "log", cwd=repo).results
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from operable.kernel.errors import Fail
 from operable.tool.framework import Change
 from operable.wrap.fields import put
 
@@ -359,6 +360,10 @@ def commit(upstream: Upstream) -> Iterator[Any]:
 def _commit(upstream: Upstream, revision: str) -> dict[str, Any]:
     words = ["log", "-z", "-1", "--no-notes", "--no-patch", _COMMIT, "--end-of-options", revision, "--"]
     fields = upstream.ask(words).split(b"\0")
+    if len(fields) == 1:  # a file, a tree, an empty range: git finds nothing to log, and is content
+        message = "that names no commit"
+        hint = "name a commit, a branch or a tag"
+        raise Fail("validation", "NOT_A_COMMIT", message, hint=hint, target=revision[:80])
     event: dict[str, Any] = {
         "type": "commit",
         "id": fields[0].decode("ascii"),
