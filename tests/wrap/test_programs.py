@@ -71,6 +71,12 @@ def test_grep_finds_what_is_no_utf_8_and_says_which_lines_it_leaves_out(tmp_path
     assert done.summary["ok"] is True
 
 
+@pytest.mark.needs("jq")
+def test_jq_without_a_document_is_misuse_and_not_an_answer_of_nothing():
+    assert wrap("jq", ".a").error["code"] == "MISSING_OPERAND"
+    assert [event["value"] for event in wrap("jq", "1, 2", "--null-input").results] == [1, 2]
+
+
 @pytest.mark.needs("rg")
 def test_an_expression_that_cannot_be_read_is_a_usage_error(tmp_path):
     done = wrap("rg", "(", str(tmp_path))
