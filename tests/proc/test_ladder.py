@@ -14,7 +14,7 @@ def ladder(timeout: float | None = None) -> Ladder:
 
 
 def test_a_leader_that_ends_with_its_pipes_closed_is_swept_and_reaped_at_once():
-    end = ladder(timeout=200)
+    end = ladder(timeout=10)
     assert end.due == 10
     assert end.step(1) == []
     end.leader_exited(1)
@@ -39,7 +39,7 @@ def test_a_cancel_climbs_from_sigint_to_sigkill_and_then_gives_up():
 
 
 def test_the_deadline_starts_the_ladder_and_is_the_cause():
-    end = ladder(timeout=200)
+    end = ladder(timeout=10)
     assert end.step(10) == [signal.SIGINT]
     assert end.cause == "deadline"
     end.cancel(11, "cancelled")
@@ -47,7 +47,7 @@ def test_the_deadline_starts_the_ladder_and_is_the_cause():
 
 
 def test_a_leader_that_ended_in_time_is_not_late_because_its_reader_is_slow():
-    end = ladder(timeout=200)
+    end = ladder(timeout=10)
     end.leader_exited(9)
     end.step(11)
     assert end.cause is None
@@ -109,7 +109,7 @@ FACTS = st.sampled_from(["cancel", "kill", "exited", "closed", "alive", "gone", 
 
 @given(st.lists(st.tuples(FACTS, st.floats(0, 3)), max_size=40))
 def test_whatever_happens_the_ladder_ends_in_bounded_time(history):
-    end = ladder(timeout=200)
+    end = ladder(timeout=10)
     now = 0.0
     signals: list[signal.Signals] = []
     reaped = 0
