@@ -453,3 +453,26 @@ def test_what_is_announced_is_announced_before_it_is_used(scene):
 
     assert refused(scene.consume, before=refuse).code == "internal_error"
     assert scene.statuses() == ["pending"]
+
+
+@requirement("agentcli:approvals:scope")
+@pytest.mark.parametrize(
+    "change", [{"approver_scope": None}, {"approver_scope": "domain:elsewhere"}, {"approver": "me@elsewhere"}]
+)
+def test_an_unsigned_approval_of_somebody_out_of_scope_is_refused_when_it_is_used(tmp_path, change):
+    """No signature says that it was edited, and the hash of the task is right: the scope alone decides."""
+    scene = Scene(signing_caller(tmp_path), task(approver_scope="domain:example.com"))
+    scene.grant(signer="none")
+    scene.rewrite(lambda event: event.update(change))
+
+    assert refused(scene.consume).code == "approval_scope_mismatch"
+    assert scene.statuses() == ["pending"]
+
+
+@pytest.mark.parametrize("moment", ["soon", "", None, "2100-13-01T00:00:00Z"])
+def test_an_approval_that_does_not_say_until_when_holds_no_longer(scene, moment):
+    scene.grant(signer="none")
+    scene.rewrite(lambda event: event.update(expires_at=moment))
+
+    assert scene.statuses() == ["expired"]
+    assert refused(scene.consume).code == "approval_required"
