@@ -19,6 +19,7 @@ SLOW = '''
 """Waits until a folder says so."""
 import os
 from operable.flow.method import Method
+from tests.requirement import requirement
 
 def _run(params, defaults):
     with open(params["gate"]) as gate:  # a named pipe: opens when the test opens its other end
@@ -95,6 +96,7 @@ def release(gate):
         end.write("go")
 
 
+@requirement("agentcli:rpc:at-once")
 def test_a_slow_request_never_holds_up_a_ping(waiting):
     with client() as talking:
         talking.ask("agentcli.waiting", {"gate": waiting}, "slow")

@@ -61,6 +61,7 @@ def test_people_see_what_the_task_printed(place):
     assert done.stdout.decode().startswith("hi\n")
 
 
+@requirement("agentcli:cli:status-of-tasks")
 def test_a_task_that_fails_is_an_answer_with_status_65(place):
     place.write(manifest(script("exit 3")))
     done = place("exec", "flow.json", "a")
