@@ -13,13 +13,13 @@ from operable.flow import methods, rpc_server
 from operable.flow.method import Defaults
 from operable.flow.rpc_server import INLINE_LIMIT, RpcServer
 from operable.kernel.errors import EX_SIGPIPE
+from tests.requirement import requirement
 
 WAIT = 30
 SLOW = '''
 """Waits until a folder says so."""
 import os
 from operable.flow.method import Method
-from tests.requirement import requirement
 
 def _run(params, defaults):
     with open(params["gate"]) as gate:  # a named pipe: opens when the test opens its other end
