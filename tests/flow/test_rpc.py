@@ -1,6 +1,7 @@
 """One line in, one answer or none out: the two ways in agree, and every answer is one line of JSON."""
 
 import json
+from typing import Any
 
 import msgspec
 import pytest
@@ -127,10 +128,16 @@ def test_what_a_method_raises_becomes_the_error_of_the_contract(problem, code, m
     assert told == ([problem] if isinstance(problem, TypeError) else [])
 
 
+def answered(line: bytes) -> Any:
+    answer = answer_to(line, DEFAULTS, silence)
+    assert answer is not None
+    return json.loads(answer)
+
+
 @pytest.mark.parametrize("asked", ["7", '"x"'])
 def test_a_member_that_javascript_would_lose_is_refused_to_whoever_waits_for_the_answer(asked):
     line = f'{{"jsonrpc":"2.0","id":{asked},"method":"agentcli.validate","params":{{"manifest":{{"__proto__":1}}}}}}'
-    answer = json.loads(answer_to(line.encode(), DEFAULTS, silence))
+    answer = answered(line.encode())
 
     assert (answer["id"], answer["error"]["code"]) == (json.loads(asked), -32602)
     assert "__proto__" in answer["error"]["message"]
@@ -141,12 +148,12 @@ def test_a_number_of_thousands_of_digits_beside_such_a_member_is_an_answer_too()
         b'{"jsonrpc":"2.0","id":1,"method":"agentcli.ping","params":{"__proto__":1,"n":' + b"9" * 5000 + b"}}"
     )
 
-    assert json.loads(answer_to(line, DEFAULTS, silence))["error"]["code"] == -32700
+    assert answered(line)["error"]["code"] == -32700
 
 
 @pytest.mark.parametrize("nothing", [{}, []])
 def test_what_is_empty_is_something_as_in_javascript(nothing):
     line = {"jsonrpc": "2.0", "id": 1, "method": "agentcli.convert", "params": {"manifest": nothing}}
-    answer = json.loads(answer_to(json.dumps(line).encode(), DEFAULTS, silence))
+    answer = answered(json.dumps(line).encode())
 
     assert answer["error"]["message"] == "Input manifest must be version 0.1"

@@ -96,7 +96,7 @@ def run(
 def go(changes: list[Change], context: Context) -> Iterator[FlowTask]:
     from operable.cli.flow_executions import ran
 
-    yield from ran(changes, context)
+    yield from ran(changes, context)  # type: ignore[misc]  # and warnings
 
 
 COMMAND = run
