@@ -151,3 +151,13 @@ def test_a_question_in_machine_mode_is_a_structured_error(how):
     assert error["hint"] == (
         "sample login" if how in ("ask", "password") else "run asks at a terminal, without --output"
     )
+
+
+@pytest.mark.parametrize("before", range(1960, 2001, 8))
+def test_a_long_text_is_not_cut_within_a_secret(before):
+    text = "x" * before + " ghp_" + "a1B2" * 9 + " and more" * 50
+
+    message = as_fail(RuntimeError(text), command="list").message
+
+    assert "ghp_" not in message
+    assert message.endswith(" …")

@@ -93,7 +93,10 @@ def _text(problem: BaseException) -> str:
         text = str(problem)
     except Exception:  # noqa: BLE001 - an exception that cannot say what it is must not hide that there is one
         return "(it does not say what)"
-    return redact_text(text[:_LONGEST])
+    if len(text) <= _LONGEST:
+        return redact_text(text)
+    # Not in the middle of a word: half a secret is known to nobody who masks, and still half of it.
+    return redact_text(" ".join(text[:_LONGEST].split(" ")[:-1])) + " …"
 
 
 def show_traceback(problem: BaseException, secrets: tuple[str, ...]) -> None:
