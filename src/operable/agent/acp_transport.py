@@ -20,6 +20,9 @@ from operable.wire.frames import LineTooLong
 
 _AHEAD = 64  # messages that wait in either direction
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
+# After the last line, so long may the answers to earlier ones take. A turn is not waited for: nobody listens to it any more.
+_LAST_ANSWERS = 5.0
+_TURN = "session/prompt"
 _Sent = tuple[bytes, "asyncio.Future[None] | None"]  # None: posted
 
 
@@ -34,6 +37,8 @@ class LineTransport:
         self._outbox: queue.SimpleQueue[_Sent | None] = queue.SimpleQueue()
         self._room = threading.Semaphore(_AHEAD)  # for what is posted
         self._closed = False
+        self._asked: set[Any] = set()  # ids of requests that are not answered yet
+        self._answered = asyncio.Event()
         threading.Thread(target=self._read, daemon=True, name="acp reader").start()
         self._writer = threading.Thread(target=self._write, daemon=True, name="acp writer")
         self._writer.start()
@@ -52,15 +57,31 @@ class LineTransport:
         while (line := await self._inbox.get()) is not None:
             message, error = _message(line)
             if message is not None:
+                if message.get("id") is not None and message.get("method", _TURN) != _TURN:
+                    self._asked.add(message["id"])
                 return message
             await self.send({"jsonrpc": "2.0", "id": None, "error": error})
+        await self._last_answers()
         return None
+
+    async def _last_answers(self) -> None:
+        """At the end of the input the connection drops what it is still at; whoever asked gets an answer before."""
+        try:
+            async with asyncio.timeout(_LAST_ANSWERS):
+                while self._asked and not self.gone:
+                    self._answered.clear()
+                    await self._answered.wait()
+        except TimeoutError:
+            return
 
     async def send(self, message: dict[str, Any]) -> None:
         """Returns when it is written; what nobody reads is dropped."""
         sent: asyncio.Future[None] = self._loop.create_future()
         self._outbox.put((_line(_modest(message)), sent))
         await sent
+        if "method" not in message:
+            self._asked.discard(message.get("id"))
+            self._answered.set()
 
     def post(self, message: dict[str, Any]) -> None:
         """Send from another thread than the loop's, in order with what it has sent; waits while many are unwritten.
