@@ -125,6 +125,17 @@ def flood(*, ready: str = "") -> Iterator[Step]:
         yield Step(name=f"{number:0100}")
 
 
+@tool.command()
+def imports(folder: str) -> Iterator[Step]:
+    """Import something that takes its time, then work for long."""
+    yield Step(name="begun")
+    sys.path.insert(0, folder)
+    import slow_module  # type: ignore[import-not-found]  # made by the test
+
+    print("imported", slow_module.WHOLE, file=sys.stderr, flush=True)
+    time.sleep(600)
+
+
 @tool.command(limit=None)
 def tidy() -> Iterator[Step]:
     """Endless, with something to put away that takes its time."""

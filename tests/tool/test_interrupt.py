@@ -264,3 +264,18 @@ def test_a_stop_is_raised_once_into_the_authors_code():
     interrupts.raise_if_stopped()
     with pytest.raises(KeyboardInterrupt):
         interrupts.raise_if_stopped(again=True)
+
+
+@pytest.mark.parametrize("number, exit_code", [(SIGINT, 130), (SIGTERM, 143)])
+def test_a_signal_does_not_break_into_an_import(tmp_path, number, exit_code):
+    """Extension modules have crashed the interpreter that way; and half a module is no use to who cleans up."""
+    os.mkfifo(tmp_path / "gate")
+    (tmp_path / "slow_module.py").write_text(f"open({str(tmp_path / 'gate')!r}).read()\nWHOLE = True\n")
+    with running("imports", str(tmp_path), tool=STOPS, env={"STOPS_GRACE": "60"}) as tool:
+        with open(tmp_path / "gate", "w") as gate:  # opens when the import has come to it
+            tool.signal(number)
+            gate.write("go on")
+        outcome = tool.finish()
+
+    assert (outcome.exit_code, outcome.summary["reason"]) == (exit_code, "interrupted")
+    assert outcome.stderr.endswith("imported True\n")

@@ -38,6 +38,7 @@ INTERRUPTED, TIMEOUT, OUTPUT_LOST = "interrupted", "timeout", "output_lost"
 GRACE = 2.0
 # An effect in progress is finished rather than torn, but not for ever.
 APPLY_GRACE = 5.0
+_IMPORT = "<frozen importlib._bootstrap>"
 
 
 class Stop:
@@ -73,6 +74,7 @@ class Interrupts:
         self._unheard: Stop | None = None
         self._unraisable = sys.unraisablehook
         self._lost = False
+        self._floor: FrameType | None = None  # where the command was begun
 
     def install(self) -> None:
         """Take SIGINT and SIGTERM; ignored ones stay ignored (nohup, background jobs)."""
@@ -114,6 +116,7 @@ class Interrupts:
     def begin(self) -> None:
         """From here on a stop is raised."""
         self._held = False
+        self._floor = sys._getframe(1)  # noqa: SLF001 - `inspect` is too dear to import here
         self.raise_if_stopped()
 
     def unheard(self) -> Stop | None:
@@ -163,18 +166,40 @@ class Interrupts:
             self.raised = True
             raise Interrupted
 
+    def catch_up(self) -> None:
+        """Before an effect and after the work: what an import has held back is raised now."""
+        if self._lost:
+            self._lost = False
+            self.raise_if_stopped(again=True)
+
     def settle(self) -> None:
         """From here on nothing is raised any more: the command has ended and only its last words remain."""
         self._held = True
 
     def _receiver(self, exit_code: int) -> Callable[[int, FrameType | None], None]:
-        def received(_number: int, _frame: FrameType | None) -> None:
+        def received(_number: int, frame: FrameType | None) -> None:
             if self.stop is not None or (self._shields and not self.supervised):
                 os._exit(exit_code)
             self.stop = Stop(INTERRUPTED, exit_code)
-            self.raise_if_stopped()
+            self._raise_in(frame)
 
         return received
+
+    def _raise_in(self, frame: FrameType | None) -> None:
+        """Not in the middle of an import: modules in C need not survive that. The supervisor raises it again soon."""
+        waits = self.raised or self._held or self._shields or self.applying
+        if self.supervised and not waits and self._importing(frame):
+            self._lost = True
+        else:
+            self.raise_if_stopped()
+
+    def _importing(self, frame: FrameType | None) -> bool:
+        """Whether the command, not whoever started it, is importing something."""
+        while frame is not None and frame is not self._floor:
+            if frame.f_code.co_filename == _IMPORT:
+                return True
+            frame = frame.f_back
+        return False
 
     def _raise_elsewhere(self, lost: sys.UnraisableHookArgs) -> None:
         """A stop that was raised where nothing can be raised (a destructor, a callback from C) is to be raised again."""
@@ -189,5 +214,5 @@ class Interrupts:
             self._lost = self.raised = False
             self.poke()
 
-    def _on_poke(self, _number: int, _frame: FrameType | None) -> None:
-        self.raise_if_stopped()
+    def _on_poke(self, _number: int, frame: FrameType | None) -> None:
+        self._raise_in(frame)

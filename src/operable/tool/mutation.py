@@ -153,6 +153,7 @@ def _apply(run: Run, changes: list[Change], journal: Journal | None) -> None:
     assert apply_function is not None  # noqa: S101 - mutate() has refused a command without one
     effects = _Effects(run, len(changes), journal)
     run.sink.close()  # an output that takes nothing is noticed before anything is done
+    run.interrupts.catch_up()
     run.interrupts.applying = True
     try:
         if journal is not None:

@@ -75,6 +75,7 @@ class Run:
                 self._begin()
                 self.interrupts.begin()
                 self._perform()
+                self.interrupts.catch_up()
                 exit_code = EX_DATAERR if self.errors else EX_OK
                 if self.exit_code is not None:
                     exit_code = self.exit_code
