@@ -10,6 +10,12 @@ def test_an_example_gives_its_arguments_without_what_decides_or_shows():
     assert list(from_examples(examples, "notes", ["create"])) == [["A title", "--tag", "x"], ["b"]]
 
 
+def test_a_tool_may_be_installed_under_another_name_than_its_own():
+    examples = ["notes-aoi create a", "create b", "other create c d"]
+
+    assert list(from_examples(examples, "notes", ["create"])) == [["a"], ["b"], ["c", "d"]]
+
+
 def test_examples_of_other_commands_and_of_shells_are_passed_over():
     examples = ["notes list", "notes create a | jq .", "cat x | notes create -", "notes create 'unclosed", 7]
 

@@ -48,6 +48,13 @@ def test_a_call_gives_a_judged_stream():
     assert outcome.of("mcp_content")[0]["text"] == "42"
 
 
+def test_its_help_says_how_it_is_called_and_not_with_which_secrets():
+    told = bridged("add", "--help", server=f"{SERVER} --token=hunter2-hunter2")
+
+    assert told.stdout.startswith(b"Usage: operable wrap --mcp CMD add")
+    assert "hunter2" not in told.stdout.decode() + told.stderr
+
+
 def test_options_that_are_called_like_standard_ones_and_whole_objects_arrive():
     assert machine("add", "--a", "40", "--arg-limit", "1").of("mcp_result")[0]["structured"] == {"result": 43}
     assert machine("add", "--arguments-json", '{"a": 1, "b": 1}').of("mcp_result")[0]["structured"] == {

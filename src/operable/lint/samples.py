@@ -35,6 +35,8 @@ def from_examples(examples: Any, tool: str, words: Sequence[str]) -> Iterator[li
             found = found[1:]
         if found and found[0].rpartition("/")[2] == tool:
             found = found[1:]
+        elif list(found[1 : 1 + len(words)]) == list(words):
+            found = found[1:]  # it is installed under another name than its own
         if any(word in _SHELL for word in found) or found[: len(words)] != list(words):
             continue
         yield _stripped(found[len(words) :])

@@ -87,7 +87,7 @@ def _with_values(tool: Tool, commands: list[Command]) -> list[str]:
 
 
 def _function(tool: Tool) -> str:
-    return "_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in tool.name)
+    return "_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in tool.invocation)
 
 
 def _cases(tool: Tool, commands: list[Command]) -> str:
@@ -143,12 +143,12 @@ def _bash(tool: Tool) -> str:
     while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$current")
   fi
 }}
-complete -o filenames -F {_function(tool)} {_quoted(tool.name)}"""
+complete -o filenames -F {_function(tool)} {_quoted(tool.invocation)}"""
 
 
 def _zsh(tool: Tool) -> str:
     commands = _commands(tool)
-    return f"""#compdef {tool.name}
+    return f"""#compdef {tool.invocation}
 {_function(tool)}() {{
   emulate -L zsh
   local current="$words[CURRENT]" previous="$words[CURRENT-1]" names='' only='' index word
@@ -166,12 +166,12 @@ def _zsh(tool: Tool) -> str:
   compadd -- "${{offered[@]}}"
   if [[ -n "$names" && -z "$only" && ${{#offered}} -eq 0 ]]; then _files; fi
 }}
-(( $+functions[compdef] )) && compdef {_function(tool)} {_quoted(tool.name)}"""
+(( $+functions[compdef] )) && compdef {_function(tool)} {_quoted(tool.invocation)}"""
 
 
 def _fish(tool: Tool) -> str:
     commands, words = _commands(tool), f"_{_function(tool)}_words"
-    complete = f"complete -c {_fish_quoted(tool.name)}"
+    complete = f"complete -c {_fish_quoted(tool.invocation)}"
     lines = [
         f"function {words}",
         "  set -l skip 0; set -l found",

@@ -173,7 +173,7 @@ def command_capabilities(tool: Tool, command: Command) -> dict[str, Any]:
         "auth": command.auth or tool.auth,
         "event_types": _event_types(command),
         "outputs": ["jsonl", "json"] if command.document else ["jsonl"],
-        "examples": [f"{tool.name} {example}" for example in command.examples],
+        "examples": [f"{tool.invocation} {example}" for example in command.examples],
     }
     if "limit" in options and command.limit is not None:
         entry["default_limit"] = command.limit
@@ -265,6 +265,13 @@ def _completion_command(tool: Tool) -> Command:
         """
         from operable.tool.completion import script
 
+        if tool.invocation.split() != [tool.invocation]:
+            raise Fail(
+                "usage",
+                "NOT_A_PROGRAM",
+                f"a shell completes the words of a program, and {tool.invocation!r} is none",
+                hint="operable wrap shim makes a program of a wrapped tool, which has a completion",
+            )
         yield Document(name="completion", content=script(tool, shell))
 
     return Command(completion, "completion", {"document": True, "examples": ["completion bash"]})

@@ -71,7 +71,7 @@ def tool_help(tool: Tool) -> str:
     lines = [
         f"{tool.name} {tool.version}" + (f": {tool.summary}" if tool.summary else ""),
         "",
-        f"Usage: {tool.name} COMMAND [ARGUMENTS] [OPTIONS]",
+        f"Usage: {tool.invocation} COMMAND [ARGUMENTS] [OPTIONS]",
         "",
         "Commands:",
         *_table(_summaries(tool, tool.names())),
@@ -79,7 +79,8 @@ def tool_help(tool: Tool) -> str:
         "Every tool has:",
         *_table(_summaries(tool, tool.built_in_names())),
         "",
-        f"{tool.name} COMMAND --help tells more. Add --{tool.machine_flags[0]} jsonl to any command for the machine stream.",
+        f"{tool.invocation} COMMAND --help tells more. "
+        f"Add --{tool.machine_flags[0]} jsonl to any command for the machine stream.",
         "--schema, --capabilities and --version are answered without a command.",
     ]
     return "\n".join(lines)
@@ -89,12 +90,12 @@ def group_help(tool: Tool, group: str) -> str:
     """The commands that begin with this word, as `app list` and `app call` do with `app`."""
     names = [name for name in tool.names() if name.startswith(f"{group} ")]
     lines = [
-        f"Usage: {tool.name} {group} COMMAND [ARGUMENTS] [OPTIONS]",
+        f"Usage: {tool.invocation} {group} COMMAND [ARGUMENTS] [OPTIONS]",
         "",
         "Commands:",
         *_table(_summaries(tool, names)),
         "",
-        f"{tool.name} {group} COMMAND --help tells more.",
+        f"{tool.invocation} {group} COMMAND --help tells more.",
     ]
     return "\n".join(lines)
 
@@ -133,7 +134,7 @@ def command_help(tool: Tool, command: Command) -> str:
         if rows:
             lines += ["", f"{title}:", *_table(rows)]
     if command.examples:
-        lines += ["", "Examples:", *(f"  {tool.name} {example}" for example in command.examples)]
+        lines += ["", "Examples:", *(f"  {tool.invocation} {example}" for example in command.examples)]
     return "\n".join(lines)
 
 
@@ -168,7 +169,7 @@ def _effects(command: Command) -> list[str]:
 
 
 def usage(tool: Tool, command: Command) -> str:
-    words = [tool.name, command.name]
+    words = [tool.invocation, command.name]
     for param in command.params:
         if param.operand:
             word = param.flag.upper() + ("…" if param.many else "")

@@ -27,7 +27,7 @@ def together(tool: Tool, command: Command, problems: list[Fail]) -> Fail:
     """The first problem, telling of the others, each with a hint."""
     for problem in problems:
         if problem.hint is None:
-            problem.hint = f"see {tool.name} {command.name} --help"
+            problem.hint = f"see {tool.invocation} {command.name} --help"
     first = problems[0]
     if len(problems) > 1:
         first.details["problems"] = [problem.message for problem in problems]
@@ -36,14 +36,18 @@ def together(tool: Tool, command: Command, problems: list[Fail]) -> Fail:
 
 def unknown_command(tool: Tool, name: str) -> Fail:
     known = [*tool.names(), *tool.built_in_names()]
-    help_ = f"{tool.name} --help"
+    help_ = f"{tool.invocation} --help"
     if not name:
         return Fail("usage", "MISSING_COMMAND", f"{tool.name} needs a command", hint=help_, commands=known)
     from operable.kernel.catalogue import nearest
 
     group = [command for command in known if command.startswith(f"{name} ")]
     near = group or nearest(name, known)
-    hint = f"did you mean {' or '.join(f'{tool.name} {command}' for command in near[:3])}?" if near else help_
+    hint = (
+        f"did you mean {' or '.join(f'{tool.invocation} {command}' for command in near[:3])}?"
+        if near
+        else help_
+    )
     short = _short(name)
     message = f"{tool.name} {short} needs another word" if group else f"{tool.name} has no command {short!r}"
     return Fail("usage", "UNKNOWN_COMMAND", message, hint=hint, target=short)
@@ -57,7 +61,7 @@ def unknown_option(tool: Tool, command: Command, word: str, known: list[str]) ->
         from operable.kernel.catalogue import nearest
 
         near = nearest(name.lstrip("-"), known)
-        hint = f"did you mean --{near[0]}?" if near else f"see {tool.name} {command.name} --help"
+        hint = f"did you mean --{near[0]}?" if near else f"see {tool.invocation} {command.name} --help"
     short = _short(name)
     return Fail("usage", "UNKNOWN_OPTION", f"{command.name} has no option {short}", hint=hint, target=short)
 

@@ -33,12 +33,19 @@ shim_main({name!r})
 def main(name: str, words: list[str]) -> NoReturn:
     """Run one command line of a wrapped tool and end the process."""
     tool = _loaded(name, words)
+    tool.invocation = f"operable wrap {name}"
     tool.main(_with_default(tool, tool.plan["default"], words))
 
 
 def shim_main(name: str) -> NoReturn:
     """The same for a shim, which takes nothing for granted: an unknown command is refused, as any tool does."""
-    _loaded(name, sys.argv[1:]).main()
+    import os
+
+    tool = _loaded(name, sys.argv[1:])
+    called = os.path.basename(sys.argv[0])
+    # A file may have any name; one that is no word cannot stand in a line for somebody to repeat.
+    tool.invocation = called if called.isprintable() and called.split() == [called] else f"{name}-aoi"
+    tool.main()
 
 
 def _loaded(name: str, words: list[str]) -> WrappedTool:

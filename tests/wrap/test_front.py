@@ -1,0 +1,51 @@
+"""The command line of a wrapped tool: how it calls itself."""
+
+import json
+import subprocess
+
+import pytest
+
+from tests.cli.drive import operable
+from tests.tool.drive import LIMIT
+from tests.wrap.drive import Made, wrap
+
+TOOL = {"examples": [{"name": "all", "input": {}, "note": "go --limit 3"}]}
+
+
+def test_help_examples_and_hints_can_be_repeated_as_they_stand(tmp_path):
+    made = Made(tmp_path, "#!/bin/sh\n", tool=TOOL)
+
+    usage = made.go("--help", output=None).stdout.decode()
+    said = json.loads(wrap("prog", "capabilities", env=made.env, output="json").stdout)
+    slip = wrap("prog", "og", env=made.env)
+
+    assert usage.startswith("Usage: operable wrap prog go [OPTIONS]\n")
+    assert "\n  operable wrap prog go --limit 3" in usage
+    (command,) = [each for each in said["commands"] if each["name"] == "go"]
+    assert command["examples"] == ["operable wrap prog go --limit 3"]
+    assert slip.error["hint"] == "operable wrap prog --help"
+
+
+@pytest.mark.parametrize(("file", "name"), [("my-prog", "my-prog"), ("a prog", "prog-aoi")])
+def test_a_shim_calls_itself_by_its_own_name(tmp_path, file, name):
+    made = Made(tmp_path, "#!/bin/sh\n", tool=TOOL)
+    shim = made.bin / file
+    shim.write_bytes(operable("wrap", "shim", "prog", output=None, env=made.env).stdout)
+    shim.chmod(0o755)
+
+    def say(*words):
+        return subprocess.run(
+            [shim, *words], env=made.env, capture_output=True, timeout=LIMIT, check=True
+        ).stdout.decode()
+
+    assert f"\n  {name} go --limit 3" in say("go", "--help")
+    assert say("completion", "bash").rstrip().endswith(f" '{name}'")
+
+
+def test_what_is_no_program_has_no_completion_that_would_take_the_place_of_the_programs_own(tmp_path):
+    made = Made(tmp_path, "#!/bin/sh\n")
+
+    refused = wrap("prog", "completion", "bash", env=made.env)
+
+    assert (refused.exit_code, refused.error["code"]) == (64, "NOT_A_PROGRAM")
+    assert "operable wrap shim" in refused.error["hint"]
