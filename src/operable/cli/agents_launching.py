@@ -22,6 +22,7 @@ from operable.host.launching import placing_for
 from operable.host.placing import needed, sandbox_of, vault_of
 from operable.host.start_options import options_from
 from operable.kernel.errors import Fail
+from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loading import Loaded
 from operable.proc.confine import sandbox
 from operable.tool import Change, Check, Progress
@@ -179,7 +180,8 @@ def _checks(loaded: Loaded, job: Launch, workspace: str) -> Iterator[Checked]:
     placing = placing_for(loaded, options_from({"workspace": workspace}))
     slugs = [entry.slug for entry in needed(vault_of(loaded, placing), placing)]
     provider = sandbox_of(loaded).provider
-    return doctor(job, sandbox=lambda: sandbox(provider).missing(), secrets=slugs)
+    keys = list(loaded.as_(AgentCli).models.env.values())
+    return doctor(job, sandbox=lambda: sandbox(provider).missing(), secrets=slugs, keys=keys)
 
 
 def _check(found: Checked, severity: str | None = None) -> Check:

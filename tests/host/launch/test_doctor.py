@@ -103,3 +103,14 @@ def test_a_login_by_variable_is_looked_at(tmp_path, given, status):
     program(tmp_path / "bin" / "agent")
     manifest = agent(auth=Auth(state=AuthState(env=("KEY",))))
     assert looked(launch(tmp_path, manifest, tmp_path / "bin", secrets=given))["auth"].status == status
+
+
+def test_an_agent_without_a_login_of_its_own_wants_one_of_the_keys_of_its_providers(tmp_path):
+    program(tmp_path / "bin" / "agent")
+    bare = launch(tmp_path, agent(), tmp_path / "bin")
+    keyed = launch(tmp_path, agent(), tmp_path / "bin", env={**bare.env, "B_KEY": "x"})
+
+    without, given = (looked(work, keys=["A_KEY", "B_KEY"])["auth"] for work in (bare, keyed))
+
+    assert (without.status, "A_KEY, B_KEY" in without.message) == ("skipped", True)
+    assert (given.status, given.message) == ("ok", "B_KEY is set")

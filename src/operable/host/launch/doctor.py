@@ -5,7 +5,7 @@ command that a person would type, and a function that does it, where it can be d
 order until nothing more can be done, for `doctor --fix`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,6 +13,7 @@ from operable.host.launch.install import Installed
 from operable.host.launch.readiness import Launch, checked
 from operable.host.launch.version import check
 from operable.kernel.errors import Fail
+from operable.proc.environment import environment
 
 Status = Literal["ok", "failed", "skipped"]
 
@@ -39,8 +40,11 @@ def doctor(
     *,
     sandbox: Callable[[], str | None] | None = None,
     secrets: Sequence[str] = (),
+    keys: Sequence[str] = (),
 ) -> Iterator[Check]:
-    """Look. `sandbox` says why there is no confinement (None: there is); `secrets` are slugs that must have values."""
+    """Look. `sandbox` says why there is no confinement (None: there is); `secrets` are slugs that must have values;
+    `keys` are the variables of which an agent without a login of its own wants one.
+    """
     installed = launch.installation().locate()
     yield _installed(launch, installed)
     if installed is None:
@@ -49,7 +53,7 @@ def doctor(
     else:
         yield _version(launch, installed)
         yield _setup(launch, installed)
-        yield _auth(launch, installed)
+        yield _auth(launch, installed, keys)
     if sandbox is not None:
         missing = sandbox()
         fix = Fix("sandbox", "install the program that the message names") if missing else None
@@ -117,10 +121,11 @@ def _setup(launch: Launch, installed: Installed) -> Check:
     return Check("setup", "failed", f"to be done: {names}", fix)
 
 
-def _auth(launch: Launch, installed: Installed) -> Check:
-    authentication = launch.authentication(installed.binary, launch.setup(installed.binary).environment())
+def _auth(launch: Launch, installed: Installed, keys: Sequence[str]) -> Check:
+    kept = launch.setup(installed.binary).environment()
     if launch.manifest.auth is None:
-        return Check("auth", "ok", "no login declared")
+        return _keyed(launch, kept, keys)
+    authentication = launch.authentication(installed.binary, kept)
     if authentication.look() == "authed":
         return Check("auth", "ok", "logged in")
     login = launch.manifest.auth.login
@@ -133,6 +138,15 @@ def _auth(launch: Launch, installed: Installed) -> Check:
     return Check(
         "auth", "failed", "not logged in", Fix("login", command, authentication.login if alone else None)
     )
+
+
+def _keyed(launch: Launch, kept: Mapping[str, str], keys: Sequence[str]) -> Check:
+    given = environment({**launch.env, **kept, **launch.secrets}, inherit=launch.inherit)
+    found = next((key for key in keys if given.get(key)), None)
+    if found is not None or not keys:
+        return Check("auth", "ok", f"{found} is set" if found else "no login declared")
+    # Not a failure: a provider that is configured elsewhere, or one on this machine, needs none of them.
+    return Check("auth", "skipped", f"none of {', '.join(keys)} is set; it needs one, or another provider")
 
 
 def _secrets(launch: Launch, slugs: Sequence[str]) -> Check:
