@@ -51,6 +51,18 @@ def test_methods_and_notifications_are_those_that_there_are():
     assert [note["method"] for note in found["notifications"]] == ["agentcli.ready"]
 
 
+UNENFORCED = (
+    "runtime_execution runtime_identity_resolution evidence_generation audit_export trust_evaluation delegation_validation "
+    "credential_handoff authorization_proof_verification authorization_hook root_approval_gate approval_scope_enforcement "
+    "structured_output_format"
+).split()
+V4 = (
+    "handoff_v4_artifact artifact_bound_proofs signed_or_provider_verified_evidence provider_session_cache "
+    "credential_presentation source_run_bound_delegation immutable_runtime_events"
+).split()
+HINTS = "execution_intent output_hints timeout_support context_retrieval".split()
+
+
 @requirement("agentcli:rpc:targets")
 def test_targets_claim_only_what_holds_without_a_runtime():
     found = {target["name"]: target for target in targets()}
@@ -58,19 +70,63 @@ def test_targets_claim_only_what_holds_without_a_runtime():
     assert list(found) == ["standalone", "openclaw-scheduler", "operable"]
     assert describe("targets")["items"] == targets()
     assert found["standalone"]["capabilities"] == ["schema", "validate", "compile", "describe", "json-rpc"]
-    assert found["standalone"]["features"]["identity_declaration"] is True
-    scheduler = found["openclaw-scheduler"]["features"]
-    assert (scheduler["approvals"], scheduler["model_policy"]) == ("runtime", "model+thinking")
-    assert [name for name, value in scheduler.items() if value is True] == []
-    assert sum(value is False for value in scheduler.values()) == 20
+    assert found["standalone"]["features"] == {
+        "approvals": "intent-only",
+        "model_policy": "portable",
+        **dict.fromkeys(HINTS, "portable"),
+        "identity_declaration": True,
+        **dict.fromkeys(UNENFORCED, False),
+    }
+    assert found["openclaw-scheduler"]["capabilities"] == (
+        "compile apply inspect field-mask sanitize-basic ndjson".split()
+    )
+    assert found["openclaw-scheduler"]["features"] == {
+        "approvals": "runtime",
+        "model_policy": "model+thinking",
+        **dict.fromkeys(HINTS, "runtime"),
+        "identity_declaration": False,
+        **dict.fromkeys([*UNENFORCED, *V4], False),
+    }
 
 
 @requirement("agentcli:rpc:describe")
-@pytest.mark.parametrize("topic", ["nope", None, 5, [], {}])
-def test_an_unknown_topic_is_the_callers_error(topic):
+@pytest.mark.parametrize(
+    "topic, said",
+    [
+        ("nope", "nope"),
+        (None, "null"),
+        (5, "5"),
+        (False, "false"),
+        ([], "[]"),
+        ({}, "{}"),
+        ("Commands", "Commands"),
+    ],
+)
+def test_an_unknown_topic_is_the_callers_error(topic, said):
     with pytest.raises(FlowError) as refused:
         describe(topic)
-    assert refused.value.message.startswith("Unknown description target: ")
+    assert (refused.value.code, refused.value.message) == (
+        "invalid_argument",
+        f"Unknown description target: {said}",
+    )
+
+
+@requirement("agentcli:rpc:describe")
+@pytest.mark.parametrize(
+    "topic, members, entries, entry",
+    [
+        ("targets", ["name", "summary", "items"], "items", {("name", "description", "capabilities", "features")}),
+        ("commands", ["name", "summary", "items"], "items", {("command", "summary"), ("command", "summary", "usage", "entities")}),
+        ("rpc", ["name", "summary", "methods", "notifications"], "methods", {("method", "summary")}),
+        ("rpc", ["name", "summary", "methods", "notifications"], "notifications", {("method", "summary", "params")}),
+    ],
+)  # fmt: skip
+def test_lists_have_their_documented_members_in_order(topic, members, entries, entry):
+    found = describe(topic)
+
+    assert list(found) == members
+    assert found["name"] == topic
+    assert {tuple(each) for each in found[entries]} == entry
 
 
 def test_every_topic_can_be_described():

@@ -8,6 +8,7 @@ import jsonschema_rs
 import pytest
 
 from operable.flow.contracts import FlowError
+from operable.flow.job_fields import BY_VERSION
 from operable.flow.json_schema import schema, targets
 from operable.flow.target import compile_manifest
 from operable.flow.validate import validate
@@ -97,7 +98,7 @@ def test_valid_manifests_are_valid_under_the_schema(value):
 @pytest.mark.parametrize("target", targets())
 def test_every_schema_is_a_valid_one_and_answers_to_its_alias(target):
     _, document = schema(target)
-    alias = re.sub(r"(?<=[a-z])([A-Z])", lambda upper: "-" + upper[1].lower(), target).replace("v4", "v4")
+    alias = re.sub(r"(?<=[a-z])([A-Z])", lambda upper: "-" + upper[1].lower(), target)
 
     jsonschema_rs.meta.validate(document)
     assert schema(alias)[1] == document
@@ -121,9 +122,122 @@ def test_the_job_schema_describes_every_compiled_field_and_the_legacy_form_is_a_
 
 
 @requirement("agentcli:rpc:schema")
-@pytest.mark.parametrize("target, legacy", [("nope", False), (None, False), ("handoffV4", True), (5, False)])
-def test_unknown_targets_are_the_callers_mistake(target, legacy):
+@pytest.mark.parametrize(
+    "target, legacy, said",
+    [
+        ("nope", False, "nope"),
+        (None, False, "null"),
+        (5, False, "5"),
+        (True, False, "true"),
+        (1.0, False, "1"),
+        (["task"], False, '["task"]'),
+        ({}, False, "{}"),
+        (float("inf"), False, "…"),
+        ("handoffV4", True, "handoffV4"),
+        ("handoff-v4", True, "handoff-v4"),
+    ],
+)
+def test_unknown_targets_are_the_callers_mistake(target, legacy, said):
     with pytest.raises(FlowError) as refused:
         schema(target, legacy=legacy)
     assert refused.value.code == "invalid_argument"
-    assert refused.value.message.startswith("Unknown schema target: ")
+    assert refused.value.message == f"Unknown schema target: {said}"
+
+
+def objects(value, path="$"):
+    """(path, schema) of everything in a document that describes the members of an object."""
+    if isinstance(value, dict):
+        if "properties" in value and value.get("type") == "object":
+            yield path, value
+        for name, item in value.items():
+            yield from objects(item, f"{path}.{name}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from objects(item, f"{path}[{index}]")
+
+
+@requirement("agentcli:rpc:schema")
+def test_the_manifests_schema_is_closed_at_every_level_and_says_what_it_is():
+    form, document = schema("manifest")
+
+    assert form == "json-schema-2020-12"
+    assert document["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert document["$id"].endswith("/schema/manifest-0.2.json")
+    assert [path for path, found in objects(document) if found["additionalProperties"] is not False] == []
+    assert set(document["$defs"]) >= set(
+        "workflow task on_failure target shell model_policy intent output budgets schedule trigger delivery reliability "
+        "runtime approval context session identity flat_identity subject auth delegation_policy trust presentation contract "
+        "authorization_proof authorization evidence verify value_from identity_profile proof_profile authorization_profile "
+        "evidence_profile".split()
+    )
+    assert document["$defs"]["proof_profile"]["required"] == ["id", "method"]
+    assert document["$defs"]["task"]["properties"]["enabled"] == {
+        "anyOf": [{"type": "boolean"}, {"type": "null"}]
+    }
+    assert [choice.get("$ref") for choice in document["$defs"]["task"]["properties"]["identity"]["anyOf"]] == [
+        "#/$defs/identity", "#/$defs/flat_identity", None,
+    ]  # fmt: skip
+    assert {"oneOf", "if", "then", "else"} < set(document["$defs"]["task"])
+
+
+@requirement("agentcli:rpc:schema")
+@pytest.mark.parametrize("target", ["workflow", "task"])
+def test_fragments_refer_to_their_definition_and_judge_by_it(target):
+    document = schema(target)[1]
+    good = VALID[1]["workflows"][0] if target == "workflow" else shell_task()
+
+    assert list(document) == ["$schema", "title", "$ref", "$defs"]
+    assert document["$ref"] == f"#/$defs/{target}"
+    checker = jsonschema_rs.Draft202012Validator(document)
+    assert checker.is_valid(good)
+    assert not checker.is_valid({**good, "typo": 1})
+
+
+@requirement("agentcli:rpc:schema", "agentcli:compile:scheduler")
+@pytest.mark.parametrize("version", ["1", "2", "3", "4"])
+def test_the_job_schema_is_closed_and_has_every_field_of_every_version_and_every_compiled_key(version):
+    document = schema("schedulerJob")[1]
+    compiled = compile_manifest(VALID[0], "openclaw-scheduler", field_version=version)["jobs"]
+
+    assert document["additionalProperties"] is False
+    assert set(BY_VERSION[version]) <= set(document["properties"])
+    assert set(document["properties"]) == {*BY_VERSION["4"], "source"}
+    for job in compiled:
+        assert set(job) <= set(document["properties"])
+
+
+@requirement("agentcli:rpc:schema")
+@pytest.mark.parametrize(
+    "target, good, bad",
+    [
+        (
+            "rpcResponse",
+            [{"jsonrpc": "2.0", "id": 1, "result": None}, {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "x"}}],
+            [{"jsonrpc": "2.0", "id": 1}, {"jsonrpc": "2.0", "id": 1, "result": 1, "error": {"code": 1, "message": "x"}}],
+        ),
+        ("rpcRequest", [{"jsonrpc": "2.0", "method": "x", "params": None}], [{"jsonrpc": "2.0"}, {"jsonrpc": "2.0", "method": "x", "params": []}]),
+        ("standalonePlan", [compile_manifest(VALID[1], "standalone", explain=True)], [{}, compile_manifest(VALID[1], "operable")]),
+    ],
+)  # fmt: skip
+def test_messages_and_plans_are_judged_by_their_schemas(target, good, bad):
+    checker = jsonschema_rs.Draft202012Validator(schema(target)[1])
+
+    assert [checker.is_valid(value) for value in (*good, *bad)] == [True] * len(good) + [False] * len(bad)
+
+
+@requirement("agentcli:rpc:schema")
+@pytest.mark.parametrize("target", [target for target in targets() if target != "handoffV4"])
+def test_the_older_form_is_a_tree_of_descriptors_for_every_target_and_alias(target):
+    alias = re.sub(r"(?<=[a-z])([A-Z])", lambda upper: "-" + upper[1].lower(), target)
+    form, tree = schema(target, legacy=True)
+
+    assert form == "agentcli-legacy"
+    assert schema(alias, legacy=True) == (form, tree)
+    assert list(tree)[:3] == ["type", "required", "fields"]
+    assert set(tree["required"]) <= set(tree["fields"])
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        assert "type" in node
+        assert set(node) <= set("type required nullable enum min minItems note fields items".split())
+        stack += [*node.get("fields", {}).values(), *([node["items"]] if "items" in node else [])]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from operable.flow.contracts import FlowError
 from operable.flow.method import Defaults, Method
 from operable.flow.rpc import _PLAIN, Job, _accept_exactly, accept, answer_to, encode, perform
+from tests.flow.manifests import manifest, shell_task
 from tests.requirement import requirement
 
 DEFAULTS = Defaults(cwd="/")
@@ -157,3 +158,197 @@ def test_what_is_empty_is_something_as_in_javascript(nothing):
     answer = answered(json.dumps(line).encode())
 
     assert answer["error"]["message"] == "Input manifest must be version 0.1"
+
+
+def asked(name: str, defaults: Defaults = DEFAULTS, /, **params: Any) -> Any:
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": f"agentcli.{name}", "params": params})
+    answer = answer_to(line.encode(), defaults, silence)
+    assert answer is not None
+    return json.loads(answer)
+
+
+CODES = """
+    approval_required approval_auto_rejected approval_signature_invalid approval_scope_mismatch approval_log_invalid
+    policy_forbids_approval authorization_proof_failed authorization_proof_invalid unknown_verifier authorization_denied
+    authorization_escalation_required authorization_error unknown_authorization_provider identity_resolution_failed
+    identity_profile_invalid identity_delegation_invalid unknown_identity_provider identity_provider_error resolution_failed
+    token_not_found token_file_empty token_file_not_found token_request_failed presentation_format_unsupported
+    presentation_binding_invalid presentation_source_forbidden presentation_binding_missing presentation_target_unsupported
+    presentation_target_invalid presentation_stdin_conflict evidence_failed verify_failed sandbox_unavailable
+    sandbox_enforcement_unavailable sandbox_path_escape sandbox_path_invalid contract_violation trust_level_insufficient
+    capability_mismatch delegation_error validation_error
+""".split()
+
+
+@requirement("agentcli:rpc:errors")
+@pytest.mark.parametrize("code", CODES)
+def test_what_the_world_refuses_keeps_its_code_and_its_words(code):
+    line = perform(raising(FlowError(code, "why")), DEFAULTS, silence)
+
+    assert line is not None
+    assert json.loads(line)["error"] == {
+        "code": -32000,
+        "message": "why",
+        "data": {"code": code, "error_type": "validation_error"},
+    }
+
+
+BROKEN = {"version": "0.2", "workflows": [{"id": "w", "name": "W", "tasks": []}]}
+OLD = {"version": "0.1", "workflows": [{"id": "w", "name": "W", "tasks": []}]}
+EMPTY = [{"path": "$.workflows[0].tasks", "message": "must be a non-empty array"}]
+
+
+@requirement("agentcli:rpc:validate")
+@pytest.mark.parametrize(
+    "name, params",
+    [
+        ("compile", {"manifest": BROKEN}),
+        ("apply", {"manifest": BROKEN}),
+        ("plan", {"manifest": BROKEN}),
+        ("convert", {"manifest": OLD}),
+        ("identity.resolve", {"manifest": BROKEN, "taskId": "a"}),
+        ("identity.validateDelegation", {"manifest": BROKEN, "taskId": "a"}),
+        ("authorization.evaluate", {"manifest": BROKEN, "taskId": "a"}),
+        ("authorizationProof.verify", {"manifest": BROKEN, "taskId": "a"}),
+    ],
+)
+def test_an_invalid_manifest_is_a_result_of_validate_and_everywhere_else_an_error_with_that_result(
+    name, params
+):
+    judged = {"ok": False, "errors": EMPTY, "warnings": []}
+
+    assert asked("validate", manifest=params["manifest"])["result"] == judged
+    assert asked(name, **params)["error"] == {
+        "code": -32602,
+        "message": "Manifest validation failed",
+        "data": {"code": "validation_error", "error_type": "validation_error", "validation": judged},
+    }
+
+
+@requirement("agentcli:rpc:validate")
+@pytest.mark.parametrize("manifest", [None, [], "x", 5, False])
+@pytest.mark.parametrize("name", ["compile", "apply"])
+def test_a_manifest_that_is_there_and_is_no_object_is_judged_and_not_missed(name, manifest):
+    error = asked(name, manifest=manifest)["error"]
+
+    assert error["message"] == "Manifest validation failed"
+    assert error["data"]["validation"]["errors"] == [{"path": "$", "message": "manifest must be an object"}]
+    assert asked("validate", manifest=manifest)["result"] == error["data"]["validation"]
+    assert asked(name)["error"]["message"] == "manifest is required"
+
+
+@requirement("agentcli:rpc:validate")
+def test_a_conversion_whose_result_is_not_valid_says_what_of_it():
+    nested = manifest(shell_task(reliability={"timeout_ms": 5}), version="0.1")
+    error = asked("convert", manifest=nested)["error"]
+
+    assert (error["code"], error["data"]["code"]) == (-32602, "validation_error")
+    assert error["data"]["validation"]["errors"] == [
+        {
+            "path": "$.workflows[0].tasks[0].reliability.timeout_ms",
+            "message": 'unknown key "timeout_ms" is not allowed in a v0.2 manifest',
+        }
+    ]
+
+
+@requirement("agentcli:rpc:methods")
+@pytest.mark.parametrize(
+    "default, given, compiled",
+    [
+        (None, {}, "standalone"),
+        (None, {"target": None}, "standalone"),
+        (None, {"target": ""}, "standalone"),
+        (None, {"target": False}, "standalone"),
+        ("openclaw-scheduler", {}, "openclaw-scheduler"),
+        ("openclaw-scheduler", {"target": ""}, "openclaw-scheduler"),
+        ("openclaw-scheduler", {"target": "standalone"}, "standalone"),
+    ],
+)
+def test_what_is_compiled_to_is_what_was_asked_for_else_the_servers_default(default, given, compiled):
+    result = asked("compile", Defaults(cwd="/", target=default), manifest=manifest(), **given)["result"]
+
+    assert list(result) == ["ok", "target", "output"]
+    assert (result["ok"], result["target"], result["output"]["target"]) == (True, compiled, compiled)
+
+
+@requirement("agentcli:rpc:methods")
+@pytest.mark.parametrize(
+    "explain, explained",
+    [
+        (True, True),
+        ("false", True),
+        (1, True),
+        ({}, True),
+        (False, False),
+        (0, False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_explanations_are_given_when_that_is_true_in_javascript(explain, explained):
+    output = asked("compile", manifest=manifest(), explain=explain)["result"]["output"]
+
+    assert ("explain" in output) is explained
+
+
+@requirement("agentcli:rpc:methods")
+@pytest.mark.parametrize(
+    "target, said",
+    [("nope", "nope"), (5, "5"), (True, "true"), ({}, "{}"), ("openclaw_scheduler", "openclaw_scheduler")],
+)
+def test_a_target_that_there_is_not_is_named_before_the_manifest_is_judged(target, said):
+    for judged in (manifest(), {}):
+        assert asked("compile", manifest=judged, target=target)["error"] == {
+            "code": -32602,
+            "message": f"Unsupported compile target: {said}",
+            "data": {"code": "invalid_argument", "error_type": "invalid_argument"},
+        }
+
+
+@requirement("agentcli:rpc:notifications")
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"jsonrpc": "2.0", "method": "agentcli.compile"},
+        {"jsonrpc": "2.0", "method": "agentcli.compile", "params": 5},
+        {"jsonrpc": "2.0", "method": "agentcli.nope"},
+        {"jsonrpc": "1.0", "method": "agentcli.ping"},
+        {"jsonrpc": "2.0", "method": "agentcli.ping", "params": {}},
+        {},
+    ],
+)
+def test_a_request_without_an_id_is_never_answered_whatever_is_wrong_with_it(request_):
+    assert answer_to(json.dumps(request_).encode(), DEFAULTS, silence) is None
+
+
+@requirement("agentcli:rpc:notifications")
+def test_a_notification_does_what_it_says(tmp_path):
+    here = Defaults(cwd=str(tmp_path), home=str(tmp_path / "home"))
+    request = {
+        "jsonrpc": "2.0",
+        "method": "agentcli.registry.add",
+        "params": {"name": "kept", "manifest": manifest()},
+    }
+
+    assert answer_to(json.dumps(request).encode(), here, silence) is None
+    assert asked("registry.show", here, name="kept")["result"]["manifest"] == manifest()
+
+
+@requirement("agentcli:rpc:envelope")
+@pytest.mark.parametrize("id_", ["x", "", 0, -1, 1.5, True, False, None, [], {"a": [1]}, "\u2028"])
+@pytest.mark.parametrize(
+    "members, word",
+    [
+        ({"method": "agentcli.ping"}, "result"),
+        ({"method": "agentcli.nope"}, "error"),
+        ({"method": "agentcli.compile"}, "error"),
+        ({"method": 5}, "error"),
+        ({"method": "agentcli.ping", "params": []}, "error"),
+    ],
+)
+def test_every_id_is_echoed_unchanged_and_the_members_stand_in_their_order(id_, members, word):
+    answer = answered(json.dumps({"jsonrpc": "2.0", "id": id_, **members}).encode())
+
+    assert list(answer) == ["jsonrpc", "id", word]
+    assert (answer["id"], type(answer["id"])) == (id_, type(id_))
+    assert word == "result" or list(answer["error"]) == ["code", "message", "data"]

@@ -15,7 +15,7 @@ from operable.flow import merge
 from operable.flow.canonical import canonical_digest, stable_id
 from operable.flow.contracts import FlowError, Surroundings
 from operable.flow.expand import expand
-from operable.flow.failures import invalid_argument
+from operable.flow.failures import invalid_argument, spelled
 from operable.flow.merge import Json
 from operable.flow.proving import verify_proof
 
@@ -85,7 +85,7 @@ def adopt_by_of(value: Any) -> str:
     if value is None:
         return "id"
     if value not in ADOPT_BY:
-        raise invalid_argument(f"Invalid adoptBy value: {value}. Accepted values: id, name")
+        raise invalid_argument(f"Invalid adoptBy value: {spelled(value)}. Accepted values: id, name")
     return str(value)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from operable.flow import applying_scheduler, applying_store
 from operable.flow.applying import ApplyOptions, Step
 from operable.flow.contracts import Surroundings
-from operable.flow.failures import invalid_argument
+from operable.flow.failures import invalid_argument, spelled
 from operable.flow.homes import home_of
 from operable.flow.job_store import store_path
 from operable.flow.merge import Json
@@ -38,7 +38,7 @@ def backend_of(params: Mapping[str, Any], defaults: Defaults) -> Backend:
         home = home_of(defaults.environment, defaults.home, cwd=defaults.cwd)
         return Backend(ENGINE, store=store_path(home, db_path, cwd=defaults.cwd))
     if target != SCHEDULER:
-        raise invalid_argument(f"Unsupported apply target: {target}")
+        raise invalid_argument(f"Unsupported apply target: {spelled(target)}")
     prefix, program = _text(params, "schedulerPrefix"), _text(params, "schedulerBin")
     if not prefix and not program:
         prefix, program = defaults.scheduler_prefix, defaults.scheduler_bin

@@ -6,7 +6,7 @@ of the protocol, in its order, under the names that its clients know.
 
 from typing import Any
 
-from operable.flow.failures import invalid_argument
+from operable.flow.failures import invalid_argument, spelled
 from operable.flow.inspect_entities import ENTITIES
 from operable.flow.merge import Json
 from operable.flow.method import listed_methods
@@ -77,7 +77,7 @@ def describe(topic: Any) -> Json:
             return {"name": "commands", "summary": "Commands of the protocol", "items": _commands()}
         case "rpc":
             return _rpc()
-    raise invalid_argument(f"Unknown description target: {'null' if topic is None else topic}")
+    raise invalid_argument(f"Unknown description target: {spelled(topic)}")
 
 
 def topics() -> list[str]:

@@ -7,6 +7,7 @@ is -32603 without its text.
 
 from typing import Any
 
+from operable.flow.canonical import canonical_text
 from operable.flow.contracts import FlowError
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL, APPLICATION = (
@@ -49,6 +50,14 @@ def known_code(code: str) -> str:
 
 def invalid_argument(message: str, **details: Any) -> FlowError:
     return FlowError("invalid_argument", message, **details)
+
+
+def spelled(value: Any) -> str:
+    """A value of a request in a message: as JSON has it, and texts without quotes. `None` and `True` are words of ours."""
+    try:
+        return value if isinstance(value, str) else canonical_text(value)
+    except ValueError:  # a number beyond all numbers, or nested too deeply
+        return "…"
 
 
 def rpc_error(problem: FlowError) -> dict[str, Any]:

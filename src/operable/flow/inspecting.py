@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from operable.flow.failures import invalid_argument
+from operable.flow.failures import invalid_argument, spelled
 from operable.flow.field_masks import masked, sanitised
 from operable.flow.inspect_entities import BY_TARGET, Entity
 from operable.flow.merge import Json
@@ -46,12 +46,12 @@ def inspection_of(params: Mapping[str, Any]) -> Inspection:
     target = params.get("target") or "openclaw-scheduler"
     entity = params.get("entity") or "jobs"
     if not isinstance(target, str) or target not in BY_TARGET:
-        raise invalid_argument(f"Unsupported inspect target: {target}")
+        raise invalid_argument(f"Unsupported inspect target: {spelled(target)}")
     if not isinstance(entity, str) or entity not in BY_TARGET[target]:
-        raise invalid_argument(f"Unsupported inspect entity: {entity}")
+        raise invalid_argument(f"Unsupported inspect entity: {spelled(entity)}")
     sanitize = params.get("sanitize")
     if sanitize is not None and sanitize not in SANITIZE:
-        raise invalid_argument(f"Unsupported sanitize mode: {sanitize}")
+        raise invalid_argument(f"Unsupported sanitize mode: {spelled(sanitize)}")
     return Inspection(
         entity=entity,
         limit=limit_of(params.get("limit"), default=LIMIT),

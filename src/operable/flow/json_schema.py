@@ -8,7 +8,7 @@ warnings there.
 from collections.abc import Callable
 from typing import Any
 
-from operable.flow.failures import invalid_argument
+from operable.flow.failures import invalid_argument, spelled
 from operable.flow.job_fields import BY_VERSION
 from operable.flow.shape import FLAT_IDENTITY, IDENTITY, MANIFEST, TASK, WORKFLOW, Node
 
@@ -44,7 +44,7 @@ def schema(target: Any, *, legacy: bool = False) -> tuple[str, Json]:
     name = _ALIASES.get(target, target) if isinstance(target, str) else target
     makers = _LEGACY if legacy else _MAKERS
     if not isinstance(name, str) or name not in makers:
-        raise invalid_argument(f"Unknown schema target: {'null' if target is None else target}")
+        raise invalid_argument(f"Unknown schema target: {spelled(target)}")
     return (LEGACY_FORMAT if legacy else FORMAT), makers[name]()
 
 

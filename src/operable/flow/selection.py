@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from operable.flow.expand import expand
-from operable.flow.failures import invalid_argument
+from operable.flow.failures import invalid_argument, spelled
 from operable.flow.target import require_valid
 
 Json = dict[str, Any]
@@ -56,7 +56,7 @@ def workflow_of(expanded: Mapping[str, Any], workflow_id: Any = None) -> Json:
         for workflow in workflows:
             if workflow["id"] == workflow_id:
                 return workflow
-        raise invalid_argument(f"Workflow not found: {workflow_id}")
+        raise invalid_argument(f"Workflow not found: {spelled(workflow_id)}")
     if len(workflows) > 1:
         available = ", ".join(workflow["id"] for workflow in workflows)
         raise invalid_argument(f"Multiple workflows found; specify --workflow. Available: {available}")

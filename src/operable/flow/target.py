@@ -6,6 +6,7 @@ from typing import Any
 
 from operable.flow.contracts import FlowError
 from operable.flow.expand import expand
+from operable.flow.failures import spelled
 from operable.flow.merge import Json
 from operable.flow.validate import validate
 from operable.kernel import catalogue
@@ -39,7 +40,7 @@ def target(name: Any) -> Target:
     try:
         found: Target = catalogue.load("operable.flow.targets", str(name), "TARGET", kind="target")
     except Fail:
-        raise FlowError("invalid_argument", f"Unsupported compile target: {name}") from None
+        raise FlowError("invalid_argument", f"Unsupported compile target: {spelled(name)}") from None
     return found
 
 

@@ -3,14 +3,14 @@
 from typing import Any
 
 from operable.flow.contracts import known
-from operable.flow.failures import invalid_argument
+from operable.flow.failures import invalid_argument, spelled
 from operable.flow.method import Defaults, Method, required
 
 
 def _run(params: dict[str, Any], _defaults: Defaults) -> dict[str, Any]:
     name = required(params, "method")
     if name not in known("proofs"):
-        raise invalid_argument(f"Unknown verifier method: {name}")
+        raise invalid_argument(f"Unknown verifier method: {spelled(name)}")
     return {"ok": True, "method": name, "verifier": name}
 
 

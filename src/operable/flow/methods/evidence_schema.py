@@ -3,14 +3,14 @@
 from typing import Any
 
 from operable.flow.contracts import entry, known
-from operable.flow.failures import invalid_argument
+from operable.flow.failures import invalid_argument, spelled
 from operable.flow.method import Defaults, Method, required
 
 
 def _run(params: dict[str, Any], _defaults: Defaults) -> dict[str, Any]:
     name = required(params, "provider")
     if name not in known("evidences"):
-        raise invalid_argument(f"Unknown evidence provider: {name}")
+        raise invalid_argument(f"Unknown evidence provider: {spelled(name)}")
     return {"ok": True, "provider": name, "methods": list(entry("evidences", name).methods)}
 
 
