@@ -68,6 +68,7 @@ def _read(command: Command) -> tuple[str, dict[str, str]]:
 
 
 def tool_help(tool: Tool) -> str:
+    machine = f"--{tool.machine_flags[0]} jsonl"
     lines = [
         f"{tool.name} {tool.version}" + (f": {tool.summary}" if tool.summary else ""),
         "",
@@ -79,8 +80,7 @@ def tool_help(tool: Tool) -> str:
         "Every tool has:",
         *_table(_summaries(tool, tool.built_in_names())),
         "",
-        f"{tool.invocation} COMMAND --help tells more. "
-        f"Add --{tool.machine_flags[0]} jsonl to any command for the machine stream.",
+        f"{tool.invocation} COMMAND --help tells more. Add {machine} to any command for the machine stream.",
         "--schema, --capabilities and --version are answered without a command.",
     ]
     return "\n".join(lines)
