@@ -1,7 +1,9 @@
-"""Small manifests for tests, and a way to change one thing in them."""
+"""Small manifests for tests, a way to change one thing in them, and what the validator says of them."""
 
 import copy
 from typing import Any
+
+from operable.flow.validate import validate
 
 Json = dict[str, Any]
 
@@ -28,7 +30,7 @@ def prompt_task(task_id: str = "p", **members: Any) -> Json:
     return without_none({**task, **members})
 
 
-def triggered(parent: str, **members: Any) -> Json:
+def triggered(parent: Any, /, **members: Any) -> Json:
     return {"schedule": None, "trigger": {"parent": parent, "on": "success", **members}}
 
 
@@ -53,3 +55,12 @@ def changed(value: Json, path: str, new: Any) -> Json:
     else:
         owner[last] = new
     return value
+
+
+def errors(value: Any) -> list[tuple[str, str]]:
+    """(path, message) in the order of the answer."""
+    return [(found["path"], found["message"]) for found in validate(value)["errors"]]
+
+
+def warnings(value: Any) -> list[tuple[str, str]]:
+    return [(found["path"], found["message"]) for found in validate(value)["warnings"]]

@@ -5,18 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.flow.validate import validate
-from tests.flow.manifests import Json, changed, manifest, prompt_task, shell_task, triggered
+from tests.flow.manifests import Json, changed, errors, manifest, prompt_task, shell_task, triggered, warnings
 from tests.requirement import requirement
 
 TASK = "workflows.0.tasks.0"
-
-
-def errors(value):
-    return [(found["path"], found["message"]) for found in validate(value)["errors"]]
-
-
-def warnings(value):
-    return [(found["path"], found["message"]) for found in validate(value)["warnings"]]
 
 
 @requirement("agentcli:validation:shape")

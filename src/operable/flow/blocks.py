@@ -4,7 +4,7 @@ from typing import Any
 
 from operable.flow import keys
 from operable.flow.conditions import check_condition
-from operable.flow.findings import ENVIRONMENT_NAME, Findings
+from operable.flow.findings import ENVIRONMENT_NAME, Findings, js_trim
 from operable.flow.identity_rules import check_identity
 
 # Member -> (kind of check, its argument), for blocks that need nothing but a look at each member.
@@ -161,7 +161,7 @@ def check_verify(findings: Findings, value: Any, path: str) -> None:
     if block is None:
         return
     shell = block.get("shell")
-    if not isinstance(shell, str) or not shell.strip():
+    if not isinstance(shell, str) or not js_trim(shell):
         findings.error(f"{path}.shell", "is required and must be a non-empty string")
     else:
         findings.string(shell, f"{path}.shell")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.contracts import FlowError, IdentityRequest
+from operable.flow.findings import js_trim
 from operable.flow.value_from import SOURCES, read_value
 
 
@@ -46,7 +47,7 @@ def is_required(identity: Mapping[str, Any]) -> bool:
 def text(identity: Mapping[str, Any], name: str) -> str | None:
     """A setting that is a non-empty string."""
     value = settings(identity).get(name)
-    return value if isinstance(value, str) and value.strip() else None
+    return value if isinstance(value, str) and js_trim(value) else None
 
 
 def missing_texts(identity: Mapping[str, Any], *names: str) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from operable.flow.failures import invalid_argument, spelled
 from operable.flow.field_masks import masked, sanitised
+from operable.flow.findings import js_trim
 from operable.flow.inspect_entities import BY_TARGET, Entity
 from operable.flow.merge import Json
 
@@ -93,13 +94,13 @@ def _fields(value: Any) -> tuple[str, ...] | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return tuple(part.strip() for part in value.split(",") if part.strip()) or None
+        return tuple(filter(None, map(js_trim, value.split(",")))) or None
     if not isinstance(value, list):
         raise invalid_argument("inspect fields must be a comma-delimited string or an array of field names")
     for position, name in enumerate(value):
-        if not isinstance(name, str) or not name.strip():
+        if not isinstance(name, str) or not js_trim(name):
             raise invalid_argument(f"inspect fields[{position}] must be a non-empty string")
-    return tuple(name.strip() for name in value) or None
+    return tuple(map(js_trim, value)) or None
 
 
 def _where(value: Any) -> dict[str, str | None]:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from operable.flow.contracts import Identity, entry, known
-from operable.flow.findings import ENVIRONMENT_NAME, Findings
+from operable.flow.findings import ENVIRONMENT_NAME, Findings, js_trim
 
 _ENDPOINTS = ("token_endpoint", "api_base", "authority")
 _DELEGATED_MODES = ("delegated", "on-behalf-of", "impersonation", "exchange")
@@ -62,7 +62,7 @@ def common_identity_problems(provider: Identity, profile: dict[str, Any]) -> Ite
     if isinstance(mode, str) and mode not in able["auth_modes"]:
         yield f'auth.mode "{mode}" is not supported by provider "{provider.name}"'
     scopes = auth.get("scopes")
-    if isinstance(scopes, list) and not all(isinstance(scope, str) and scope.strip() for scope in scopes):
+    if isinstance(scopes, list) and not all(isinstance(scope, str) and js_trim(scope) for scope in scopes):
         yield "auth.scopes must contain only non-empty strings"
     cache = auth.get("cache")
     if isinstance(cache, str) and cache != "none" and cache not in able.get("cache_modes", ()):

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.contracts import Authorizer, FlowError, Surroundings
+from operable.flow.findings import js_trim
 from operable.flow.http_exchange import ExchangeFailed, exchange
 from operable.flow.providers import is_safe_endpoint
 from operable.flow.sessions import bare_url
@@ -34,7 +35,7 @@ def _check(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
     if len(given) > 1:
         return [("provider_config", f"must name only one of: {', '.join(given)}")]
     name = given[0]
-    if not isinstance(config[name], str) or not config[name].strip():
+    if not isinstance(config[name], str) or not js_trim(config[name]):
         return [(f"provider_config.{name}", "is required and must be a non-empty string")]
     if name == "endpoint" and not is_safe_endpoint(config[name]):
         message = "must be an https URL (http only for loopback) without credentials"

@@ -12,6 +12,7 @@ from operable.flow import ssh_signatures
 from operable.flow.attesting import PAYLOAD_MEMBERS, PAYLOAD_SCHEMA, check_ssh
 from operable.flow.canonical import canonical_text, hash_text, parse
 from operable.flow.contracts import Evidence, FlowError, Surroundings
+from operable.flow.findings import js_trim
 from operable.flow.signing_keys import NAMESPACE, PRINCIPAL, signing_key
 
 _SCHEMA = "agentcli.evidence.envelope"
@@ -25,7 +26,7 @@ def _check(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
         for name in _TEXTS
         if isinstance(config, Mapping)
         and config.get(name) is not None
-        and not (isinstance(config[name], str) and config[name].strip())
+        and not (isinstance(config[name], str) and js_trim(config[name]))
     ]
     methods = profile.get("methods")
     if isinstance(methods, list) and any(method != "ssh-signature" for method in methods):

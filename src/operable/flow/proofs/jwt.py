@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from operable.flow import proof_results
 from operable.flow.contracts import Proof, ProofRequest
+from operable.flow.findings import js_trim
 from operable.flow.keys_and_signatures import is_signed, key_id, public_key, strong
 from operable.flow.proof_results import Unproven, same_digest
 
@@ -31,7 +32,7 @@ _LONGEST = 64 * 1024
 def _check(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
     found = proof_results.proof_source_problems(profile)
     issuer, uri, key = (profile.get(name) for name in ("issuer", "jwks_uri", "public_key"))
-    if not isinstance(issuer, str) or not issuer.strip():
+    if not isinstance(issuer, str) or not js_trim(issuer):
         found.append(("issuer", "must be a non-empty string"))
     if uri is not None and not _is_https(uri):
         found.append(("jwks_uri", "must be an https URL"))
