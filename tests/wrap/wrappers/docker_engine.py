@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tests.wrap.wrappers.loopback import Handler
+from tests.wrap.wrappers.loopback import Handler, arguments, serve
 from tests.wrap.wrappers.loopback import serving as serving_with
 
 CREATED = 1_700_000_000
@@ -206,8 +206,19 @@ _IMAGES = [
 
 def serving(engine: Engine | None = None, path: Path | None = None) -> AbstractContextManager[str]:
     """The address of an engine: the path of its socket, or host:port."""
-    if engine is None:
-        engine = Engine()
-        for number, action in enumerate(("create", "start", "die"), 1):
-            engine.happened(action, f"{1:064x}", number)
-    return serving_with(type("Asked", (_Asked,), {"engine": engine}), path)
+    return serving_with(_asking(engine or _with_a_past()), path)
+
+
+def _asking(engine: Engine) -> type[Handler]:
+    return type("Asked", (_Asked,), {"engine": engine})
+
+
+def _with_a_past() -> Engine:
+    engine = Engine()
+    for number, action in enumerate(("create", "start", "die"), 1):
+        engine.happened(action, f"{1:064x}", number)
+    return engine
+
+
+if __name__ == "__main__":
+    serve(_asking(_with_a_past()), arguments().port)

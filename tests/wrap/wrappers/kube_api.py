@@ -1,13 +1,14 @@
 """As much of a Kubernetes API server as kubectl asks for: discovery, lists, watches, and changes of pods and secrets."""
 
 import copy
+import itertools
 import json
 import threading
 from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.wrap.wrappers.loopback import Handler
+from tests.wrap.wrappers.loopback import Handler, arguments, serve
 from tests.wrap.wrappers.loopback import serving as serving_with
 
 _VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
@@ -82,6 +83,10 @@ class Cluster:
         self.more = threading.Condition()
         self.asked: list[tuple[str, str]] = []
         self.forbidden = False
+        self.versions = itertools.count(100)
+
+    def next_version(self) -> str:
+        return str(next(self.versions))
 
     def put(self, each: dict[str, Any]) -> None:
         plural = next(plural for plural, kind in _KINDS.items() if kind == each["kind"])
@@ -124,15 +129,16 @@ class _Asked(Handler):
             found = json.loads(body)
             found["metadata"] |= {"namespace": "default", "uid": "uid-new"}
             if not dry:
-                found["metadata"]["resourceVersion"] = "100"
+                found["metadata"]["resourceVersion"] = cluster.next_version()
                 cluster.put(found)
             self.send(found, 201)
         elif (found := cluster.objects.get((plural, name or ""))) is None:
             self._refuse(404, "NotFound", f'{plural} "{name}" not found')
         elif self.command == "PATCH":
-            changed = found if not dry else copy.deepcopy(found)
-            for key, value in json.loads(body).get("metadata", {}).items():
-                changed["metadata"][key] = changed["metadata"].get(key, {}) | value
+            changed = _merged(found, json.loads(body))
+            if not dry and changed != found:
+                changed["metadata"]["resourceVersion"] = cluster.next_version()
+                cluster.put(changed)
             self.send(changed)
         elif self.command == "DELETE":
             if not dry:
@@ -175,6 +181,19 @@ def _labels(each: dict[str, Any]) -> list[str]:
     return [f"{name}={value}" for name, value in each["metadata"].get("labels", {}).items()]
 
 
+def _merged(found: Any, patch: Any) -> Any:
+    """A merge patch: what is null goes, what is an object is merged, anything else takes the place of what was there."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = copy.deepcopy(found) if isinstance(found, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), value)
+    return merged
+
+
 def kubeconfig(address: str) -> str:
     """The configuration of a client of this server."""
     return json.dumps(
@@ -194,4 +213,12 @@ def kubeconfig(address: str) -> str:
 
 def serving(cluster: Cluster | None = None) -> AbstractContextManager[str]:
     """The address of a server, host:port."""
-    return serving_with(type("Asked", (_Asked,), {"cluster": cluster or Cluster()}))
+    return serving_with(_asking(cluster or Cluster()))
+
+
+def _asking(cluster: Cluster) -> type[Handler]:
+    return type("Asked", (_Asked,), {"cluster": cluster})
+
+
+if __name__ == "__main__":
+    serve(_asking(Cluster()), arguments().port)

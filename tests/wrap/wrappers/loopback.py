@@ -1,5 +1,10 @@
-"""A web server of a test's own, on a TCP port of this machine or on a Unix socket, that ends with its block."""
+"""A web server of a test's own, on a TCP port of this machine or on a Unix socket, that ends with its block.
 
+A module with such a server can also be run: `python3 -m MODULE --port N` serves until it is killed. The linter starts them
+so beside a wrapped tool (`beside` in its aoi-lint.toml), one for each room, with a network that only the two share.
+"""
+
+import argparse
 import http.server
 import json
 import socketserver
@@ -59,6 +64,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class _Tcp(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    allow_reuse_address = True
     daemon_threads = True
     block_on_close = False
 
@@ -85,3 +91,19 @@ def serving(handler: type[Handler], path: Path | None = None) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join(20)
+
+
+def serve(handler: type[Handler], port: int) -> None:
+    """Serve on this port until the end, and say so once it can be reached."""
+    with _Tcp(("127.0.0.1", port), handler) as server:
+        print("ready", flush=True)
+        server.serve_forever()
+
+
+def arguments(*operands: str) -> argparse.Namespace:
+    """What a server was called with: its port, and a file for each of these operands, which may be left out."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    for operand in operands:
+        parser.add_argument(operand, type=Path, nargs="?")
+    return parser.parse_args()
