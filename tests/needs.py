@@ -35,6 +35,7 @@ PACKAGES = {
     "lsblk": "util-linux",
     "node": "nodejs",
     "npm": "npm",
+    "nsenter": "util-linux",
     "pass": "pass",
     "restic": "restic",
     "rg": "ripgrep",

@@ -1,12 +1,15 @@
 """Whom a confined tool tried to reach: the kernel's own counters of its network namespace.
 
 A sandbox without a network has nothing but a loopback device, so whatever is sent elsewhere fails; the kernel counts it all
-the same, per namespace, beginning with zero. An open counter file keeps its namespace alive: it is opened before the tool
-starts and read when everything inside has ended. Nothing that runs inside can change or avoid the counts.
+the same, per namespace. An open counter file keeps its namespace alive: it is opened and read before the tool starts, and
+read again when everything of it has ended; the difference is what was tried in between. Nothing that runs inside can change
+or avoid the counts.
 
 What counts. Addresses outside: every attempt, a name lookup included. Addresses of this machine: only where nothing
 inside answered, because then a service outside was meant. A tool that talks to its own helper on 127.0.0.1 has reached
-nobody, and a Unix socket is no network (the folders in which daemons keep theirs are empty).
+nobody, and a Unix socket is no network (the folders in which daemons keep theirs are empty). Nor has one that talks with
+a program that its profile put beside it: that is the tool's own server, and what is changed there the tool's state tells.
+What such a program tries to reach while a call runs counts for the call, like everything that it does because of one.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ class Contacts:
 
     def __init__(self, files: list[BinaryIO]) -> None:
         self._files = files
+        self._before = self._read()
 
     @classmethod
     def of(cls, pid: int) -> Self | None:
@@ -33,16 +37,19 @@ class Contacts:
         return cls(files)
 
     def outgoing(self) -> tuple[str, ...]:
-        """What was tried, in words."""
-        text = ""
-        for file in self._files:
-            file.seek(0)
-            text += file.read(1 << 16).decode("ascii", "replace")
-        return described(counters(text))
+        """What was tried since it was opened, in words."""
+        return described({name: now - self._before.get(name, 0) for name, now in self._read().items()})
 
     def close(self) -> None:
         for file in self._files:
             file.close()
+
+    def _read(self) -> dict[str, int]:
+        text = ""
+        for file in self._files:
+            file.seek(0)
+            text += file.read(1 << 16).decode("ascii", "replace")
+        return counters(text)
 
 
 def counters(text: str) -> dict[str, int]:

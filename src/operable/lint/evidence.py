@@ -42,6 +42,7 @@ class Invocation:
         0  # bytes that the reader leaves room for before it stalls; the signal, or its end, comes then
     )
     timeout: float | None = None  # None: the profile's
+    beside: tuple[tuple[str, ...], ...] = ()  # programs that run in the room, besides those of every room
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,10 @@
 Theory of operation. Setup runs once, in a template; then one read-only call warms it up, so that a database that is made
 on first use is there before anything is compared. Every experiment gets a copy. In a sandbox each copy is seen at the
 same place, so that paths that the tool wrote down stay true; without one they would not, and setup is run again each time.
+So it is where programs run beside the tool in every room, because what they hold in memory is no file.
 
-Equal invocations are run once: `observe` and `effect` remember. Threads may share a lab.
+Equal invocations are run once: `observe` and `effect` remember. Threads may share a lab; what happens in one room is the
+business of `room`.
 """
 
 from __future__ import annotations
@@ -16,20 +18,15 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Self
 
 from operable.kernel.errors import Fail
 from operable.lint.check import Change
-from operable.lint.evidence import Invocation, Observation, encode
-from operable.lint.probe import Place, Probe, place_file
+from operable.lint.evidence import Invocation, Observation
+from operable.lint.probe import Probe, place_file
 from operable.lint.profile import Profile
-from operable.lint.tree import changes, snapshot
+from operable.lint.room import SETUP_FAILED, LabRoom
 
-_FIRST_LINE = 4096  # longer than any kernel reads
-_INSIDE = "/tmp/aoi-lint"  # noqa: S108 - inside the sandbox, where /tmp is empty
-# Fields that differ from call to call without meaning anything.
-VOLATILE = ("timestamp", "trace_id", "elapsed_ms", "time", "ts")
 # Seconds of silence that are waited for at most.
 PATIENCE = 3.0
 
@@ -45,6 +42,7 @@ class Laboratory:
         self.busy = 0.0
         self._folder = tempfile.mkdtemp(prefix="aoi-lint-")
         self._template: str | None = None
+        self._setup: tuple[Invocation, ...] | None = None
         self._state: Invocation | None = None
         self._seen: dict[tuple[Invocation, bool], tuple[Observation, tuple[Change, ...]]] = {}
         self._locks: dict[tuple[Invocation, bool], threading.Lock] = {}
@@ -64,14 +62,27 @@ class Laboratory:
 
         return sandbox("bubblewrap").missing() or "the sandbox is switched off"
 
+    @property
+    def _copies(self) -> bool:
+        """Whether the template holds all that the setup does."""
+        return self.probe.sandbox is not None and not self.profile.tool.beside
+
     def prepare(self, machine: tuple[str, ...], state: Invocation | None) -> None:
         """Do the setup and remember it; Fail when a step of it fails. `state` is the call that tells the state."""
         folder = self._new_folders()
-        self._setup(folder, machine)
-        if state is not None:
-            # Twice: what only the first call does (making a store, moving to a new format) is not to be seen later.
-            self._run(state, folder)
-        self._template, self._machine, self._state = folder, machine, state
+        for path, content in self.profile.tool.files.items():
+            place_file(f"{folder}/work", path, content)
+        self._template, self._state = folder, state
+        self._setup = tuple(_step(words, machine) for words in self.profile.tool.setup)
+        if self._copies:
+            room = self._entered(folder)
+            try:
+                room.furnish()
+            finally:
+                room.leave()
+            self._setup = None
+        elif self._setup:
+            self._rehearse()
 
     def observe(self, invocation: Invocation) -> Observation:
         return self._once(invocation, compare=False)[0]
@@ -81,13 +92,32 @@ class Laboratory:
 
     @contextmanager
     def room(self) -> Iterator[LabRoom]:
-        folder = self._new_folders(self._template if self.probe.sandbox is not None else None)
+        folder = self._new_folders(self._template)
+        room = self._entered(folder)
         try:
-            if self.probe.sandbox is None and self._template is not None:
-                self._setup(folder, self._machine)
-            yield LabRoom(self, folder)
+            yield room
         finally:
+            room.leave()
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _entered(self, folder: str) -> LabRoom:
+        return LabRoom(
+            self.probe, self.profile, folder, setup=self._setup, state=self._state, ran=self._has_run
+        )
+
+    def _rehearse(self) -> None:
+        """What is wrong with the setup is said before anything is judged; what runs beside the tool, by each experiment."""
+        try:
+            with self.room() as room:
+                room.furnish()
+        except Fail as problem:
+            if problem.code == SETUP_FAILED:
+                raise
+
+    def _has_run(self, seen: Observation) -> None:
+        with self._lock:
+            self.runs += 1
+            self.busy += seen.elapsed
 
     def _once(self, invocation: Invocation, *, compare: bool) -> tuple[Observation, tuple[Change, ...]]:
         key = (invocation, compare)
@@ -118,99 +148,13 @@ class Laboratory:
                 )
         return folder
 
-    def _setup(self, folder: str, machine: tuple[str, ...]) -> None:
-        for path, content in self.profile.tool.files.items():
-            place_file(f"{folder}/work", path, content)
-        for step in self.profile.tool.setup:
-            chosen = any(word.partition("=")[0] in ("--output", "--format") for word in step)
-            words = tuple(step) if chosen else (*step, *machine)
-            seen = self._run(Invocation(words), folder)
-            # A tool that fails in no due form is what is to be reported, not the profile.
-            if seen.excused:
-                raise Fail(
-                    "usage",
-                    "SETUP_FAILED",
-                    f"a setup step of the profile failed with status {seen.status}: {seen.command_line}",
-                    target=self.profile.path,
-                    stderr=seen.stderr[-500:],
-                    stdout=seen.stdout[-500:].decode("utf-8", "replace"),
-                )
 
-    def _run(self, invocation: Invocation, folder: str) -> Observation:
-        work, home = f"{folder}/work", f"{folder}/home"
-        if self.probe.sandbox is None:
-            place = Place(work, home, work, home)
-        else:
-            place = Place(work, home, f"{_INSIDE}/work", f"{_INSIDE}/home", _hidden(self.probe.program))
-        if invocation.bare:
-            empty = tempfile.mkdtemp(prefix="empty-", dir=self._folder)
-            os.chmod(empty, 0o500)
-            place = replace(place, home=empty)
-            if self.probe.sandbox is None:
-                place = replace(place, inside_home=empty)
-        seen = self.probe.run(invocation, place)
-        with self._lock:
-            self.runs += 1
-            self.busy += seen.elapsed
-        return seen
-
-
-class LabRoom:
-    """See `check.Room`."""
-
-    def __init__(self, lab: Laboratory, folder: str) -> None:
-        self._lab = lab
-        self._folder = folder
-
-    def run(self, invocation: Invocation) -> Observation:
-        return self._lab._run(invocation, self._folder)  # noqa: SLF001 - a room is a part of its lab
-
-    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
-        files, told = self._files(), self.state()
-        observation = self.run(invocation)
-        found = [*changes(files[0], (now := self._files())[0], "work"), *changes(files[1], now[1], "home")]
-        if told is not None and (later := self.state()) is not None and later != told:
-            found += [Change("state", f"lost {item[:120]}") for item in told if item not in later][:3]
-            found += [Change("state", f"gained {item[:120]}") for item in later if item not in told][:3]
-        return observation, tuple(found)
-
-    def state(self) -> tuple[str, ...] | None:
-        call = self._lab._state  # noqa: SLF001
-        if call is None:
-            return None
-        seen = self.run(call)
-        return tuple(
-            encode({name: value for name, value in event.items() if name not in VOLATILE})
-            for event in seen.domain
-        )
-
-    def _files(self) -> tuple[dict[str, str], dict[str, str]]:
-        return snapshot(f"{self._folder}/work"), snapshot(f"{self._folder}/home")
+def _step(words: list[str], machine: tuple[str, ...]) -> Invocation:
+    chosen = any(word.partition("=")[0] in ("--output", "--format") for word in words)
+    return Invocation(tuple(words) if chosen else (*words, *machine))
 
 
 def _special(folder: str, names: list[str]) -> list[str]:
     """Sockets, pipes and devices are no state that could be copied."""
     kept = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
     return [name for name in names if stat.S_IFMT(os.lstat(os.path.join(folder, name)).st_mode) not in kept]
-
-
-def _hidden(program: str) -> tuple[str, ...]:
-    """What of the host's /tmp and /run must stay visible for the program to start: its folder, and its interpreter's."""
-    needed = {program, os.path.realpath(program)}
-    interpreter = _interpreter(program)
-    if interpreter is not None:
-        needed |= {interpreter, os.path.realpath(interpreter)}
-    return tuple(
-        sorted({"/".join(path.split("/")[:3]) for path in needed if path.startswith(("/tmp/", "/run/"))})  # noqa: S108
-    )
-
-
-def _interpreter(program: str) -> str | None:
-    """What the first line of a script names."""
-    try:
-        with open(program, "rb") as file:
-            line = file.readline(_FIRST_LINE)
-    except OSError:
-        return None  # whoever runs it will say so
-    words = os.fsdecode(line[2:]).split() if line.startswith(b"#!") else []
-    return words[0] if words else None

@@ -110,7 +110,8 @@ class CommandPlan:
         words = list(arguments)
         end = words.index("--") if "--" in words else len(words)
         words = [*words[:end], *extra, *self.machine, *words[end:]]
-        call = Invocation((*self.words, *words), stdin=self.stdin(words))
+        beside = tuple(map(tuple, self.profile.beside))
+        call = Invocation((*self.words, *words), stdin=self.stdin(words), beside=beside)
         if self.unbounded:
             call = replace(call, signal="SIGINT", settle=SETTLE)
         return call

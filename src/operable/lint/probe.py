@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from operable.kernel.errors import Fail
 from operable.lint.evidence import Invocation, Observation
 from operable.proc.confine import Confinement, Sandbox
+from operable.proc.loopback import Loopback
 from operable.proc.spawn import Command
 
 # Private writable memory. Address space is no measure: Go, Node and the JVM reserve it by the terabyte.
@@ -23,6 +24,7 @@ MEMORY = 4 * 1024**3
 _FILE_SIZE = 1024**3
 # Threads and processes. A JVM has a few dozen threads, a build some processes.
 TASKS = 512
+_FIRST_LINE = 4096  # longer than any kernel reads
 # Where the kernel counts everything that the user runs, of which there may be much.
 _TASKS_OF_A_USER = 8192
 
@@ -36,6 +38,7 @@ class Place:
     inside_work: str
     inside_home: str
     readable: tuple[str, ...] = ()
+    loopback: Loopback | None = None  # the network of the room, when it shares one
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +61,15 @@ class Probe:
 
     def command(self, invocation: Invocation, place: Place, gate: int | None = None) -> Command:
         """What is started. Behind a `gate` it does not begin before that is opened; only a sandbox has one."""
-        env = {"PATH": os.environ.get("PATH", os.defpath), "HOME": place.inside_home}
-        if not invocation.bare:
-            env |= {"LANG": "C.UTF-8", "TERM": "dumb", "TMPDIR": "/tmp" if self.sandbox else place.work}  # noqa: S108
-            env |= self.env | dict(invocation.env)
         if any("\0" in word for word in invocation.words):
             raise Fail("validation", "ARGV_INVALID", "an argument contains a NUL character")
         words: list[str] = [self.program, *invocation.words]
         setsid = shutil.which("setsid")
         if invocation.terminal and setsid is not None:
             words = [setsid, "--ctty", "--wait", *words]
+        env = self._bare_environment(place)
+        if not invocation.bare:
+            env = self._environment(place) | dict(invocation.env)
         command = _limited(
             Command(tuple(words), words[0], env, place.work), confined=self.sandbox is not None
         )
@@ -75,8 +77,30 @@ class Probe:
             return command
         return self.sandbox.wrap(command, self._confinement(invocation, place, gate))
 
-    def has_network(self, invocation: Invocation) -> bool:
-        return self.sandbox is None or (self.network and not invocation.bare)
+    def companion(self, words: tuple[str, ...], place: Place, gate: int | None) -> Command:
+        """A program beside the tool: the same place, environment and limits."""
+        assert self.sandbox is not None  # noqa: S101 - without one nothing is started beside the tool
+        command = Command(words, words[0], self._environment(place), place.work)
+        confinement = Confinement(
+            cwd=place.inside_work,
+            writable={place.inside_work: place.work, place.inside_home: place.home},
+            readable={path: path for path in (*place.readable, *hidden(*words))},
+            loopback=place.loopback,
+            gate=gate,
+        )
+        return self.sandbox.wrap(_limited(command, confined=True), confinement)
+
+    def has_network(self, invocation: Invocation, place: Place) -> bool:
+        """The host's own. A room with programs beside the tool has one of its own, whatever the profile allows."""
+        return self.sandbox is None or (self.network and not invocation.bare and place.loopback is None)
+
+    def _bare_environment(self, place: Place) -> dict[str, str]:
+        return {"PATH": os.environ.get("PATH", os.defpath), "HOME": place.inside_home}
+
+    def _environment(self, place: Place) -> dict[str, str]:
+        temporary = "/tmp" if self.sandbox else place.work  # noqa: S108 - inside
+        usual = {"LANG": "C.UTF-8", "TERM": "dumb", "TMPDIR": temporary}
+        return self._bare_environment(place) | usual | self.env
 
     def _confinement(self, invocation: Invocation, place: Place, gate: int | None) -> Confinement:
         places = {place.inside_work: place.work}
@@ -89,11 +113,36 @@ class Probe:
             cwd=place.inside_work,
             writable=places,
             readable=seen,
-            network=self.has_network(invocation),
+            network=self.has_network(invocation, place),
+            loopback=None if invocation.bare else place.loopback,
             gate=gate,
             # Only where orphans are looked for: everything else dies with us, also when we are killed.
             outlive=bool(invocation.signal) or invocation.reader != "patient",
         )
+
+
+def hidden(program: str, *words: str) -> tuple[str, ...]:
+    """What of the host's /tmp and /run must stay visible for the program to start: its folder, its interpreter's, and
+    those of the files that its words name.
+    """
+    path = shutil.which(program) or program
+    interpreter = _interpreter(path)
+    named = [path, *filter(os.path.isabs, words), *([interpreter] if interpreter else [])]
+    needed = {*named, *map(os.path.realpath, named)}
+    return tuple(
+        sorted({"/".join(path.split("/")[:3]) for path in needed if path.startswith(("/tmp/", "/run/"))})  # noqa: S108
+    )
+
+
+def _interpreter(program: str) -> str | None:
+    """What the first line of a script names."""
+    try:
+        with open(program, "rb") as file:
+            line = file.readline(_FIRST_LINE)
+    except OSError:
+        return None  # whoever runs it will say so
+    words = os.fsdecode(line[2:]).split() if line.startswith(b"#!") else []
+    return words[0] if words else None
 
 
 def place_file(folder: str, path: str, content: str) -> None:

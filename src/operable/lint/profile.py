@@ -11,6 +11,7 @@ that names the key, because a misspelt `stdin` would otherwise show up as a tool
     network = false                      # whether ordinary calls may use the network
     timeout = 10.0                       # seconds for one call
     files = { "notes.txt" = "…" }        # files in the work dir before setup
+    beside = [["notesd", "--port", "80"]] # programs that run beside the tool in every room: see below
     [commands.create]
     args = ["--title", "new"]
     other_args = ["--title", "other"]    # for "same key, other arguments"
@@ -18,7 +19,14 @@ that names the key, because a misspelt `stdin` would otherwise show up as a tool
     words = ["create"]                   # how the command is called when that is not its name
     confirm = ["--confirm"]              # how its confirmation is given
     secret_flags = ["--api-token"]       # besides the ones found by name
+    beside = [["python3", "{profile}/peer.py"]] # as above, for the calls of this command
     skip = "reason"                      # do not run it: reported as untested with this reason
+
+A tool that talks with a server or a running peer cannot be tried alone, and a server that all experiments share would mix
+their effects. So each room gets its own: the programs of `beside` are started before the first call, in the same work dir,
+with the same HOME and environment, and live until the room is left. One is ready when it has printed a line on stdout.
+Relative paths are seen from the work dir; `{profile}` is the folder of the profile. Setup steps run beside those of `tool`,
+in every room again, because what a server holds in memory cannot be copied.
 """
 
 from __future__ import annotations
@@ -26,7 +34,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import msgspec
@@ -48,6 +56,7 @@ class ToolProfile:
     network: bool = False
     timeout: float = 10.0
     files: dict[str, str] = field(default_factory=dict)
+    beside: list[list[str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,7 @@ class CommandProfile:
     words: list[str] | None = None
     confirm: list[str] | None = None
     secret_flags: list[str] = field(default_factory=list)
+    beside: list[list[str]] = field(default_factory=list)
     skip: str | None = None
 
 
@@ -121,9 +131,14 @@ def _section(path: str, section: Any, kind: type[_Section], where: str) -> _Sect
     if "\\u0000" in json.dumps(section, default=str):
         raise _invalid(path, f"in `{where}`: a text has a NUL character, which no command line can")
     try:
-        return msgspec.convert(section, kind)
+        found = msgspec.convert(section, kind)
     except msgspec.ValidationError as error:
         raise _invalid(path, f"in `{where}`: {error}") from error
+    if not all(words and words[0] for words in found.beside):
+        raise _invalid(path, f"in `{where}`: each of `beside` is a list that begins with a program")
+    here = os.path.dirname(os.path.abspath(path))
+    beside = [[word.replace("{profile}", here) for word in words] for words in found.beside]
+    return replace(found, beside=beside)
 
 
 def _problem(tool: ToolProfile) -> str | None:

@@ -69,7 +69,7 @@ class Trial:
         self.ended: End | None = None
         self.stopped: Literal["flood", "excess"] | None = None
         self.notes: tuple[str, ...] = ()
-        self.custody = Custody(probe.sandbox, network=probe.has_network(invocation))
+        self.custody = Custody(probe.sandbox, network=probe.has_network(invocation, place))
         self.orphans: tuple[str, ...] = ()
         self.terminal = bytearray()
         self.master: int | None = None

@@ -12,6 +12,7 @@ from typing import Literal
 
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
+from operable.proc.loopback import Loopback
 from operable.proc.spawn import Command
 
 # enforced: as declared. narrowed: less is allowed than declared, or per process instead of for all. unconfined: not at all.
@@ -74,6 +75,7 @@ class Confinement:
     readable: Mapping[str, str] = field(default_factory=dict)  # the same, read-only
     hidden: tuple[str, ...] = ()  # files and folders that are there and empty, whatever else is shown
     network: bool = False  # the host's own, unrestricted
+    loopback: Loopback | None = None  # one of this sandbox's own that others are in, too
     gate: int | None = (
         None  # a descriptor: the command starts when there is something to read from it, or its end
     )
@@ -104,6 +106,8 @@ class Sandbox:
     enforce: Callable[
         [Confinement], Enforcement
     ]  # the report; items that are refused are in it, and `wrap` raises them
+    # Makes a network that several commands can be put into; None: this mechanism has none.
+    loopback: Callable[[], Loopback] | None = None
     isolates_env: bool = False
     elsewhere: bool = False  # another machine: no program, folder or process of this one is there
     # Values of its own (the key of a provider) that are to be masked in whatever comes out of it.

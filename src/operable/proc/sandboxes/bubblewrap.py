@@ -5,8 +5,9 @@ programs and libraries of the system, certificates, and the declared mounts: no 
 namespace of its own without the right to make more of them. In both `/tmp` and `/run` are empty, and only the named folders
 can be written to. The command has a session and a process namespace of its own: a signal for its group does not reach the
 monitor outside, and the end of the namespace's first process ends everything inside, also what left the group. Without a
-network there is only a loopback device; with a tunnel, a relay on it leads to the filtering proxy and nowhere else. A
-command that a signal has ended is reported as 128 + its number, as by a shell.
+network there is only a loopback device, of its own or (`loopback`) one that it shares with others; with a tunnel, a relay on
+it leads to the filtering proxy and nowhere else. A command that a signal has ended is reported as 128 + its number, as by
+a shell.
 
 Memory and processes are limited by control groups where the host may make some, else by resource limits.
 
@@ -18,7 +19,7 @@ import os
 import shutil
 
 from operable.kernel.errors import Fail
-from operable.proc import cgroup, relay, restrict, rlimits
+from operable.proc import cgroup, loopback, relay, restrict, rlimits
 from operable.proc.confine import Confinement, Enforcement, Item, Sandbox, refuse
 from operable.proc.output import output
 from operable.proc.spawn import Command, prepare
@@ -89,8 +90,11 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
         raise Fail("config", "SANDBOX_UNAVAILABLE", reason, hint="apt-get install bubblewrap")
     refuse("bubblewrap", _enforce(confinement))
     program = shutil.which(_PROGRAM) or _PROGRAM
-    words = [*cgroup.joining(confinement.groups), program, *_ALWAYS, *_root(confinement)]
-    if not confinement.network:
+    words = cgroup.joining(confinement.groups)
+    if confinement.loopback is not None:
+        words += confinement.loopback.entering()
+    words += [program, *_ALWAYS, *_root(confinement)]
+    if not confinement.network and confinement.loopback is None:
         words.append("--unshare-net")
     if not confinement.outlive:
         words.append("--die-with-parent")
@@ -110,6 +114,13 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
         tree=command.tree,
         enclosure=_ENCLOSURE if command.tree else 0,
     )
+
+
+def _loopback() -> loopback.Loopback:
+    """Without devices of its own bubblewrap makes one user namespace at most, in which we are who we are."""
+    program = shutil.which(_PROGRAM) or _PROGRAM
+    holder = [program, *_ALWAYS, "--unshare-net", "--die-with-parent", "--ro-bind", "/", "/", "--", "cat"]
+    return loopback.made(holder, _init)
 
 
 def _root(confinement: Confinement) -> list[str]:
@@ -176,6 +187,8 @@ def _enforce(confinement: Confinement) -> Enforcement:
             found.append(Item("network.egress", wanted, "enforced", "network namespace; filtering proxy"))
         else:
             found.append(Item("network.egress", wanted, "refused", missing))
+    elif confinement.loopback is not None:
+        found.append(Item("network.egress", "none", "enforced", "network namespace, shared"))
     elif confinement.network:
         found.append(Item("network", "the host's", "enforced", "not restricted, as declared"))
     else:
@@ -216,5 +229,6 @@ SANDBOX = Sandbox(
     leader=_leader,
     init=_init,
     enforce=_enforce,
+    loopback=_loopback,
     isolates_env=True,
 )

@@ -1,0 +1,109 @@
+"""A network of nothing but a loopback device that several confined commands share: a server, and who talks with it.
+
+Theory of operation. A network namespace lives as long as somebody has it open. A confined command makes one (its sandbox
+brings the loopback device up), we open it, and the command may end: from then on the descriptors here hold the namespace,
+and the kernel takes it away with the last of them and the last process inside, also when we are killed. `nsenter` puts a
+command into it before its sandbox is made, through our own /proc entry, so that no descriptor of it is inherited.
+
+Who is not root may enter a network only through the user namespace that owns it; which one that is the kernel tells. Where
+that is not allowed, nsenter says so and the command does not run.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from operable.kernel.errors import Fail
+from operable.proc.child import OPEN, Child, End
+from operable.proc.ladder import Graces
+from operable.proc.reactor import SelectorReactor
+from operable.proc.spawn import prepare
+
+_PROGRAM = "nsenter"
+# ioctl_ns(2): the user namespace that owns this one (Linux 4.9).
+_NS_GET_USERNS = 0xB701
+_TIMEOUT = 20.0
+_AT_ONCE = Graces(interrupt=0.0, terminate=0.0)
+
+
+@dataclass(slots=True)
+class Loopback:
+    """One such network, held open. Made by `Sandbox.loopback`."""
+
+    net: int
+    user: int | None  # the user namespace to go through; None: our own
+
+    def entering(self) -> list[str]:
+        """Words to put before a command: it then runs in this network, or not at all."""
+        ours = f"/proc/{os.getpid()}/fd"
+        words = [shutil.which(_PROGRAM) or _PROGRAM, f"--net={ours}/{self.net}"]
+        if self.user is not None:
+            words += [f"--user={ours}/{self.user}", "--preserve-credentials"]
+        return [*words, "--"]
+
+    def close(self) -> None:
+        """Let go of it; whoever is inside keeps it."""
+        for fd in (self.net, self.user):
+            if fd is not None:
+                os.close(fd)
+
+
+def made(holder: Sequence[str], first: Callable[[int], int | None]) -> Loopback:
+    """The network of a confined `cat`, which is then ended. `first`: its pid -> that of a process inside."""
+    if shutil.which(_PROGRAM) is None:
+        raise _unavailable("nsenter (util-linux) is not installed")
+    reactor = SelectorReactor()
+    found: list[Loopback] = []
+    ends: list[End] = []
+
+    def inside(_: bytes) -> None:
+        pid = first(child.pid)
+        if pid is not None and not found:
+            found.append(_opened(pid))
+        child.kill("done")
+
+    try:
+        child = Child(
+            reactor,
+            prepare(holder),
+            on_stdout=inside,
+            on_end=ends.append,
+            stdin=OPEN,
+            timeout=_TIMEOUT,
+            graces=_AT_ONCE,
+        )
+        try:
+            assert child.stdin is not None  # noqa: S101 - it was asked for
+            child.stdin.write(b"\n")
+            reactor.run(lambda: bool(ends))
+        finally:
+            child.abort()
+    finally:
+        reactor.close()
+    if not found:
+        raise _unavailable(ends[0].stderr.text().strip()[-200:] or "its first process was not seen")
+    return found[0]
+
+
+def _opened(pid: int) -> Loopback:
+    try:
+        net = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            user: int = fcntl.ioctl(net, _NS_GET_USERNS)
+        except OSError:
+            os.close(net)
+            raise
+    except OSError as error:
+        raise _unavailable(f"it cannot be opened: {error.strerror}") from error
+    if os.fstat(user).st_ino == os.stat("/proc/self/ns/user").st_ino:
+        os.close(user)
+        return Loopback(net, None)
+    return Loopback(net, user)
+
+
+def _unavailable(reason: str) -> Fail:
+    return Fail(
+        "config", "NETWORK_UNAVAILABLE", f"no network of its own can be made that is shared: {reason}"
+    )
