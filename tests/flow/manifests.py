@@ -6,6 +6,9 @@ from typing import Any
 from operable.flow.validate import validate
 
 Json = dict[str, Any]
+# What is no object, and what is no list.
+NO_OBJECTS: list[Any] = [[], "x", 5, True, False]
+NO_LISTS: list[Any] = [{}, "x", 5, True, False]
 
 
 def shell_task(task_id: str = "a", **members: Any) -> Json:

@@ -1,10 +1,8 @@
 """The optional blocks of tasks, handlers and workflows: every member, its limits, and its words for what is wrong."""
 
-from typing import Any
-
 import pytest
 
-from tests.flow.manifests import changed, errors, manifest, prompt_task, shell_task, triggered
+from tests.flow.manifests import NO_OBJECTS, changed, errors, manifest, prompt_task, shell_task, triggered
 from tests.requirement import requirement
 
 TOKEN = "contains unsupported path or token characters"
@@ -54,7 +52,6 @@ OWNERS = {
     "a handler": ("workflows.0.tasks.0.on_failure", "$.workflows[0].tasks[0].on_failure"),
     "a workflow": ("workflows.0", "$.workflows[0]"),
 }
-NO_OBJECTS: list[Any] = [[], "x", 5, True, False]
 OF_WORKFLOWS = ("model_policy", "contract")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from operable.flow.findings import Findings
+from tests.flow.manifests import NO_LISTS, NO_OBJECTS
 from tests.requirement import requirement
 
 CONTROL = "contains unsupported control characters"
@@ -15,8 +16,6 @@ NO_INTEGERS: list[Any] = [0, 0.0, -1, 1.5, True, "5", [], {}, float("inf")]
 NO_NUMBERS: list[Any] = [-1, -0.1, True, "5", [], {}]
 NO_BOOLEANS: list[Any] = [0, 1, "true", [], {}]
 NO_A_OR_B: list[Any] = ["A", "", "a ", 5, True, [], ["a"], {}]
-NO_OBJECTS: list[Any] = [[], "x", 5, True, False]
-NO_ARRAYS: list[Any] = [{}, "x", 5, True, False]
 
 
 def found(check, value, *arguments, **options):
@@ -108,7 +107,7 @@ def test_the_other_checks_have_their_words():
     for wrong in NO_OBJECTS:
         assert found("object", wrong) == ["must be an object"]
     assert found("array", None) == found("array", []) == []
-    for wrong in NO_ARRAYS:
+    for wrong in NO_LISTS:
         assert found("array", wrong) == ["must be an array"]
 
 

@@ -5,7 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.flow.validate import validate
-from tests.flow.manifests import Json, changed, errors, manifest, prompt_task, shell_task, triggered, warnings
+from tests.flow.manifests import (
+    NO_OBJECTS,
+    Json,
+    changed,
+    errors,
+    manifest,
+    prompt_task,
+    shell_task,
+    triggered,
+    warnings,
+)
 from tests.requirement import requirement
 
 TASK = "workflows.0.tasks.0"
@@ -427,6 +437,270 @@ def test_the_verify_block_of_tasks_and_workflows(block, found):
 
     assert errors(on_task) == [(f"$.workflows[0].tasks[0].verify.{name}", message) for name, message in found]
     assert errors(on_workflow) == [(f"$.workflows[0].verify.{name}", message) for name, message in found]
+
+
+@requirement("agentcli:validation:shape")
+@pytest.mark.parametrize("version", [None, "", "0.3", "0.20", " 0.2", "1", 0.2, 2, True, ["0.2"], {}])
+def test_another_version_is_named_and_the_rest_is_judged_as_0_1(version):
+    value = {"version": version, "workflows": [{"id": "w", "name": "W", "tasks": [shell_task(x=1)]}], "y": 1}
+
+    assert validate(value) == {
+        "ok": False,
+        "errors": [{"path": "$.version", "message": "must be one of: 0.1, 0.2"}],
+        "warnings": [
+            {"path": "$.y", "message": 'unknown key "y"'},
+            {"path": "$.workflows[0].tasks[0].x", "message": 'unknown key "x"'},
+        ],
+    }
+
+
+@requirement("agentcli:validation:shape")
+@pytest.mark.parametrize("version", ["0.1", "0.2"])
+@pytest.mark.parametrize("wrong", [None, [], {}, "x", 5, True, False])
+def test_workflows_and_tasks_are_lists_of_something(version, wrong):
+    message = "must be a non-empty array"
+
+    assert errors({"version": version, "workflows": wrong}) == [("$.workflows", message)]
+    flow = {"id": "w", "name": "W", "tasks": wrong}
+    assert errors({"version": version, "workflows": [flow, {**flow, "id": "v"}]}) == [
+        ("$.workflows[0].tasks", message),
+        ("$.workflows[1].tasks", message),
+    ]
+    assert errors({"version": version, "workflows": [{"id": "w", "name": "W"}]}) == [
+        ("$.workflows[0].tasks", message)
+    ]
+
+
+@requirement("agentcli:validation:shape")
+@pytest.mark.parametrize("wrong", [None, [], "x", 5, False])
+def test_a_workflow_and_a_task_are_objects_and_the_others_are_judged(wrong):
+    value = manifest()
+    value["workflows"].insert(0, wrong)
+    assert errors(value) == [("$.workflows[0]", "must be an object")]
+    value = manifest()
+    value["workflows"][0]["tasks"] += [wrong, shell_task("b", name=None)]
+    assert errors(value) == [
+        ("$.workflows[0].tasks[1]", "must be an object"),
+        ("$.workflows[0].tasks[2].name", "is required"),
+    ]
+
+
+@requirement("agentcli:validation:shape")
+def test_a_workflow_and_a_task_have_ids_and_names():
+    assert errors({"version": "0.2", "workflows": [{"tasks": [{}]}]}) == [
+        ("$.workflows[0].id", "is required"),
+        ("$.workflows[0].name", "is required"),
+        ("$.workflows[0].tasks[0].id", "is required"),
+        ("$.workflows[0].tasks[0].name", "is required"),
+        ("$.workflows[0].tasks[0].target", "must be an object"),
+        ("$.workflows[0].tasks[0]", "must define exactly one of schedule or trigger"),
+    ]
+
+
+@requirement("agentcli:validation:characters")
+@pytest.mark.parametrize(
+    "path, value, message",
+    [
+        ("workflows.0.id", "a/b", "must match /^[A-Za-z0-9][A-Za-z0-9._-]*$/"),
+        ("workflows.0.name", "", "cannot be empty"),
+        ("workflows.0.name", "a\x07", "contains unsupported control characters"),
+        (f"{TASK}.id", "é", "must match /^[A-Za-z0-9][A-Za-z0-9._-]*$/"),
+        (f"{TASK}.id", 5, "must be a string"),
+        (f"{TASK}.enabled", "yes", "must be a boolean"),
+        (f"{TASK}.target.agent_id", "<main>", "contains unsupported path or token characters"),
+        (f"{TASK}.target.agent_id", "", "cannot be empty"),
+        (f"{TASK}.auth_profile", "", "cannot be empty"),
+        (f"{TASK}.auth_profile", 5, "must be a string"),
+        (f"{TASK}.delete_after_run", 0, "must be a boolean"),
+    ],
+)
+def test_members_of_workflows_and_tasks_have_their_words(path, value, message):
+    assert errors(changed(manifest(), path, value)) == [("$." + path.replace(".0", "[0]"), message)]
+
+
+@requirement("agentcli:validation:duplicate-ids")
+def test_an_id_is_one_workflows_own_and_handlers_share_it_with_tasks():
+    message = "must be unique after shorthand expansion"
+    other = {"id": "v", "name": "V", "tasks": [shell_task(on_failure={"prompt": "x"})]}
+    value = manifest(shell_task(on_failure={"prompt": "x"}))
+    value["workflows"].append(other)
+    assert errors(value) == []
+
+    own = manifest(shell_task(on_failure={"prompt": "x", "id": "a"}))
+    assert errors(own) == [("$.workflows[0].tasks[0].on_failure.id", message)]
+    after = manifest(shell_task("b"), shell_task(on_failure={"prompt": "x", "id": "b"}))
+    assert errors(after) == [("$.workflows[0].tasks[1].on_failure.id", message)]
+    made = manifest(shell_task("a.failure"), shell_task(on_failure={"prompt": "x"}))
+    assert errors(made) == [("$.workflows[0].tasks[1].on_failure.id", message)]
+    two = manifest(
+        shell_task(on_failure={"prompt": "x", "id": "h"}),
+        shell_task("b", on_failure={"prompt": "x", "id": "h"}),
+    )
+    assert errors(two) == [("$.workflows[0].tasks[1].on_failure.id", message)]
+
+
+@requirement("agentcli:validation:trigger-parent")
+@pytest.mark.parametrize("version", ["0.1", "0.2"])
+def test_a_parent_is_of_the_same_workflow_before_or_after_its_child(version):
+    value = manifest(shell_task("b", **triggered("a")), shell_task(), version=version)
+    assert errors(value) == []
+    value["workflows"].append(
+        {"id": "v", "name": "V", "tasks": [shell_task("c", **triggered("a")), shell_task("d")]}
+    )
+    assert errors(value) == [
+        ("$.workflows[1].tasks[0].trigger.parent", "must reference another task id in the same workflow")
+    ]
+    handled = manifest(
+        shell_task(on_failure={"prompt": "x", "id": "h"}), shell_task("b", **triggered("h")), version=version
+    )
+    assert errors(handled) == [
+        ("$.workflows[0].tasks[1].trigger.parent", "must reference another task id in the same workflow")
+    ]
+
+
+@requirement("agentcli:validation:child-policy")
+@pytest.mark.parametrize("place", ["workflows.0", TASK])
+def test_the_four_child_policies_and_no_other_on_workflows_and_tasks(place):
+    for policy in ("none", "inherit", "downscope", "independent", None):
+        assert errors(changed(manifest(), f"{place}.child_credential_policy", policy)) == []
+    for wrong in ("all", "", *NO_OBJECTS):
+        assert errors(changed(manifest(), f"{place}.child_credential_policy", wrong)) == [
+            (
+                "$." + place.replace(".0", "[0]") + ".child_credential_policy",
+                "must be one of: none, inherit, downscope, independent",
+            )
+        ]
+
+
+@requirement("agentcli:validation:removed-command")
+@pytest.mark.parametrize("version", ["0.1", "0.2"])
+@pytest.mark.parametrize("value", ["ls", "", None, 5, [], {}, False])
+def test_the_removed_member_has_one_message_and_is_no_unknown_key(version, value):
+    message = "is not supported; use shell.program and shell.args"
+    prompt = {**prompt_task(), "command": value}
+    handled = shell_task(on_failure={"prompt": "x", "command": value})
+
+    assert errors(manifest(prompt, version=version)) == [("$.workflows[0].tasks[0].command", message)]
+    assert errors(manifest(handled, version=version)) == [
+        ("$.workflows[0].tasks[0].on_failure.command", message)
+    ]
+    assert warnings(manifest(prompt, version=version)) == warnings(manifest(handled, version=version)) == []
+
+
+POLICY = "approval.policy takes precedence over approval.required for backend compilation"
+LIMIT = "context.limit takes precedence over budgets.max_context_items when both are set"
+INTENT = (
+    "shell targets do not get a first-class planning boundary in every backend; intent may be advisory only"
+)
+ROOT = "approval_required is most useful on triggered tasks; root scheduled tasks usually should not block on approval"
+
+
+@requirement("agentcli:validation:warnings")
+@pytest.mark.parametrize("version", ["0.1", "0.2"])
+@pytest.mark.parametrize(
+    "members, found",
+    [
+        ({"approval": {"policy": "manual"}}, []),
+        ({"approval": {"policy": "auto-reject", "required": False}}, [("approval", POLICY)]),
+        ({"approval": {"policy": "manual", "required": None}}, []),
+        ({"approval": {"required": False}}, []),
+        ({"approval": {"required": True}}, [("approval.required", ROOT)]),
+        ({"approval": {"required": True, "policy": "manual"}}, [("approval", POLICY), ("approval.required", ROOT)]),
+        ({"approval": {"required": True}, **triggered("z")}, []),
+        ({"budgets": {"max_context_items": 3}}, []),
+        ({"context": {"limit": 3}}, []),
+        ({"budgets": {"max_context_items": 3}, "context": {"limit": 3.0}}, []),
+        ({"budgets": {"max_context_items": 3}, "context": {"limit": 4}}, [("context.limit", LIMIT)]),
+        ({"intent": {"mode": "plan"}}, [("intent", INTENT)]),
+        ({"intent": {"mode": "plan", "read_only": True}}, [("intent", INTENT)]),
+        ({"intent": {"read_only": True}}, [("intent", INTENT)]),
+        ({"intent": {"mode": "execute", "read_only": False}}, []),
+    ],
+)  # fmt: skip
+def test_each_warning_has_its_cause_and_no_other(version, members, found):
+    value = manifest(shell_task(**members), shell_task("z"), version=version)
+
+    assert warnings(value) == [(f"$.workflows[0].tasks[0].{place}", message) for place, message in found]
+    assert errors(value) == []
+
+
+@requirement("agentcli:validation:warnings")
+@pytest.mark.parametrize(
+    "required, told", [(1, True), ("no", True), ([], True), ({}, True), (0, False), ("", False)]
+)
+def test_an_approval_of_a_wrong_type_is_required_when_javascript_says_so(required, told):
+    value = manifest(shell_task(approval={"required": required}))
+
+    assert errors(value) == [("$.workflows[0].tasks[0].approval.required", "must be a boolean")]
+    assert warnings(value) == [("$.workflows[0].tasks[0].approval.required", ROOT)] * told
+
+
+@requirement("agentcli:validation:warnings")
+def test_handlers_are_warned_about_like_tasks_but_not_as_roots_or_shells():
+    handler = {
+        "shell": {"program": "x"}, "approval": {"policy": "manual", "required": True}, "intent": {"mode": "plan"},
+        "budgets": {"max_context_items": 1}, "context": {"limit": 2},
+    }  # fmt: skip
+    place = "$.workflows[0].tasks[0].on_failure"
+
+    assert warnings(manifest(shell_task(on_failure=handler))) == [
+        (f"{place}.approval", POLICY),
+        (f"{place}.context.limit", LIMIT),
+    ]
+    assert warnings(manifest(prompt_task(intent={"mode": "plan", "read_only": True}))) == []
+
+
+@requirement("agentcli:validation:warnings")
+def test_roots_with_approvals_are_named_after_all_tasks_of_their_workflow():
+    value = manifest(shell_task(approval={"required": True}), shell_task("b", intent={"mode": "plan"}))
+    value["workflows"].append({"id": "v", "name": "V", "tasks": [shell_task(intent={"mode": "plan"})]})
+
+    assert [path for path, _ in warnings(value)] == [
+        "$.workflows[0].tasks[1].intent",
+        "$.workflows[0].tasks[0].approval.required",
+        "$.workflows[1].tasks[0].intent",
+    ]
+
+
+@requirement("agentcli:validation:shape")
+def test_the_phases_of_a_validation_come_in_their_order():
+    value = manifest(
+        shell_task(name=None, zzz=1, identity={"ref": "x"}, **triggered("nobody")),
+        shell_task(name=5),
+        version="0.2",
+        workflow={"name": "", "zzz": 1, "evidence": {"ref": "x"}},
+        evidence_profiles=[{"id": "e", "provider": "nobody", "zzz": 1}],
+        authorization_profiles=[{"id": "z", "provider": 5}],
+        authorization_proof_profiles=[
+            {"id": "p", "method": "none", "verify": {"required": True}, "issuer": 5}
+        ],
+        identity_profiles=[{"id": "i", "provider": "nobody", "trust": 5}],
+        zzz=1,
+    )
+    value["workflows"].append({"id": "w", "name": "W", "tasks": [shell_task(contract={"audit": "x"})]})
+
+    assert [path.removeprefix("$.") for path, _ in errors(value)] == [
+        "identity_profiles[0].trust",
+        "authorization_proof_profiles[0].issuer",
+        "authorization_profiles[0].provider",
+        "workflows[0].name",
+        "workflows[0].tasks[0].name",
+        "workflows[0].tasks[1].id",  # within the workflow
+        "workflows[0].tasks[1].name",
+        "workflows[0].tasks[1].id",  # after expansion
+        "workflows[0].tasks[0].trigger.parent",
+        "workflows[1].id",
+        "workflows[1].tasks[0].contract.audit",
+        "zzz",
+        "evidence_profiles[0].zzz",
+        "workflows[0].zzz",
+        "workflows[0].tasks[0].zzz",
+        "identity_profiles[0].provider",
+        "authorization_proof_profiles[0].verify.required",
+        "evidence_profiles[0].provider",
+        "workflows[0].evidence.ref",
+        "workflows[0].tasks[0].identity.ref",
+    ]
 
 
 _JSON = st.recursive(

@@ -189,7 +189,9 @@ def _check_parents(findings: Findings, tasks: list[Any], path: str) -> None:
                     f"{place}.trigger.parent", "must reference another task id in the same workflow"
                 )
         approval = task.get("approval")
-        if isinstance(approval, dict) and approval.get("required") and trigger is None:
+        required = approval.get("required") if isinstance(approval, dict) else None
+        # Truth is JavaScript's: an empty list or object is something.
+        if (required or isinstance(required, dict | list)) and trigger is None:
             findings.warn(
                 f"{place}.approval.required",
                 "approval_required is most useful on triggered tasks; "
