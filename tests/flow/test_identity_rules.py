@@ -85,26 +85,24 @@ def judged(place, member, value):
 
 
 @requirement("agentcli:validation:identity-known")
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("member", MEMBERS)
-def test_every_member_has_its_values_and_its_words_in_declarations_and_profiles(place, member):
+def test_every_member_has_its_values_and_its_words_in_declarations_and_profiles(member):
     wrong, message, *right = MEMBERS[member]
-
-    assert judged(place, member, wrong) == [(f"{PLACES[place]}.{member}", message)]
-    for value in (*right, None):
-        assert judged(place, member, value) == [], value
+    for place, path in PLACES.items():
+        assert judged(place, member, wrong) == [(f"{path}.{member}", message)]
+        for value in (*right, None):
+            assert judged(place, member, value) == [], value
 
 
 @requirement("agentcli:validation:identity-known")
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("member", BINDING)
-def test_every_member_of_a_binding_has_its_values_and_its_words(place, member):
-    wrong, message, *right = BINDING[member]
-    for value, found in ((wrong, [message]), *((value, []) for value in right)):
-        binding = changed({"source": "credentials.x"}, member, value)
-        assert judged(place, "presentation.bindings", [{"source": "a"}, binding]) == [
-            (f"{PLACES[place]}.presentation.bindings[1].{member}", message) for message in found
-        ]
+def test_every_member_of_a_binding_has_its_values_and_its_words(place):
+    for member, (wrong, message, *right) in BINDING.items():
+        for value, found in ((wrong, [message]), *((value, []) for value in right)):
+            binding = changed({"source": "credentials.x"}, member, value)
+            assert judged(place, "presentation.bindings", [{"source": "a"}, binding]) == [
+                (f"{PLACES[place]}.presentation.bindings[1].{member}", message) for message in found
+            ]
 
 
 @requirement("agentcli:validation:identity-known")
