@@ -1,14 +1,18 @@
 """A 0.1 manifest in the words of 0.2: flat identities become profiles, attestations become proofs of method none.
 
-Everything else is copied as it is. Each distinct pair of principal and run_as is one profile; what was inherited from the
-workflow is written out for tasks and handlers that had an identity of their own.
+Everything else is copied as it is, identities in the form of 0.2 too, which 0.1 manifests may use. Each distinct pair of
+principal and run_as is one profile; what was inherited from the workflow is written out for tasks and handlers that had an
+identity of their own. A proof that is declared stays: an attestation beside it proves nothing that it does not.
 """
 
 import hashlib
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from operable.flow.contracts import FlowError
+from operable.flow.identity_rules import is_structured
+from operable.flow.keys import FLAT_IDENTITY
 from operable.flow.merge import Json, first
 from operable.flow.target import require_valid
 from operable.flow.validate import validate
@@ -21,7 +25,7 @@ def convert(manifest: Any) -> Json:
     if not isinstance(manifest, dict) or manifest.get("version") != "0.1":
         raise FlowError("invalid_argument", "Input manifest must be version 0.1")
     require_valid(manifest)
-    profiles = _Profiles()
+    profiles = _Profiles(profile["id"] for profile in manifest.get("identity_profiles") or [])
     converted: Json = {**manifest, "version": "0.2"}
     converted["workflows"] = [_workflow(workflow, profiles) for workflow in manifest["workflows"]]
     for name, made in (
@@ -42,10 +46,10 @@ def convert(manifest: Any) -> Json:
 class _Profiles:
     """The profiles that the conversion makes, by what they stand for."""
 
-    def __init__(self) -> None:
+    def __init__(self, taken: Iterable[str]) -> None:
         self.identities: dict[str, Json] = {}
         self.proofs: dict[str, Json] = {}
-        self._slugs: dict[str, str] = {}
+        self._slugs: dict[str, str] = dict.fromkeys(taken, "")
 
     def identity(self, principal: str | None, run_as: str | None) -> str:
         key = _json_key(principal, run_as)
@@ -107,11 +111,13 @@ def _with_profiles(owner: Json, identity: Json, outer: Json, profiles: _Profiles
         return converted
     principal = first(identity.get("principal"), outer.get("principal"))
     run_as = first(identity.get("run_as"), outer.get("run_as"))
-    if principal is None and run_as is None:
+    if is_structured(identity):  # the flat members beside it had no effect
+        converted["identity"] = {name: value for name, value in identity.items() if name not in FLAT_IDENTITY}
+    elif principal is None and run_as is None:
         converted.pop("identity", None)
     else:
         converted["identity"] = {"ref": profiles.identity(principal, run_as)}
-    if identity.get("attestation") is not None:
+    if identity.get("attestation") is not None and owner.get("authorization_proof") is None:
         converted["authorization_proof"] = {"ref": profiles.proof(identity["attestation"])}
     return converted
 
