@@ -35,13 +35,13 @@ def test_lines_are_one_item_each(payload, text):
 
 @requirement("agentcli:cli:output")
 def test_pretty_colours_keys_strings_words_and_numbers_and_changes_nothing_else():
-    value = {"key": ['a "quoted: text', True, None, -1.5e-9, {"true": "12"}]}
+    value = {"key": ['a "quoted: text', True, False, None, -1.5e-9, {"true": "12"}]}
     text = rendered(value, "json", pretty=True)
 
-    assert "\x1b[36m" in text
-    assert "\x1b[32m" in text
-    assert "\x1b[33mtrue" in text
-    assert "\x1b[35m-1.5e-9" in text
+    assert [(each[1], each[2]) for each in re.finditer("\x1b\\[([0-9]+)m(.*?)\x1b\\[0m", text)] == [
+        ("36", '"key"'), ("32", '"a \\"quoted: text"'), ("33", "true"), ("33", "false"), ("33", "null"), ("35", "-1.5e-9"),
+        ("36", '"true"'), ("32", '"12"'),
+    ]  # fmt: skip
     assert json.loads(re.sub("\x1b\\[[0-9]+m", "", text)) == value
 
 

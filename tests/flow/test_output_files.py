@@ -16,8 +16,19 @@ def test_a_document_has_two_spaces_a_newline_and_is_private(tmp_path):
 
     assert path == str(tmp_path / "out" / "new" / "m.json")
     assert (tmp_path / "out/new/m.json").read_text("utf-8") == '{\n  "a": [\n    "é"\n  ]\n}\n'
-    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("out", "out/new", "out/new/m.json")] == [
+        0o700, 0o700, 0o600,
+    ]  # fmt: skip
     assert write_document("out/new/m.json", {}, cwd=str(tmp_path)) == path
+
+
+@requirement("agentcli:cli:write-paths")
+def test_a_folder_that_is_reached_through_a_link_within_the_callers_folder_may_be_written_to(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+
+    assert write_document("link/m.json", {"n": 10.0}, cwd=str(tmp_path)) == str(tmp_path / "link/m.json")
+    assert (tmp_path / "real/m.json").read_text("utf-8") == '{\n  "n": 10\n}\n'
 
 
 @requirement("agentcli:cli:write-paths")
@@ -33,6 +44,7 @@ def test_a_document_has_two_spaces_a_newline_and_is_private(tmp_path):
         ("folder", "Refusing to overwrite a non-regular file."),
         (".", "Output path must point to a file inside the current working directory."),
         ("", "Output path must point to a file inside the current working directory."),
+        ("file/x.json", "{here}/file is no folder"),
         ("folder/", "Output path must point to a file inside the current working directory."),
     ],
 )
@@ -44,10 +56,14 @@ def test_a_place_that_is_not_the_callers_to_write_is_refused(tmp_path, path, wor
     (here / "away").symlink_to(elsewhere)
     (here / "link.json").symlink_to(here / "target.json")
     os.mkfifo(here / "pipe")
+    (here / "file").write_text("")
 
     with pytest.raises(FlowError) as refused:
         write_document(path, {}, cwd=str(here))
 
-    assert (refused.value.code, refused.value.message) == ("invalid_argument", words)
+    assert (refused.value.code, refused.value.message) == (
+        "invalid_argument",
+        words.format(here=here),
+    )
     assert os.listdir(elsewhere) == []
     assert not (here / "target.json").exists()

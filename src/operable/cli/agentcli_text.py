@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.contracts import FlowError
 from operable.flow.failures import error_type, invalid_argument, known_code
+from operable.flow.javascript_json import javascript_json
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _TOKENS = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)')
 _KEY, _STRING, _WORD, _NUMBER = "36", "32", "33", "35"
 
@@ -39,13 +38,9 @@ def rendered(payload: Any, form: str, *, pretty: bool) -> str:
             if isinstance(payload, dict)
             else None
         )
-        return "\n".join(map(_compact, items if isinstance(items, list) else [payload]))
-    text = spaced(payload)
+        return "\n".join(map(javascript_json, items if isinstance(items, list) else [payload]))
+    text = javascript_json(payload, 2)
     return _TOKENS.sub(_coloured, text) if pretty else text
-
-
-def spaced(value: Any) -> str:
-    return _escaped(json.dumps(_plain(value), indent=2, ensure_ascii=False))
 
 
 def error_text(problem: FlowError) -> str:
@@ -61,30 +56,7 @@ def error_text(problem: FlowError) -> str:
     if validation is not None:
         said["validation"] = validation
     rest = {name: value for name, value in problem.details.items() if name != "validation"}
-    return spaced({**said, **rest})
-
-
-def _compact(value: Any) -> str:
-    return _escaped(json.dumps(_plain(value), separators=(",", ":"), ensure_ascii=False))
-
-
-def _plain(value: Any) -> Any:
-    """Numbers as JavaScript prints them: 5.0 is 5."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        if value in (float("inf"), float("-inf")):
-            return None
-        return int(value) if value.is_integer() and abs(value) < 1e21 else value
-    return value
-
-
-def _escaped(text: str) -> str:
-    if "e-0" in text:  # 1e-07 is 1e-7 there
-        text = _TOKENS.sub(lambda found: found[0].replace("e-0", "e-") if found[4] else found[0], text)
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return javascript_json({**said, **rest}, 2)
 
 
 def _coloured(found: re.Match[str]) -> str:

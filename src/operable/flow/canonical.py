@@ -104,13 +104,13 @@ def _write(value: Any, pieces: list[str], depth: int) -> None:
         case None | True | False:
             pieces.append({None: "null", True: "true", False: "false"}[value])
         case str():
-            pieces.append(_quote(value))
+            pieces.append(quoted(value))
         case int() | float():
             pieces.append(_number(float(value)))
         case dict():
             pieces.append("{")
             for position, key in enumerate(sorted(value, key=_order)):
-                pieces += ["," if position else "", _quote(key), ":"]
+                pieces += ["," if position else "", quoted(key), ":"]
                 _write(value[key], pieces, depth + 1)
             pieces.append("}")
         case list() | tuple():
@@ -137,8 +137,9 @@ def _order(key: str) -> tuple[int, int, bytes]:
     return (1, 0, key.encode("utf-16-be", "surrogatepass"))
 
 
-def _quote(text: str) -> str:
-    quoted = json.dumps(text, ensure_ascii=False)
-    if any("\ud800" <= character <= "\udfff" for character in quoted):
-        quoted = "".join(f"\\u{ord(c):04x}" if "\ud800" <= c <= "\udfff" else c for c in quoted)
-    return quoted
+def quoted(text: str) -> str:
+    """A text as JSON has it: raw UTF-8, with the escapes that are needed, and lone surrogates escaped."""
+    found = json.dumps(text, ensure_ascii=False)
+    if any("\ud800" <= character <= "\udfff" for character in found):
+        found = "".join(f"\\u{ord(c):04x}" if "\ud800" <= c <= "\udfff" else c for c in found)
+    return found

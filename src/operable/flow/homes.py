@@ -5,7 +5,6 @@ what the caller says, `AGENTCLI_HOME`, `flow` below `OPERABLE_HOME`, and `~/.age
 too (0600). A symbolic link, a FIFO or a device in the place of one of them is refused, and opening one never waits.
 """
 
-import json
 import os
 import stat
 import tempfile
@@ -14,6 +13,7 @@ from typing import Any
 
 from operable.flow.contracts import FlowError
 from operable.flow.failures import invalid_argument
+from operable.flow.javascript_json import javascript_json
 
 # A manifest of 16 MiB is larger than any that was ever seen; the server reads no larger request either.
 FILE_LIMIT = 16 * 1024 * 1024
@@ -104,10 +104,7 @@ def read_private(path: str) -> bytes:
 
 def document(value: Any) -> bytes:
     """JSON for people: two spaces, a final newline, UTF-8; what no UTF-8 can hold (lone surrogates) is escaped."""
-    try:
-        return json.dumps(value, indent=2, ensure_ascii=False).encode() + b"\n"
-    except UnicodeEncodeError:
-        return json.dumps(value, indent=2).encode() + b"\n"
+    return javascript_json(value, 2).encode() + b"\n"
 
 
 def write_private(path: str, data: bytes) -> bool:

@@ -24,12 +24,23 @@ def write_document(path: str, value: Any, *, cwd: str) -> str:
     if not _below(os.path.realpath(parent), folder, itself=True):
         raise invalid_argument("Refusing to write through a symlink outside the current working directory.")
     _require_replaceable(place)
-    try:
-        os.makedirs(parent, mode=0o700, exist_ok=True)
-    except OSError as problem:
-        raise invalid_argument(f"{parent} cannot be made: {problem.strerror}") from None
+    _make_privately(parent)
     write_private(place, document(value))
     return place
+
+
+def _make_privately(folder: str) -> None:
+    """With those above it. `os.makedirs` would leave them open to everybody: its mode is for the last one only."""
+    if os.path.isdir(folder):
+        return
+    _make_privately(os.path.dirname(folder))
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise invalid_argument(f"{folder} is no folder") from None
+    except OSError as problem:
+        raise invalid_argument(f"{folder} cannot be made: {problem.strerror}") from None
 
 
 def _require_replaceable(place: str) -> None:
