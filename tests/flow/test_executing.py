@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from operable.cli.agentcli_text import error_text
 from operable.flow import local_approvals
 from operable.flow.audit_chain import verify as verify_chain
 from operable.flow.caller import Caller, bind
@@ -92,6 +94,62 @@ def test_a_dry_run_shows_what_would_run_and_does_nothing(tmp_path):
     assert os.listdir(by.cwd) == []
     assert not os.path.exists(by.place("audit"))
     assert CANARY not in json.dumps(shown)
+
+
+@requirement("agentcli:exec:dry-run")
+def test_a_dry_run_has_its_documented_members_in_their_order(tmp_path):
+    shown = preview(manifest(), "a", caller(tmp_path))
+
+    assert list(shown) == (
+        "ok dry_run execution_id timestamp source effective_task_hash manifest_digest identity contract command approval "
+        "sandbox phases warnings result".split()
+    )
+    assert list(shown["command"]) == (
+        "program cwd args_count args_hashes env_keys env_hashes stdin_present stdin_hash".split()
+    )
+    assert list(shown["phases"]) == (
+        "authorization_proof identity_resolution authorization credential_materialization handoff signing evidence verify "
+        "audit".split()
+    )
+    assert shown["approval"] == {
+        "policy": "none", "required": False, "auto_reject": False, "risk_level": None, "approver_scope": None, "timeout_s": None,
+    }  # fmt: skip
+    assert (shown["ok"], shown["source"]) == (True, {"workflow_id": "w", "task_id": "a"})
+    assert re.fullmatch("[0-9a-f]{32}", shown["execution_id"])
+
+
+@requirement("agentcli:exec:dry-run")
+@pytest.mark.parametrize(
+    "approval, policy, required, auto_reject",
+    [
+        ({"policy": "auto-reject"}, "auto-reject", False, True),
+        ({"policy": "auto-approve"}, "auto-approve", False, False),
+        ({"required": True}, "manual", True, False),
+        ({"required": False}, "none", False, False),
+    ],
+)
+def test_a_dry_run_says_which_approval_there_would_have_to_be(
+    tmp_path, approval, policy, required, auto_reject
+):
+    shown = preview(manifest(shell_task(approval=approval)), "a", caller(tmp_path))["approval"]
+
+    assert (shown["policy"], shown["required"], shown["auto_reject"]) == (policy, required, auto_reject)
+    assert (shown["risk_level"], shown["timeout_s"]) == ("medium", 3600)
+
+
+@requirement("agentcli:exec:dry-run")
+def test_a_dry_run_asks_nobody_and_mints_no_key(tmp_path):
+    by = signing_caller(tmp_path, STRIPE="sk_test_zebraquiltninetyone")
+    with loopback(half_broken) as server:
+        policy = {"id": "z", "provider": "opa", "provider_config": {"endpoint": server.url}}
+        value = minted(
+            server.url, authorization={"ref": "z"}, contract={"sandbox": "strict", "network": "none"}
+        )
+        shown = preview({**value, "authorization_profiles": [policy]}, "a", by)
+
+    assert shown["ok"] is True
+    assert server.asked == []
+    assert shown["sandbox"] == {"requested": "strict", "network": "none", "evaluated": False}
 
 
 # -- the work
@@ -466,6 +524,46 @@ def test_credentials_are_gone_also_when_a_later_gate_refuses_or_the_task_fails(t
     assert problem.code == "trust_level_insufficient"
     assert failed["result"]["exit_code"] == 3
     assert len(revoked) == 2
+
+
+def minted(url, **task):
+    """A task with a Stripe key that is made for it, and given back after it."""
+    config = {
+        "key_strategy": "dynamic",
+        "account_mode": "test",
+        "api_base": url,
+        "master_key_source": {"env": "STRIPE"},
+        "scope_permissions": {"s": {"charges": "read"}},
+    }
+    profile = {
+        "id": "i",
+        "provider": "stripe-api-key",
+        "auth": {"mode": "service"},
+        "provider_config": config,
+    }
+    return manifest(script("true", identity={"ref": "i", "scope": "s"}, **task), identity_profiles=[profile])
+
+
+def half_broken(asked):
+    """A key can be made, and not be deleted."""
+    key = {"id": "k1", "secret": "rk_test_zebraquiltninetyone"}
+    return (200, {}, json.dumps(key).encode()) if asked.method == "POST" else (500, {}, b"{}")
+
+
+@requirement("agentcli:exec:credentials", "agentcli:cli:binary")
+def test_a_credential_that_could_not_be_given_back_is_told_beside_the_refusal_and_recorded(tmp_path):
+    by = caller(tmp_path, STRIPE="sk_test_zebraquiltninetyone")
+    contract = {"required_trust_level": "autonomous", "trust_enforcement": "strict"}
+    with loopback(half_broken) as server:
+        problem = refused(minted(server.url, contract=contract), "a", by)
+        done = execute(minted(server.url), "a", by)
+
+    (warning,) = problem.details["cleanup_warnings"]
+    assert problem.code == "trust_level_insufficient"
+    assert warning.startswith("Credential cleanup warning: ")
+    assert json.loads(error_text(problem))["cleanup_warnings"] == [warning]
+    assert [record["warnings"] for record in audited(by)] == [[warning], [warning]]
+    assert (done["ok"], done["warnings"]) == (True, [warning])
 
 
 @requirement("agentcli:exec:credentials")

@@ -105,6 +105,7 @@ class _Run:
         self._options = options
         self._approval = ApprovalGate(execution, options.approval_id, self._append)
         self._audited = False
+        self._uncleaned: list[str] = []
 
     def answer(self) -> Json:
         it = self._it
@@ -124,6 +125,7 @@ class _Run:
             )
             return self._concluded(materialised)
         except FlowError as problem:
+            self._release()  # before it is recorded: what could not be given back belongs to the record
             raise self._failed(problem) from None
         except BaseException as stop:
             self._record(ok=False, error={"code": "interrupted", "message": type(stop).__name__})
@@ -213,7 +215,8 @@ class _Run:
             try:
                 identified.release()
             except FlowError as problem:
-                self._it.warnings.append(f"Credential cleanup warning: {problem.message}")
+                self._uncleaned.append(f"Credential cleanup warning: {problem.message}")
+                self._it.warnings.append(self._uncleaned[-1])
 
     def _attest(self) -> None:
         it = self._it
@@ -274,6 +277,8 @@ class _Run:
         it = self._it
         message = it.mask.text(problem.message)
         details = {"execution_id": it.execution_id, **it.mask.value(problem.details)}
+        if self._uncleaned:
+            details["cleanup_warnings"] = it.mask.value(self._uncleaned)
         try:
             self._record(ok=False, error={"code": problem.code, "message": message})
         except FlowError as unrecorded:
