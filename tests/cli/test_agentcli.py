@@ -96,9 +96,13 @@ def answers(*commands):
 def test_version_and_help_speak_text_and_json(shell):
     assert shell.ok("version") == shell.ok("-v") == shell.ok("--version")
     assert shell.ok("version")["manifest_version"] == "0.2"
+    assert list(shell.ok("version")) == ["ok", "package_version", "manifest_version"]
     for words in ([], ["help"], ["-h"]):
-        assert shell.run(*words).stdout.startswith("Usage: agentcli <command>")
-    assert shell.ok("help", "--json")["usage"].startswith("Usage: agentcli")
+        text = shell.run(*words)
+        assert (text.returncode, text.stderr) == (0, "")
+        assert text.stdout.startswith("Usage: agentcli <command>")
+        assert all(f"\n  {command}" in text.stdout for command in VERBS)
+    assert shell.ok("help", "--json") == {"ok": True, "usage": text.stdout.removesuffix("\n")}
     assert shell.ok(env={"AGENTCLI_OUTPUT": "json"})["ok"] is True
 
 
@@ -110,7 +114,10 @@ def test_failure_is_json_on_stderr_and_status_1(shell):
         "error_type": "unknown_command",
         "code": "unknown_command",
     }
-    assert shell.fails("version", env={"AGENTCLI_OUTPUT": "xml"})["code"] == "invalid_argument"
+    bad = shell.run("version", env={"AGENTCLI_OUTPUT": "xml"})
+    assert bad.stderr.startswith('{\n  "ok": false,\n  "error": "Unknown AGENTCLI_OUTPUT value: xml')
+    assert list(json.loads(bad.stderr)) == ["ok", "error", "error_type", "code"]
+    assert shell.ok("version", "--json", env={"AGENTCLI_OUTPUT": "ndjson"})["ok"] is True
     invalid = shell.fails("validate", "{}")
     assert (invalid["error"], invalid["code"]) == ("Manifest validation failed", "validation_error")
     assert invalid["validation"]["ok"] is False
@@ -328,6 +335,7 @@ def test_applying_and_inspecting_a_scheduler(shell):
         assert shell.fails(*words)["error"] == message
 
 
+@requirement("agentcli:cli:binary")
 @answers("exec", "audit", "verify")
 def test_executing_a_task_is_recorded_and_a_failed_task_is_an_answer(shell):
     path = shell.write("flow.json", manifest(shell_task(), shell_task("bad", shell={"program": "false"})))
@@ -381,6 +389,7 @@ def test_a_scheduler_of_version_4_gets_an_artifact_for_one_run(shell):
     assert json.loads(row["handoff_artifact_payload"])["lifecycle"]["delete_after_run"] is True
 
 
+@requirement("agentcli:cli:binary")
 @answers("run")
 def test_running_a_workflow(shell):
     path = shell.write("flow.json", manifest(shell_task(), shell_task("b", **triggered("a"))))
@@ -389,6 +398,8 @@ def test_running_a_workflow(shell):
     assert [task["status"] for task in dry["tasks"]] == ["planned", "planned"]
     done = shell.ok("run", path, "--root", "a", "--signer", "none")
     assert done["summary"]["succeeded"] == 2
+    failing = shell.write("failing.json", manifest(shell_task(shell={"program": "false"})))
+    assert shell.ok("run", failing, "--signer", "none")["ok"] is False, "status 0 all the same"
     both = shell.fails("run", path, "--root", "a", "--all-roots")
     assert both["error"] == "Specify either --root or --all-roots, not both."
 

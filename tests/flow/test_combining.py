@@ -35,16 +35,30 @@ def test_workflows_come_in_order_and_equal_profiles_once():
 
 @requirement("agentcli:cli:merge")
 def test_what_does_not_fit_together_is_refused():
-    profile = {"id": "i", "provider": "none"}
-    other = {"id": "i", "provider": "none", "subject": {"kind": "agent"}}
-
     assert "at least two manifests" in refused(flow("a")).message
     assert refused(flow("a"), flow("a")).message == 'Duplicate workflow id "a"'
-    conflict = refused(flow("a", identity_profiles=[profile]), flow("b", identity_profiles=[other]))
-    assert conflict.message == 'Conflicting identity_profiles id "i"'
     versions = refused(flow("a"), flow("b", version="0.1"))
     assert "convert the 0.1 inputs to 0.2" in versions.message
     assert versions.code == "invalid_argument"
+
+
+@requirement("agentcli:cli:merge")
+@pytest.mark.parametrize(
+    "array, one, other",
+    [
+        ("identity_profiles", {"provider": "none"}, {"provider": "none", "subject": {"kind": "agent"}}),
+        ("authorization_proof_profiles", {"method": "none"}, {"method": "none", "claims": {"a": 1}}),
+        ("authorization_profiles", {"provider": "none"}, {"provider": "none", "on_error": "warn"}),
+        ("evidence_profiles", {"provider": "none"}, {"provider": "ssh"}),
+    ],
+)
+def test_a_profile_may_be_defined_twice_only_when_both_say_the_same(array, one, other):
+    def with_profile(name, members):
+        return flow(name, **{array: [{"id": "i", **members}]})
+
+    assert combine([with_profile("a", one), with_profile("b", one)])[array] == [{"id": "i", **one}]
+    conflict = refused(with_profile("a", one), with_profile("b", other))
+    assert (conflict.code, conflict.message) == ("invalid_argument", f'Conflicting {array} id "i"')
 
 
 @requirement("agentcli:cli:merge")

@@ -159,6 +159,7 @@ def test_an_edited_audit_log_is_found_and_so_is_an_execution_that_nobody_signed(
     assert place("audit", "verify", "--anchor", "x").error["code"] == "INVALID_VALUE"
 
 
+@requirement("agentcli:cli:status-of-tasks")
 def test_a_run_tells_each_task_as_it_ends(place):
     failing = shell_task("b", shell={"program": "false"}, **triggered("a"))
     place.write(manifest(script("true"), failing))
