@@ -42,6 +42,9 @@ def test_the_command_line_can_be_pasted():
     assert seen(b"", stdin=b"a b").command_line == "printf %s 'a b' | notes list"
     assert seen(b"", bare=True).command_line == 'env -i PATH="$PATH" notes list < /dev/null'
     assert seen(b"", env=(("A", "b c"),)).command_line == "A='b c' notes list < /dev/null"
+    assert (
+        seen(b"", beside=(("notesd", "a b"),)).command_line == "notes list < /dev/null  # beside notesd 'a b'"
+    )
 
 
 def test_an_excerpt_is_short_and_printable():

@@ -35,6 +35,9 @@ def test_everything_in_a_profile_is_read(tmp_path: Path):
         ("commands = 3\n", "`commands` must be a table"),
         ("tool = 3\n", "`tool` must be a table"),
         ("[tool\n", "it is not TOML"),
+        ("[tool]\nbeside = ['notesd']\n", "in `tool`"),
+        ("[tool]\nbeside = [[]]\n", "begins with a program"),
+        ("[commands.create]\nbeside = [['']]\n", "begins with a program"),
     ],
 )
 def test_a_mistake_in_a_profile_is_a_usage_error_that_names_it(text, complaint, tmp_path: Path):
@@ -63,3 +66,15 @@ def test_the_profile_beside_the_program_is_found_also_through_a_link(tmp_path: P
     (tmp_path / "real" / "aoi-lint.toml").touch()
 
     assert find(str(link)) == str(tmp_path / "real" / "aoi-lint.toml")
+
+
+def test_programs_beside_the_tool_are_found_from_the_folder_of_the_profile(tmp_path: Path, monkeypatch):
+    (tmp_path / "aoi-lint.toml").write_text(
+        "[tool]\nbeside = [['notesd']]\n[commands.create]\nbeside = [['python3', '{profile}/peer.py', 'data']]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+
+    profile = load("aoi-lint.toml")
+
+    assert profile.tool.beside == [["notesd"]]
+    assert profile.command("create").beside == [["python3", str(tmp_path / "peer.py"), "data"]]

@@ -152,6 +152,10 @@ class Companions:
         self.place = place  # with their network, once there is one
         self._living: dict[tuple[str, ...], Companion] = {}
 
+    @property
+    def programs(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(self._living)
+
     def attend(self, programs: Iterable[tuple[str, ...]]) -> None:
         """See to it that these run and are ready; Fail when one does not."""
         for words in programs:

@@ -154,14 +154,15 @@ class Observation:
             line = f"printf %s {text} | {line}"
         elif not invocation.terminal:
             line = f"{line} < /dev/null"
+        notes = [f"beside {shlex.join(words)}" for words in invocation.beside]
         if invocation.room:
             event = invocation.signal or "the end of its reader"
-            return f"{line}  # {event}, while it waits for its reader after {invocation.room} bytes"
-        if invocation.signal:
+            notes.append(f"{event}, while it waits for its reader after {invocation.room} bytes")
+        elif invocation.signal:
             line = f"timeout --signal={invocation.signal.removeprefix('SIG')} 2 {line}"
-        if invocation.reader != "patient":
+        if invocation.reader != "patient" and not invocation.room:
             line = f"{line} | head -{0 if invocation.reader == 'gone' else 1}"
-        return line
+        return f"{line}  # {'; '.join(notes)}" if notes else line
 
 
 def excerpt(data: bytes | str) -> str:

@@ -52,6 +52,8 @@ class LabRoom:
     def run(self, invocation: Invocation) -> Observation:
         if not invocation.bare:
             self.furnish(invocation.beside)
+            # What it takes to see it again.
+            invocation = replace(invocation, beside=self._companions.programs)
         return self._call(invocation)
 
     def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
