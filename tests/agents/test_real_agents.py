@@ -190,7 +190,7 @@ async def _a_denied_call_is_not(scene: Scene, session: Session, models: ModelSer
 
 async def _a_cancel_ends_the_turn_and_reaches_the_model(session: Session, models: ModelServer) -> None:
     # It goes on saying things: Hermes looks whether it was cancelled only when it hears something.
-    going_on = {"say": ["On and on. "] * 400, "delay": 0.05}
+    going_on = {"say": ["On and on. "] * 2000, "delay": 0.05}
     sent = session.send(script([going_on, {"hang": True}]))
     events = []
     async for event in sent:
@@ -202,7 +202,7 @@ async def _a_cancel_ends_the_turn_and_reaches_the_model(session: Session, models
 
     assert only(TurnEnd, events)[-1].reason == "cancelled"
     await asyncio.to_thread(
-        models.wait, lambda exchange: exchange.outcome == "disconnected" and _hangs(exchange)
+        models.wait, lambda exchange: exchange.outcome == "disconnected" and _hangs(exchange), 90.0
     )
 
 

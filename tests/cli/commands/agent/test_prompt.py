@@ -121,7 +121,7 @@ def test_the_events_that_our_schema_must_not_name_are_there_all_the_same(scene):
 def test_a_turn_that_takes_too_long_is_cancelled_and_ends_as_timeout(scene):
     scene.user()
 
-    outcome = scene("prompt", "scripted", "--prompt", steps({"say": "a"}, {"hang": True}), "--timeout", "8")
+    outcome = scene("prompt", "scripted", "--prompt", steps({"say": "a"}, {"hang": True}), "--timeout", "15")
 
     assert (outcome.exit_code, outcome.error["code"]) == (124, "TURN_TIMEOUT")
     assert outcome.of("turn-end")[0]["reason"] == "timeout"
