@@ -29,9 +29,9 @@ BUILD_TIMEOUT = 240.0
 # Longer than any build: whoever has the lock then is stuck.
 LOCK_TIMEOUT = BUILD_TIMEOUT + 60.0
 _POLL = 0.05
-# std::fs::File::try_lock; atomic.Int64 and slices
+# std::fs::File::try_lock; cmp.Or
 RUST_MINIMUM = (1, 89)
-GO_MINIMUM = (1, 21)
+GO_MINIMUM = (1, 22)
 
 
 def built(folder: Path) -> Path:

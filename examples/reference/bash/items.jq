@@ -26,7 +26,7 @@ def value($rule):
   elif $rule.type == "integer" and test("\\A[0-9]{1,9}\\z")
     and (tonumber | . >= $rule.minimum and . <= $rule.maximum) then tonumber
   elif $rule.type == "string" and length >= ($rule.minLength // 0) then .
-  else misuse($rule["x-code"] // "INVALID_VALUE"; $rule["x-cli"]; " must be \($rule["x-expects"] // "left without a value")")
+  else misuse($rule["x-code"] // "INVALID_VALUE"; $rule["x-cli"]; " must be \($rule["x-expects"])")
   end;
 
 def options($schema; $words):

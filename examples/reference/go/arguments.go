@@ -6,6 +6,7 @@ package main
 // that exist, or the number of the argument.
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -57,17 +58,14 @@ func readOptions(document json.RawMessage, words []string) Options {
 		message := fmt.Sprintf("Argument %d is not expected here", number)
 		failIf(!known, "usage", "UNEXPECTED_ARGUMENT", message, "argument", number)
 		rule := schema.Properties[name]
-		if rule.Type == "boolean" {
-			failIf(equals, "usage", "INVALID_VALUE", label+" must be left without a value", "target", label)
-			text = "true"
-		} else if !equals {
+		if !equals && rule.Type != "boolean" {
 			index++
 			missing := index == len(words) || strings.HasPrefix(words[index], "--")
 			failIf(missing, "usage", "MISSING_VALUE", label+" needs a value", "target", label)
-			text = words[index]
+			text, equals = words[index], true
 		}
-		rule.check(text)
-		options[name] = text
+		rule.check(text, equals)
+		options[name] = cmp.Or(text, "true")
 	}
 	for _, name := range schema.Required {
 		label := schema.Properties[name].CLI
@@ -76,16 +74,14 @@ func readOptions(document json.RawMessage, words []string) Options {
 	return options
 }
 
-func (rule Rule) check(text string) {
+func (rule Rule) check(text string, given bool) {
 	number, _ := strconv.Atoi(text)
-	ok := map[string]bool{
+	allowed := map[string]bool{
 		"":        slices.Contains(rule.Enum, text),
-		"boolean": true,
+		"boolean": !given,
 		"string":  len(text) >= rule.MinLength,
 		"integer": digits.MatchString(text) && number >= rule.Minimum && number <= rule.Maximum,
-	}[rule.Type]
-	if rule.Code == "" {
-		rule.Code = "INVALID_VALUE"
 	}
-	failIf(!ok, "usage", rule.Code, rule.CLI+" must be "+rule.Expects, "target", rule.CLI)
+	code := cmp.Or(rule.Code, "INVALID_VALUE")
+	failIf(!allowed[rule.Type], "usage", code, rule.CLI+" must be "+rule.Expects, "target", rule.CLI)
 }

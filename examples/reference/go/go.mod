@@ -1,3 +1,3 @@
 module example.com/ref-go
 
-go 1.21
+go 1.22

@@ -44,65 +44,60 @@ func isTitle(text string) bool {
 }
 
 func list(stream *Stream, options Options) {
-	page(stream, options, load(directory()).Items, func(item Item, _ int) {
-		stream.send("entry", "id", item.ID, "title", item.Title)
-	})
+	page(stream, options, "entry", load(directory()).Items)
 }
 
 var capitals = regexp.MustCompile("[A-Z]") // only those of ASCII, which every language changes alike
 
 func search(stream *Stream, options Options) {
-	query := capitals.ReplaceAllStringFunc(options["query"], strings.ToLower)
-	found := slices.DeleteFunc(load(directory()).Items, func(item Item) bool {
-		return !strings.Contains(capitals.ReplaceAllStringFunc(item.Title, strings.ToLower), query)
-	})
-	page(stream, options, found, func(item Item, rank int) {
-		stream.send("hit", "rank", rank, "id", item.ID, "title", item.Title)
-	})
+	query, found := capitals.ReplaceAllStringFunc(options["query"], strings.ToLower), []Event{}
+	for _, item := range load(directory()).Items {
+		if strings.Contains(capitals.ReplaceAllStringFunc(item.Title, strings.ToLower), query) {
+			item.Rank = len(found) + 1
+			found = append(found, item)
+		}
+	}
+	page(stream, options, "hit", found)
 }
 
-// page shows so many items. A cursor is the number of the last id: it survives the deletion of that item.
-func page(stream *Stream, options Options, items []Item, show func(Item, int)) {
+// page sends so many events. A cursor is the number of the last id: it survives the deletion of that item.
+func page(stream *Stream, options Options, kind string, events []Event) {
 	place, found := strings.CutPrefix(options["cursor"], "after-")
 	damaged := options["cursor"] != "" && !(found && digits.MatchString(place))
 	failIf(damaged, "validation", "INVALID_CURSOR", "The cursor is damaged")
 	after, _ := strconv.Atoi(place) // 0 without a cursor
-	last, left := 0, 20
-	if options["limit"] != "" {
-		left, _ = strconv.Atoi(options["limit"])
+	limit, err := strconv.Atoi(options["limit"])
+	if err != nil {
+		limit = 20 // there is none
 	}
-	for index, item := range items {
-		number, _ := strconv.Atoi(strings.TrimPrefix(item.ID, "n"))
-		if number > after && left == 0 {
-			stream.cursor = fmt.Sprintf("after-%d", last)
-			return
-		} else if number > after {
-			show(item, index+1)
-			left, last = left-1, number
-		}
+	events = slices.DeleteFunc(events, func(event Event) bool {
+		number, _ := strconv.Atoi(event.ID[1:])
+		return number <= after
+	})
+	if len(events) > limit {
+		events = events[:limit]
+		stream.cursor = "after-" + events[limit-1].ID[1:]
 	}
-}
-
-// A Change is to be made: a new item with this title, or the one with this id deleted.
-type Change struct {
-	title, id string
-	more      []any // what else its event says
+	for _, event := range events {
+		event.Type = kind
+		stream.send(event)
+	}
 }
 
 func create(stream *Stream, options Options) {
 	failIf(!isTitle(options["title"]), "validation", "ITEM_INVALID", badTitle)
-	change(stream, options, []string{"create", options["title"]}, []Change{{title: options["title"]}})
+	change(stream, options, "create", []Event{{Action: "create", Title: options["title"]}})
 }
 
 func deleteItem(stream *Stream, options Options) {
 	const message = "delete needs --confirm; nothing was done"
 	unconfirmed := options["dry-run"] == "" && options["confirm"] == ""
 	failIf(unconfirmed, "usage", "CONFIRMATION_REQUIRED", message, "target", "--confirm")
-	change(stream, options, []string{"delete", options["id"]}, []Change{{id: options["id"]}})
+	change(stream, options, "delete", []Event{{Action: "delete", Target: options["id"]}})
 }
 
 func importItems(stream *Stream, options Options) {
-	request, changes, ignored, open, failed := []string{"import"}, []Change{}, 0, false, false
+	changes, ignored, open, failed := []Event{}, 0, false, false
 	for index, line := range bytes.Split(readInput(options["input-jsonl"]), []byte("\n")) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
@@ -121,13 +116,12 @@ func importItems(stream *Stream, options Options) {
 			ignored++
 		default:
 			failLine(!isTitle(title), "INPUT_INVALID", index+1, ": "+badTitle)
-			request = append(request, title)
-			changes = append(changes, Change{title: title, more: []any{"line_number", index + 1}})
+			changes = append(changes, Event{Action: "create", Title: title, Line: index + 1})
 		}
 	}
 	failIf(open, "io", "UPSTREAM_INCOMPLETE", "The upstream tool ended without a summary")
 	failIf(failed, "partial", "UPSTREAM_FAILED", "The upstream tool reported a failure")
-	change(stream, options, request, changes)
+	change(stream, options, "import", changes)
 	if ignored > 0 {
 		stream.more = append(stream.more, "ignored_count", ignored)
 	}
@@ -158,30 +152,30 @@ func failLine(wrong bool, code string, number int, problem string) {
 }
 
 // change shows the plan, or does it once and for all: a repeated call with the same key gets the events of the first.
-func change(stream *Stream, options Options, request []string, changes []Change) {
-	home := directory()
+func change(stream *Stream, options Options, command string, changes []Event) {
+	home, request := directory(), []string{command}
+	for _, change := range changes {
+		request = append(request, change.Title+change.Target) // it has one of them
+	}
 	if options["dry-run"] != "" {
 		load(home).apply(changes) // and forget it
 		for _, change := range changes {
-			if change.id != "" {
-				stream.send("aoi:plan", "action", "delete", "target", change.id)
-			} else {
-				stream.send("aoi:plan", append([]any{"action", "create"}, change.more...)...)
-			}
+			change.Type, change.Title = "aoi:plan", ""
+			stream.send(change)
 		}
 		stream.more = []any{"dry_run", true}
 		return
 	}
 	done, replayed := once(home, options["idempotency-key"], request, changes)
 	for _, event := range done.Events {
-		stream.sendRaw("", event)
+		stream.send(event)
 	}
 	if replayed {
 		stream.more = []any{"replayed", true}
 	}
 }
 
-func once(home, key string, request []string, changes []Change) (done Done, replayed bool) {
+func once(home, key string, request []string, changes []Event) (done Done, replayed bool) {
 	defer takeLock(home).Close()
 	store := load(home)
 	if done, replayed = store.Keys[key]; !replayed {
@@ -196,29 +190,11 @@ func once(home, key string, request []string, changes []Change) (done Done, repl
 	return done, replayed
 }
 
-func (store *Store) apply(changes []Change) []json.RawMessage {
-	events := []json.RawMessage{}
-	for _, change := range changes {
-		if change.id != "" {
-			place := store.find(change.id)
-			failIf(place < 0, "not_found", "ITEM_NOT_FOUND", "There is no item with this id", "target", "ID")
-			store.Items = slices.Delete(store.Items, place, place+1)
-			events = append(events, event("deleted", "id", change.id))
-		} else {
-			id := fmt.Sprintf("n%d", store.Next)
-			store.Next++
-			store.Items = append(store.Items, Item{id, change.title})
-			events = append(events, event("created", append([]any{"id", id}, change.more...)...))
-		}
-	}
-	return events
-}
-
 func watch(stream *Stream, _ Options) {
 	before := load(directory())
 	for beat := time.Now(); ; time.Sleep(poll) {
 		if !time.Now().Before(beat) {
-			stream.send("aoi:heartbeat")
+			stream.send(Event{Type: "aoi:heartbeat"})
 			beat = time.Now().Add(heartbeat)
 		}
 		now := load(directory())
@@ -232,7 +208,7 @@ func watch(stream *Stream, _ Options) {
 func (stream *Stream) difference(kind string, one, other *Store) {
 	for _, item := range one.Items {
 		if other.find(item.ID) < 0 {
-			stream.send(kind, "id", item.ID)
+			stream.send(Event{Type: kind, ID: item.ID})
 		}
 	}
 }
@@ -244,48 +220,32 @@ func doctor(stream *Stream, _ Options) {
 		severity, detail = "error", fail.message
 		stream.errors.Add(1)
 	}
-	stream.send("aoi:check", "name", "store", "ok", fail == nil, "severity", severity, "detail", detail)
+	stream.tell("aoi:check", "name", "store", "ok", fail == nil, "severity", severity, "detail", detail)
 }
 
-func run(stream *Stream, argv []string) int {
+func run(stream *Stream, argv []string) {
 	var contract, inputs map[string]json.RawMessage
 	var help string
 	parse([]byte(strings.NewReplacer("{tool}", tool, "{version}", version).Replace(contractText)), &contract)
 	parse(contract["inputs"], &inputs)
 	parse(contract["help"], &help)
-	switch {
-	case slices.Equal(argv, []string{"--version"}):
-		write([]byte(tool + " " + version + "\n"))
-		return 0
-	case slices.Contains(argv, "--help") || slices.Contains(argv, "-h"):
-		write([]byte(help))
-		return 0
+	if slices.Contains(argv, "--help") || slices.Contains(argv, "-h") {
+		exit(0, []byte(strings.TrimSpace(help)))
+	} else if slices.Equal(argv, []string{"--version"}) {
+		exit(0, []byte(tool+" "+version))
 	}
-	meta := []any{"tool", tool, "tool_version", version, "aoi_version", "0.2"}
-	meta = append(meta, "schema_name", "com.example.items.events", "schema_version", "1.0.0")
-	var name string
-	var options Options
-	fail := attempt(func() {
-		unknown := len(argv) == 0 || inputs[argv[0]] == nil
-		failIf(unknown, "usage", "UNKNOWN_COMMAND", "The first argument is not a command")
-		name = argv[0]
-		meta = append(meta, "command", name)
-		options = readOptions(inputs[name], argv[1:])
-	})
-	command := commands[name]
-	if command == nil && fail == nil {
-		document := contract[name]
-		if options["command"] != "" {
-			document = inputs[options["command"]]
-		}
-		write(append(encode(document), '\n'))
-		return 0
+	unknown := len(argv) == 0 || inputs[argv[0]] == nil
+	failIf(unknown, "usage", "UNKNOWN_COMMAND", "The first argument is not a command")
+	stream.meta = append(stream.meta, "command", argv[0])
+	options := readOptions(inputs[argv[0]], argv[1:])
+	if command, found := commands[argv[0]]; found {
+		stream.begin()
+		command(stream, options)
+	} else if options["command"] != "" {
+		exit(0, encode(inputs[options["command"]]))
+	} else {
+		exit(0, encode(contract[argv[0]]))
 	}
-	stream.send("aoi:meta", meta...)
-	if fail == nil {
-		fail = attempt(func() { command(stream, options) })
-	}
-	return stream.finish(fail)
 }
 
 func parse(text []byte, into any) {
@@ -295,5 +255,6 @@ func parse(text []byte, into any) {
 }
 
 func main() {
-	os.Exit(run(newStream(), os.Args[1:]))
+	stream := newStream()
+	stream.finish(attempt(func() { run(stream, os.Args[1:]) }))
 }

@@ -20,19 +20,25 @@ import (
 // Whoever holds the lock is done in milliseconds; longer means trouble, which the caller should hear of.
 const lockTimeout = 5 * time.Second
 
-type Item struct {
-	ID    string `json:"id"`
-	Title string `json:"title"`
+// An Event about items; with an action, a planned change; without a type, an item of the store.
+type Event struct {
+	Type   string `json:"type,omitempty"`
+	Action string `json:"action,omitempty"`
+	Rank   int    `json:"rank,omitempty"`
+	Target string `json:"target,omitempty"`
+	ID     string `json:"id,omitempty"`
+	Title  string `json:"title,omitempty"`
+	Line   int    `json:"line_number,omitempty"`
 }
 
 type Done struct {
-	Request []string          `json:"request"`
-	Events  []json.RawMessage `json:"events"`
+	Request []string `json:"request"`
+	Events  []Event  `json:"events"`
 }
 
 type Store struct {
 	Next  int             `json:"next"`
-	Items []Item          `json:"items"`
+	Items []Event         `json:"items"`
 	Keys  map[string]Done `json:"keys"`
 }
 
@@ -46,7 +52,7 @@ func directory() string {
 }
 
 func load(home string) *Store {
-	store := &Store{Next: 1, Items: []Item{}, Keys: map[string]Done{}}
+	store := &Store{Next: 1, Items: []Event{}, Keys: map[string]Done{}}
 	data, err := os.ReadFile(filepath.Join(home, "items.json"))
 	if err == nil {
 		err = json.Unmarshal(data, store)
@@ -56,20 +62,37 @@ func load(home string) *Store {
 }
 
 func (store *Store) find(id string) int {
-	return slices.IndexFunc(store.Items, func(item Item) bool { return item.ID == id })
+	return slices.IndexFunc(store.Items, func(item Event) bool { return item.ID == id })
+}
+
+// apply makes the changes in memory, and gives the events that tell of them.
+func (store *Store) apply(changes []Event) []Event {
+	events := []Event{}
+	for _, change := range changes {
+		if change.Action == "delete" {
+			place := store.find(change.Target)
+			failIf(place < 0, "not_found", "ITEM_NOT_FOUND", "There is no item with this id", "target", "ID")
+			store.Items = slices.Delete(store.Items, place, place+1)
+			events = append(events, Event{Type: "deleted", ID: change.Target})
+		} else {
+			id := fmt.Sprintf("n%d", store.Next)
+			store.Next++
+			store.Items = append(store.Items, Event{ID: id, Title: change.Title})
+			events = append(events, Event{Type: "created", ID: id, Line: change.Line})
+		}
+	}
+	return events
 }
 
 // save replaces the file: a crash leaves the old one or the new one, never a mixture.
 func (store *Store) save(home string) {
-	path := filepath.Join(home, "items.json")
-	temporary := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
-	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := os.CreateTemp(home, "items.json.*.tmp")
 	if err == nil {
 		_, err = file.Write(encode(store))
 		err = errors.Join(err, file.Sync(), file.Close())
 	}
 	if err == nil {
-		err = os.Rename(temporary, path)
+		err = os.Rename(file.Name(), filepath.Join(home, "items.json"))
 	}
 	failIf(err != nil, "io", "STORE_UNWRITABLE", "The store cannot be written")
 }

@@ -2,8 +2,9 @@ package main
 
 // The output side of an AOI tool: events as lines, their count, signals, and readers that go away.
 //
-// One lock guards stdout and the counts. A signal takes it for good, so it falls between two events, and whoever wants to send
-// another one waits for the end. If a write holds the lock for a second, the reader does not read: then there is no summary.
+// One token guards stdout and the counts. A signal takes it for good, so it falls between two events, and whoever wants to send
+// another one waits for the end. (A channel serves in turn; from a mutex a busy sender would take the lock again and again.) If
+// a write holds the token for a second, the reader does not read: then there is no summary.
 
 import (
 	"bytes"
@@ -11,7 +12,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -24,78 +25,77 @@ var exitStatus = map[string]int{
 	"internal": 70, "io": 74, "temporary": 75, "config": 78,
 }
 
-// A Stream is one run as its reader sees it.
+// A Stream is one run as its reader sees it. Lists of any are names and values in turn, as for log/slog.
 type Stream struct {
-	lock          sync.Mutex
-	stopping      atomic.Bool // a signal has come; without this a busy sender would take the lock again and again
+	token         chan struct{} // whoever has put one in may write
 	count, errors atomic.Int64
+	meta          []any // the first event; nil when it is written
 	cursor        any   // where the next page begins; nil: there is none
-	more          []any // what else the summary says: names and values in turn
+	more          []any // what else the summary says
 }
 
 func newStream() *Stream {
-	stream := &Stream{}
+	meta := []any{"tool", tool, "tool_version", version, "aoi_version", "0.2"}
+	meta = append(meta, "schema_name", "com.example.items.events", "schema_version", "1.0.0")
+	stream := &Stream{token: make(chan struct{}, 1), meta: meta}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	signal.Ignore(syscall.SIGPIPE) // writing then fails, rather than killing us
 	go func() {
 		status := 128 + int((<-signals).(syscall.Signal))
-		stream.stopping.Store(true)
 		time.AfterFunc(time.Second, func() { os.Exit(status) })
-		stream.lock.Lock() // and keep it: nothing may follow the summary
-		stream.summarize(false, nil, "partial", true, "reason", "interrupted")
-		os.Exit(status)
+		stream.token <- struct{}{} // and keep it: nothing may follow the summary
+		exit(status, stream.summary(false, nil, "partial", true, "reason", "interrupted"))
 	}()
 	return stream
 }
 
-// send writes an event at once, and counts it; names and values in turn, as for log/slog.
-func (stream *Stream) send(kind string, pairs ...any) {
-	stream.sendRaw(kind, event(kind, pairs...))
+func (stream *Stream) begin() {
+	if stream.meta != nil {
+		stream.tell("aoi:meta", stream.meta...)
+		stream.meta = nil
+	}
 }
 
-func (stream *Stream) sendRaw(kind string, line []byte) {
-	stream.begin()
-	defer stream.lock.Unlock()
-	write(append(line, '\n'))
-	switch kind {
-	case "aoi:error":
+func (stream *Stream) send(event Event) { stream.sendLine(event.Type, encode(event)) }
+
+// tell sends an event that is not about items.
+func (stream *Stream) tell(kind string, pairs ...any) { stream.sendLine(kind, object(kind, pairs)) }
+
+// sendLine writes an event at once, and counts it.
+func (stream *Stream) sendLine(kind string, line []byte) {
+	stream.token <- struct{}{}
+	defer func() { <-stream.token }()
+	write(line)
+	if kind == "aoi:error" {
 		stream.errors.Add(1)
-	case "aoi:meta", "aoi:heartbeat":
-	default:
+	} else if kind != "aoi:meta" && kind != "aoi:heartbeat" {
 		stream.count.Add(1)
 	}
 }
 
-// begin takes the lock, unless a signal wants it.
-func (stream *Stream) begin() {
-	if stream.stopping.Load() {
-		select {}
-	}
-	stream.lock.Lock()
-}
-
-// finish writes the last events and gives the exit status. Nothing follows the summary: the lock is kept.
-func (stream *Stream) finish(fail *Fail) (status int) {
+// finish writes the last events and ends the program. Nothing follows the summary: the token is kept.
+func (stream *Stream) finish(fail *Fail) {
+	status := 0
+	stream.begin()
 	if fail != nil {
-		stream.send("aoi:error", fail.pairs...)
+		stream.tell("aoi:error", fail.pairs...)
 		status = exitStatus[fail.category]
 	} else if stream.errors.Load() > 0 {
 		status = exitStatus["validation"]
 	}
-	stream.begin()
-	stream.summarize(status == 0, stream.cursor, stream.more...)
-	return status
+	stream.token <- struct{}{}
+	exit(status, stream.summary(status == 0, stream.cursor, stream.more...))
 }
 
-func (stream *Stream) summarize(ok bool, cursor any, more ...any) {
-	counts := []any{"ok", ok, "count", stream.count.Load(), "error_count", stream.errors.Load()}
-	page := []any{"truncated", cursor != nil, "next_cursor", cursor}
-	write(append(event("aoi:summary", append(append(counts, page...), more...)...), '\n'))
+func (stream *Stream) summary(ok bool, cursor any, more ...any) []byte {
+	pairs := []any{"ok", ok, "count", stream.count.Load(), "error_count", stream.errors.Load()}
+	pairs = append(pairs, "truncated", cursor != nil, "next_cursor", cursor)
+	return object("aoi:summary", append(pairs, more...))
 }
 
-// event is a JSON object whose fields keep their order, which those of a map do not.
-func event(kind string, pairs ...any) json.RawMessage {
+// object is an event whose fields keep their order, which those of a map do not.
+func object(kind string, pairs []any) []byte {
 	line := append([]byte(`{"type":`), encode(kind)...)
 	for index, part := range pairs {
 		line = append(append(line, ",:"[index%2]), encode(part)...)
@@ -111,17 +111,22 @@ func encode(value any) []byte {
 	if err := encoder.Encode(value); err != nil {
 		panic(err) // only what we made ourselves is encoded
 	}
-	plain := bytes.ReplaceAll(bytes.TrimSpace(text.Bytes()), []byte(`\u2028`), []byte("\u2028"))
-	return bytes.ReplaceAll(plain, []byte(`\u2029`), []byte("\u2029"))
+	plain := strings.NewReplacer(`\\`, `\\`, `\u2028`, "\u2028", `\u2029`, "\u2029").Replace(text.String())
+	return []byte(strings.TrimSpace(plain))
 }
 
-func write(data []byte) {
-	if _, err := os.Stdout.Write(data); errors.Is(err, syscall.EPIPE) {
+func write(line []byte) {
+	if _, err := os.Stdout.Write(append(line, '\n')); errors.Is(err, syscall.EPIPE) {
 		os.Exit(readerGone)
 	} else if err != nil {
 		os.Stderr.WriteString(tool + ": cannot write\n")
 		os.Exit(exitStatus["io"])
 	}
+}
+
+func exit(status int, lastLine []byte) {
+	write(lastLine)
+	os.Exit(status)
 }
 
 // A Fail is a failure of the whole run. It is raised as a panic that never leaves this program, as encoding/json does inside.
@@ -140,11 +145,9 @@ func failIf(wrong bool, category, code, message string, more ...any) {
 // attempt gives the failure that ended the work, if one did.
 func attempt(work func()) (fail *Fail) {
 	defer func() {
-		switch found := recover().(type) {
-		case nil:
-		case *Fail:
-			fail = found
-		default: // the last resort: no stack trace, whatever happened
+		found := recover()
+		fail, _ = found.(*Fail)
+		if found != nil && fail == nil { // the last resort: no stack trace, whatever happened
 			fail = attempt(func() { failIf(true, "internal", "INTERNAL", "Something unexpected happened") })
 		}
 	}()

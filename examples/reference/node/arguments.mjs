@@ -44,7 +44,7 @@ function readValue(rule, text) {
   if (rule.type === 'string' && text.length >= (rule.minLength ?? 0)) return text;
   if (rule.type === 'integer' && /^[0-9]{1,9}$/.test(text) && text >= rule.minimum && text <= rule.maximum) return Number(text);
   const target = rule['x-cli'];
-  const message = `${target} must be ${rule['x-expects'] ?? 'left without a value'}`;
+  const message = `${target} must be ${rule['x-expects']}`;
   throw new Fail('usage', rule['x-code'] ?? 'INVALID_VALUE', message, { target });
 }
 

@@ -52,9 +52,8 @@ def _value(rule: dict[str, Any], text: str) -> str | int:
         return number
     if rule.get("type") == "string" and len(text) >= rule.get("minLength", 0):
         return text
-    expected = rule.get("x-expects", "left without a value")
-    code = rule.get("x-code", "INVALID_VALUE")
-    raise Fail("usage", code, f"{rule['x-cli']} must be {expected}", target=rule["x-cli"])
+    code, message = rule.get("x-code", "INVALID_VALUE"), f"{rule['x-cli']} must be {rule['x-expects']}"
+    raise Fail("usage", code, message, target=rule["x-cli"])
 
 
 def _unexpected(number: int) -> Fail:

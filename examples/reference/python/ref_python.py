@@ -15,7 +15,7 @@ from typing import Any
 
 from arguments import Options, read_options
 from store import Store, directory, load, locked, save
-from stream import EXIT, TOOL, VERSION, Event, Fail, Interrupted, Stream, interruptible, take_signals
+from stream import CONTRACT, EXIT, Event, Fail, Interrupted, Stream, interruptible, take_signals
 
 # An import is read whole before anything is done; beyond this, import in parts.
 MAX_INPUT = 16 * 1024 * 1024
@@ -205,27 +205,27 @@ COMMANDS = {
 
 
 def run(stream: Stream, argv: list[str]) -> int:
-    path = os.path.join(os.path.dirname(os.path.realpath(__file__)), "contract.json")
-    with open(path, encoding="utf-8") as file:
-        contract = json.loads(file.read().replace("{tool}", TOOL).replace("{version}", VERSION))
     if "--help" in argv or "-h" in argv or argv == ["--version"]:
-        stream.write(f"{TOOL} {VERSION}\n" if argv == ["--version"] else contract["help"])
+        version = "{tool} {tool_version}\n".format_map(CONTRACT["capabilities"])
+        stream.write(version if argv == ["--version"] else CONTRACT["help"])
         return 0
-    command = argv[0] if argv and argv[0] in contract["inputs"] else None
+    command = argv[0] if argv and argv[0] in CONTRACT["inputs"] else None
     try:
         if command is None:
             raise Fail("usage", "UNKNOWN_COMMAND", "The first argument is not a command")
         if command not in COMMANDS:
-            options = read_options(contract["inputs"][command], argv[1:])
-            document = contract["inputs"][options["command"]] if "command" in options else contract[command]
+            options = read_options(CONTRACT["inputs"][command], argv[1:])
+            document = CONTRACT["inputs"][options["command"]] if "command" in options else CONTRACT[command]
             stream.write(json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n")
             return 0
         stream.meta(command)
-        options = read_options(contract["inputs"][command], argv[1:])
+        options = read_options(CONTRACT["inputs"][command], argv[1:])
         more = COMMANDS[command](stream, options)
         stream.finish(ok=not stream.errors, **more)
         return EXIT["validation"] if stream.errors else 0
-    except Fail as fail:
+    except Exception as error:  # noqa: BLE001 - the last resort: no stack trace, whatever happened
+        unexpected = Fail("internal", "INTERNAL", "Something unexpected happened")
+        fail = error if isinstance(error, Fail) else unexpected
         if command not in COMMANDS:
             stream.meta(command)
         stream.send(fail.event)
@@ -240,10 +240,6 @@ def main() -> None:
         status = run(stream, sys.argv[1:])
     except Interrupted as signal:
         stream.interrupted(signal.args[0])
-    except Exception:  # noqa: BLE001 - the last resort: no stack trace, whatever happened
-        stream.send(Fail("internal", "INTERNAL", "Something unexpected happened").event)
-        stream.finish(ok=False)
-        status = EXIT["internal"]
     sys.exit(status)
 
 

@@ -11,24 +11,16 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 Event = dict[str, Any]
 
 TOOL = "ref-python"
 VERSION = "1.4.0"
-EXIT = {
-    "usage": 64,
-    "validation": 65,
-    "not_found": 65,
-    "conflict": 65,
-    "partial": 65,
-    "internal": 70,
-    "io": 74,
-    "temporary": 75,
-    "config": 78,
-}
-READER_GONE = 141
+_TEXT = Path(__file__).with_name("contract.json").read_text("utf-8")
+CONTRACT: dict[str, Any] = json.loads(_TEXT.replace("{tool}", TOOL).replace("{version}", VERSION))
+EXIT: dict[str, int] = CONTRACT["capabilities"]["exit_codes"]
 UNCOUNTED = ("aoi:meta", "aoi:error", "aoi:heartbeat", "aoi:summary")
 SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
@@ -89,7 +81,7 @@ class Stream:
                 data = data[written:]
                 self._cut = bool(data)
         except BrokenPipeError:
-            os._exit(READER_GONE)
+            os._exit(EXIT["reader_gone"])
         except OSError as error:
             print(f"{TOOL}: cannot write: {error.strerror}", file=sys.stderr)
             os._exit(EXIT["io"])

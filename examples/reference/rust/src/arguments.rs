@@ -62,8 +62,8 @@ fn check(rule: &Value, text: &str, equals: bool) -> Result<(), Fail> {
     if allowed {
         return Ok(());
     }
-    let expected = rule["x-expects"].as_str().unwrap_or("left without a value");
-    Err(misuse(rule["x-code"].as_str().unwrap_or("INVALID_VALUE"), label_of(rule), &format!(" must be {expected}")))
+    let problem = format!(" must be {}", rule["x-expects"].as_str().unwrap_or_default());
+    Err(misuse(rule["x-code"].as_str().unwrap_or("INVALID_VALUE"), label_of(rule), &problem))
 }
 
 fn label_of(rule: &Value) -> &str {

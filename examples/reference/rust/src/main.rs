@@ -13,7 +13,7 @@ use serde_json::{json, Value};
 use std::fs::File;
 use std::io::Read;
 use std::time::{Duration, Instant};
-use std::{env, process, thread};
+use std::{env, iter, thread};
 use store::{directory, load, lock, Store};
 use stream::{print, write, Fail, Stream, TOOL, VERSION};
 
@@ -65,37 +65,22 @@ fn page(stream: &Stream, options: &Options, events: impl Iterator<Item = Value>)
     Ok(if left.next().is_some() { json!({"next_cursor": format!("after-{last}")}) } else { json!({}) })
 }
 
-/// One planned change: an item with this title is to be made, or the one with this id deleted.
-struct Change {
-    delete: bool,
-    target: String,
-    line: Option<usize>,
-}
+/// The title of a new item or the id of one to delete, and the event that shows the plan.
+type Change = (String, Value);
 
-impl Change {
-    fn plan(&self) -> Value {
-        match (self.delete, self.line) {
-            (true, _) => json!({"type": "aoi:plan", "action": "delete", "target": self.target}),
-            (false, None) => json!({"type": "aoi:plan", "action": "create"}),
-            (false, Some(line)) => json!({"type": "aoi:plan", "action": "create", "line_number": line}),
-        }
+fn apply(store: &mut Store, (target, plan): &Change) -> Outcome {
+    if plan["action"] == "delete" {
+        let missing = || Fail::new("not_found", "ITEM_NOT_FOUND", "There is no item with this id").with("target", "ID");
+        store.items.remove(store.find(target).ok_or_else(missing)?);
+        return Ok(json!({"type": "deleted", "id": target}));
     }
-
-    fn apply(&self, store: &mut Store) -> Outcome {
-        if self.delete {
-            let missing =
-                || Fail::new("not_found", "ITEM_NOT_FOUND", "There is no item with this id").with("target", "ID");
-            store.items.remove(store.find(&self.target).ok_or_else(missing)?);
-            return Ok(json!({"type": "deleted", "id": self.target}));
-        }
-        let id = format!("n{}", store.next);
-        store.next += 1;
-        store.items.push(json!({"id": id, "title": self.target}));
-        Ok(match self.line {
-            None => json!({"type": "created", "id": id}),
-            Some(line) => json!({"type": "created", "id": id, "line_number": line}),
-        })
+    let mut event = json!({"type": "created", "id": format!("n{}", store.next)});
+    store.next += 1;
+    store.items.push(json!({"id": event["id"], "title": target}));
+    if let Some(line) = plan.get("line_number") {
+        event["line_number"] = line.clone();
     }
+    Ok(event)
 }
 
 fn create(stream: &Stream, options: &Options) -> Outcome {
@@ -103,7 +88,7 @@ fn create(stream: &Stream, options: &Options) -> Outcome {
     if !is_title(&title) {
         return Err(Fail::new("validation", "ITEM_INVALID", BAD_TITLE));
     }
-    change(stream, options, json!(["create", title]), vec![Change { delete: false, target: title, line: None }])
+    change(stream, options, "create", vec![(title, json!({"type": "aoi:plan", "action": "create"}))])
 }
 
 fn delete(stream: &Stream, options: &Options) -> Outcome {
@@ -112,12 +97,12 @@ fn delete(stream: &Stream, options: &Options) -> Outcome {
         return Err(fail.with("target", "--confirm"));
     }
     let id = options["id"].clone();
-    change(stream, options, json!(["delete", id]), vec![Change { delete: true, target: id, line: None }])
+    let plan = json!({"type": "aoi:plan", "action": "delete", "target": id});
+    change(stream, options, "delete", vec![(id, plan)])
 }
 
 fn import(stream: &Stream, options: &Options) -> Outcome {
-    let (mut request, mut changes) = (vec![json!("import")], vec![]);
-    let (mut ignored, mut open, mut failed) = (0, false, false);
+    let (mut changes, mut ignored, mut open, mut failed) = (vec![], 0, false, false);
     for (line, number) in read_input(&options["input-jsonl"])?.split(|byte| *byte == b'\n').zip(1..) {
         if line.trim_ascii().is_empty() {
             continue;
@@ -131,8 +116,8 @@ fn import(stream: &Stream, options: &Options) -> Outcome {
             _ => {
                 let title = item["title"].as_str().filter(|title| is_title(title));
                 let title = title.ok_or_else(|| bad_line("INPUT_INVALID", number, &format!(": {BAD_TITLE}")))?;
-                request.push(title.into());
-                changes.push(Change { delete: false, target: title.into(), line: Some(number) });
+                let plan = json!({"type": "aoi:plan", "action": "create", "line_number": number});
+                changes.push((title.into(), plan));
             }
         }
     }
@@ -142,7 +127,7 @@ fn import(stream: &Stream, options: &Options) -> Outcome {
     if failed {
         return Err(Fail::new("partial", "UPSTREAM_FAILED", "The upstream tool reported a failure"));
     }
-    let mut more = change(stream, options, request.into(), changes)?;
+    let mut more = change(stream, options, "import", changes)?;
     if ignored > 0 {
         more["ignored_count"] = ignored.into();
     }
@@ -164,11 +149,7 @@ fn read_input(path: &str) -> Result<Vec<u8>, Fail> {
 fn parse_line(line: &[u8], number: usize) -> Outcome {
     let item = serde_json::from_slice::<Value>(line);
     let item = item.map_err(|_| bad_line("INPUT_JSONL_PARSE_ERROR", number, " is not JSON"))?;
-    if item.is_object() {
-        Ok(item)
-    } else {
-        Err(bad_line("INPUT_INVALID", number, " is not an object"))
-    }
+    Some(item).filter(Value::is_object).ok_or_else(|| bad_line("INPUT_INVALID", number, " is not an object"))
 }
 
 fn bad_line(code: &str, number: usize, problem: &str) -> Fail {
@@ -176,12 +157,13 @@ fn bad_line(code: &str, number: usize, problem: &str) -> Fail {
 }
 
 /// Show the plan, or do it once and for all: a repeated call with the same key gets the events of the first.
-fn change(stream: &Stream, options: &Options, request: Value, changes: Vec<Change>) -> Outcome {
+fn change(stream: &Stream, options: &Options, command: &str, changes: Vec<Change>) -> Outcome {
     let home = directory()?;
-    let apply = |store: &mut Store| changes.iter().map(|change| change.apply(store)).collect::<Result<Vec<_>, _>>();
+    let request: Value = iter::once(command).chain(changes.iter().map(|(target, _)| target.as_str())).collect();
+    let apply = |store: &mut Store| changes.iter().map(|change| apply(store, change)).collect::<Result<Vec<_>, _>>();
     if options.contains_key("dry-run") {
         apply(&mut load(&home)?)?; // and forget it
-        changes.iter().for_each(|change| stream.send(change.plan()));
+        changes.into_iter().for_each(|(_, plan)| stream.send(plan));
         return Ok(json!({"dry_run": true}));
     }
     let locked = lock(&home)?;
@@ -243,32 +225,30 @@ const COMMANDS: [(&str, Command); 7] = [
     ("doctor", doctor),
 ];
 
-fn run(stream: &Stream, argv: &[String]) -> i32 {
+fn run(stream: &Stream, argv: &[String]) {
     let text = CONTRACT.replace("{tool}", TOOL).replace("{version}", VERSION);
     let contract: Value = serde_json::from_str(&text).expect("contract.json is built in");
+    let inputs = &contract["inputs"];
     if argv.iter().any(|word| word == "--help" || word == "-h") {
-        write(contract["help"].as_str().unwrap_or_default());
-        return 0;
+        return write(contract["help"].as_str().unwrap_or_default());
     }
     if argv == ["--version"] {
-        write(&format!("{TOOL} {VERSION}\n"));
-        return 0;
+        return write(&format!("{TOOL} {VERSION}\n"));
     }
     let unknown = || Fail::new("usage", "UNKNOWN_COMMAND", "The first argument is not a command");
-    let name = argv.first().map(String::as_str).filter(|name| contract["inputs"].get(name).is_some());
+    let name = argv.first().map(String::as_str).filter(|name| inputs.get(name).is_some());
     let command = COMMANDS.iter().find(|(known, _)| Some(*known) == name);
-    let options = name.ok_or_else(unknown).and_then(|name| read_options(&contract["inputs"][name], &argv[1..]));
+    let options = name.ok_or_else(unknown).and_then(|name| read_options(&inputs[name], &argv[1..]));
     if let (None, Some(name), Ok(options)) = (command, name, &options) {
-        print(options.get("command").map_or(&contract[name], |command| &contract["inputs"][command]));
-        return 0;
+        return print(options.get("command").map_or(&contract[name], |command| &inputs[command]));
     }
     stream.meta(name);
     let outcome = options.and_then(|options| command.map_or(Ok(json!({})), |(_, command)| command(stream, &options)));
-    stream.finish(outcome)
+    stream.finish(outcome, &contract["capabilities"]["exit_codes"])
 }
 
 fn main() {
     // Arguments need not be text; what is none becomes U+FFFD, which no title may have.
     let argv: Vec<String> = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    process::exit(run(&Stream::start(), &argv));
+    run(&Stream::start(), &argv);
 }

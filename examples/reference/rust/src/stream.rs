@@ -31,17 +31,6 @@ impl Fail {
         self.0[name] = value.into();
         self
     }
-
-    pub fn exit_status(&self) -> i32 {
-        match self.0["category"].as_str() {
-            Some("usage") => 64,
-            Some("internal") => 70,
-            Some("io") => 74,
-            Some("temporary") => 75,
-            Some("config") => 78,
-            _ => 65,
-        }
-    }
 }
 
 /// A signal has come; without this a busy sender would take the lock again and again.
@@ -51,7 +40,6 @@ static STOPPING: AtomicBool = AtomicBool::new(false);
 pub struct Counts {
     count: usize,
     pub errors: usize,
-    ended: bool,
 }
 
 /// One run as its reader sees it.
@@ -99,19 +87,20 @@ impl Stream {
         }
     }
 
-    /// Write the last events, and give the exit status.
-    pub fn finish(&self, outcome: Result<Value, Fail>) -> i32 {
-        let (status, more) = match outcome {
-            Ok(more) if self.hold().errors == 0 => (0, more),
-            Ok(more) => (65, more),
+    /// Write the last events, and end with the status that `capabilities` publishes. Nothing follows the summary: the lock
+    /// is kept.
+    pub fn finish(&self, outcome: Result<Value, Fail>, exit_codes: &Value) -> ! {
+        let (category, more) = match outcome {
+            Ok(more) if self.hold().errors == 0 => ("ok".into(), more),
+            Ok(more) => ("validation".into(), more),
             Err(fail) => {
-                let status = fail.exit_status();
-                self.send(fail.0);
-                (status, json!({}))
+                self.send(fail.0.clone());
+                (fail.0["category"].clone(), json!({}))
             }
         };
-        self.hold().finish(status == 0, more);
-        status
+        let counts = self.hold();
+        counts.summarize(category == "ok", more);
+        exit(exit_codes[category.as_str().unwrap_or_default()].as_i64().unwrap_or(70) as i32)
     }
 
     /// End as a signal asks, with a summary if the reader takes it within a second.
@@ -121,23 +110,20 @@ impl Stream {
             thread::sleep(Duration::from_secs(1));
             exit(status);
         });
-        let mut counts = self.lock();
-        if !counts.ended {
-            counts.finish(false, json!({"partial": true, "reason": "interrupted"}));
-            exit(status);
-        }
+        let counts = self.lock();
+        counts.summarize(false, json!({"partial": true, "reason": "interrupted"}));
+        exit(status);
     }
 }
 
 impl Counts {
-    fn finish(&mut self, ok: bool, more: Value) {
+    fn summarize(&self, ok: bool, more: Value) {
         let cursor = &more["next_cursor"];
         let mut summary = json!({"type": "aoi:summary", "ok": ok, "count": self.count, "error_count": self.errors,
             "truncated": !cursor.is_null(), "next_cursor": cursor});
         for (name, value) in more.as_object().into_iter().flatten() {
             summary[name] = value.clone();
         }
-        self.ended = true;
         print(&summary);
     }
 }
