@@ -19,6 +19,10 @@ class Wrapper(Event):
     origin: Literal["named", "user", "bundled"]
     path: str
     verified: bool  # not a draft that nobody has finished
+    lint: str  # the same as the next three, for people; "not linted" when nobody has
+    passes: list[str]  # characteristics that every command passes to which they apply
+    fails: list[str]
+    untested: list[str]
     problem: str | None = None  # why it cannot be used
 
 
@@ -35,8 +39,13 @@ class WrappedCommandInfo(Event, type="wrapped_command"):
     source: Literal["program", "system"]  # whether the program is run, or the system asked in its place
     argv: list[str]
     sandbox: list[str]  # what the program may not do; empty: it has the rights of its caller
+    env: list[str]  # variables that it gets beside a search path, a home and a locale; `*` ends a beginning
     event_types: list[str]
     exits: dict[str, Any]
+    lint: str  # the same as the next three, for people; "not linted" when nobody has
+    passes: list[str]  # characteristics of AOI-CLI
+    fails: list[str]
+    untested: list[str]
 
 
 class Shim(Event):

@@ -123,6 +123,11 @@ def results(upstream: Upstream) -> Iterator[Any]:
         from operable.wrap.lossy import marked
 
         rows = marked(rows, upstream.plan["bin"])
+    if upstream.plan["env_pass"]:
+        from operable.wrap.concealing import concealed, secrets
+
+        values = secrets(upstream.plan)
+        rows = concealed(rows, values) if values else rows
     yield from _eased(rows)
     yield from upstream.settle()
 

@@ -1,4 +1,6 @@
-"""Whether the wrapped program is there, is one that the wrapper knows, and can be confined as its manifests say."""
+"""Whether the wrapped program is there, is one that the wrapper knows, and can be confined as its manifests say; and what
+the linter said of the wrapper.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +66,20 @@ def confinement(plan: Mapping[str, Any]) -> Check:
         )
     said = dict.fromkeys("; ".join(texts(sandbox)) for sandbox in declared)
     return Check(ok=True, detail=" | ".join(said))
+
+
+def conformance(plan: Mapping[str, Any]) -> Check:
+    """Which characteristics the linter found, over all commands. A failed one is the wrapper's fault, not the machine's."""
+    from operable.wrap.conformance import Conformance, verdicts
+
+    found = Conformance(verdicts(plan["folder"]).values())
+    hint = None if found.linted else f"operable wrap shim {plan['name']}, and aoi-lint on what it prints"
+    return Check(
+        ok=not found.fails,
+        severity="warning" if found.fails else "info",
+        detail=f"passes {found.text()}" if found.passes else found.text(),
+        hint=hint,
+    )
 
 
 def _runs(plan: Mapping[str, Any], sandbox: Mapping[str, Any]) -> bool:

@@ -166,17 +166,17 @@ def shown(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def known_secrets(upstream: Upstream) -> list[str]:
-    """What was given to this call and must not come back: secret inputs, and passwords in addresses among the others.
+    """What was given to this call and must not come back: secret inputs and variables, and passwords in addresses.
 
     Programs repeat their arguments in their complaints, and not always as they were given.
     """
-    import re
+    from operable.wrap.concealing import passwords, secrets
 
-    found: list[str] = []
+    found = secrets(upstream.plan)
     for name, value in upstream.inputs.items():
         texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
         if name in upstream.command.get("secrets", ()):
             found += texts
         for text in texts:
-            found += re.findall(r"//[^/\s:@]*:([^/\s@]+)@", text)
+            found += passwords(text)
     return [text for text in found if text]

@@ -1,5 +1,8 @@
 """Where wrappers are: the folders named by OPERABLE_WRAPPERS, the user's own, and those that come with the package.
 
+The user's own lie where everything does that a user declares (`tool.places.configuration_folder`). Below OPERABLE_HOME they
+were once in `wrappers` and not in `config/wrappers`; what is still there is found, after the others.
+
 A wrapper may bring Python code, so a folder of the current project is never searched: whoever wants one names it. Of two
 wrappers with one name the first of these places wins.
 """
@@ -9,6 +12,7 @@ from __future__ import annotations
 import os
 
 from operable.kernel.errors import Fail
+from operable.tool.places import configuration_folder
 
 MARKER = "CLI.md"
 # The subcommands of `operable wrap`: no tool can have such a name.
@@ -25,14 +29,9 @@ def folders() -> list[str]:
 
 
 def _own() -> list[str]:
-    home, config = os.environ.get("OPERABLE_HOME", ""), os.environ.get("XDG_CONFIG_HOME", "")
-    if home:
-        path = os.path.join(home, "wrappers")
-    elif os.path.isabs(config):
-        path = os.path.join(config, "operable", "wrappers")
-    else:
-        path = os.path.join(os.environ.get("HOME", ""), ".config", "operable", "wrappers")
-    return [path] if os.path.isabs(path) else []
+    home = os.environ.get("OPERABLE_HOME", "")
+    places = (configuration_folder("wrappers"), os.path.join(home, "wrappers") if home else None)
+    return [path for path in places if path is not None and os.path.isabs(path)]
 
 
 def is_name(name: str) -> bool:

@@ -1,9 +1,9 @@
 """From the manifests of a wrapper to its plan: plain values that say everything which running it needs.
 
 Reading YAML and judging manifests costs a few hundred milliseconds, so a plan is kept in the user's cache and used for as
-long as every file of the wrapper has the size and the time that it had. It is kept with `marshal`, as Python keeps its own
-bytecode: loading costs no import and less than a millisecond. Where there is no cache, or no place for one, the manifests
-are read again. A manifest that cannot be used is a `Fail` with every problem in it.
+long as every file of the wrapper, and the user's `settings`, have the size and the time that they had. It is kept with
+`marshal`, as Python keeps its own bytecode: loading costs no import and less than a millisecond. Where there is no cache, or
+no place for one, the manifests are read again. A manifest that cannot be used is a `Fail` with every problem in it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import sys
 
 from operable import __version__
+from operable.wrap import settings
 from operable.wrap.places import MARKER, invalid
 
 TYPE_CHECKING = False
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # What is kept changes its form with this number.
-FORM = 4
+FORM = 5
 
 
 def plan_of(folder: str) -> dict[str, Any]:
@@ -33,6 +34,7 @@ def plan_of(folder: str) -> dict[str, Any]:
         from operable.wrap.reading import read
 
         plan = read(folder)
+        plan["env_pass"] += settings.allowed(plan["name"])
         _keep(place, fingerprint, plan)
     return plan
 
@@ -58,8 +60,17 @@ def _fingerprint(folder: str) -> str:
             if file.endswith(MARKER):
                 raise invalid(file, f"{file} cannot be read: {problem.strerror}") from problem
             continue  # a folder below tools/ without a manifest is no command
-        parts.append(f"{file}:{status.st_size}:{status.st_mtime_ns}")
+        parts.append(_state(file, status))
+    own = settings.place()
+    try:
+        parts.append("" if own is None else _state(own, os.stat(own)))
+    except OSError:
+        parts.append("")  # most users have none; one that cannot be read is told of when it is
     return ";".join(parts)
+
+
+def _state(file: str, status: os.stat_result) -> str:
+    return f"{file}:{status.st_size}:{status.st_mtime_ns}"
 
 
 def _place(folder: str) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from operable.tool.framework import Check
     from operable.tool.records import Event
+    from operable.wrap.conformance import Conformance
 
 
 class WrappedTool(Tool):
@@ -41,11 +42,17 @@ class WrappedTool(Tool):
             self.checks["sandbox"] = self._check_sandbox
         if plan["unverified"]:
             self.checks["verified"] = self._check_verified
+        self.checks["lint"] = self._check_lint
 
     def _check_verified(self) -> Check:
         from operable.tool.framework import Check
 
         return Check(ok=False, severity="warning", detail="this wrapper is a draft that nobody has finished")
+
+    def _check_lint(self) -> Check:
+        from operable.wrap.doctor import conformance
+
+        return conformance(self.plan)
 
     def _check_binary(self) -> Check:
         from operable.wrap.doctor import binary
@@ -66,6 +73,16 @@ class WrappedTool(Tool):
 def load(name: str) -> WrappedTool:
     """The wrapped tool of this name; Fail when there is none, or its manifests cannot be used."""
     return WrappedTool(plan_of(folder_of(name)))
+
+
+def judged_or_problem(folder: str) -> tuple[Conformance, Fail | None]:
+    """The same for what the linter said of a wrapper, over all of its commands."""
+    from operable.wrap.conformance import Conformance, verdicts
+
+    try:
+        return Conformance(verdicts(folder).values()), None
+    except Fail as fail:
+        return Conformance(()), fail
 
 
 def loaded_or_problem(name: str) -> tuple[WrappedTool | None, Fail | None]:

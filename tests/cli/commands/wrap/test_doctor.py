@@ -1,5 +1,7 @@
 """`operable wrap doctor`."""
 
+import json
+
 import pytest
 
 from tests.cli.drive import operable
@@ -12,7 +14,9 @@ def test_a_program_out_of_range_fails(tmp_path, says, fits):
 
     done = operable("wrap", "doctor", "prog", env=made.env)
 
-    assert [check["ok"] for check in done.of("aoi:check")] == [True, fits]
+    checks = {check["name"]: check for check in done.of("aoi:check")}
+    assert [check["ok"] for check in checks.values()] == [True, fits, True]
+    assert checks["prog.lint"]["detail"] == "not linted"
     assert done.summary["ok"] is fits
 
 
@@ -26,3 +30,19 @@ def test_a_program_that_is_missing_is_only_a_warning_among_all(tmp_path):
     assert alone.summary["ok"] is False
     (check,) = [check for check in among.of("aoi:check") if check["name"] == "prog.binary"]
     assert (check["ok"], check["severity"]) == (False, "warning")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_it_says_which_characteristics_the_wrapper_has_whether_the_program_is_there_or_not(tmp_path, there):
+    made = Made(tmp_path, "#!/bin/sh\necho 1.4\n")
+    if not there:
+        (made.bin / "prog").unlink()
+    kept = {"go": {"Safe": "pass", "Typed": "fail", "Bounded": "untested", "Auditable": "not_applicable"}}
+    (made.path / "lint.json").write_text(json.dumps({"wrapped": kept}))
+
+    done = operable("wrap", "doctor", "prog", env=made.env)
+
+    (check,) = [check for check in done.of("aoi:check") if check["name"] == "prog.lint"]
+    assert check["detail"] == "passes Safe; fails: Typed; untested: Bounded"
+    assert (check["ok"], check["severity"]) == (False, "warning")
+    assert done.summary["ok"] is there

@@ -1,5 +1,9 @@
 """`operable wrap list`."""
 
+import json
+import shutil
+from pathlib import Path
+
 from tests.cli.drive import operable
 from tests.wrap.drive import Made
 
@@ -31,3 +35,45 @@ def test_a_wrapper_in_the_current_folder_is_not_found_by_itself(tmp_path):
     done = operable("wrap", "list", cwd=tmp_path / "wrappers")
 
     assert "prog" not in [event["name"] for event in done.results]
+
+
+def test_the_users_own_lie_with_everything_else_that_a_user_declares_and_the_old_place_is_read(tmp_path):
+    made = Made(tmp_path, "#!/bin/sh\n")
+    home = tmp_path / "home"
+    for place, name in (
+        ("config/wrappers", "new"),
+        ("config/wrappers", "both"),
+        ("wrappers", "both"),
+        ("wrappers", "old"),
+    ):
+        shutil.copytree(made.path, home / place / name)
+
+    done = operable("wrap", "list", env={"OPERABLE_HOME": str(home)})
+
+    found = {event["name"]: event for event in done.results}
+    assert [found[name]["origin"] for name in ("new", "both", "old")] == ["user"] * 3
+    assert found["both"]["path"] == str(home / "config" / "wrappers" / "both")
+
+
+def test_it_says_which_characteristics_the_linter_found_as_kept_with_the_wrapper():
+    found = {event["name"]: event for event in operable("wrap", "list").results}
+
+    for name, event in found.items():
+        kept = json.loads((Path(event["path"]) / "lint.json").read_text())["wrapped"]
+        results = {(each, result) for verdict in kept.values() for each, result in verdict.items()}
+        for field, result in (("fails", "fail"), ("untested", "untested"), ("passes", "pass")):
+            assert {(each, result) for each in event[field]} <= results, name
+        told = {each for field in ("passes", "fails", "untested") for each in event[field]}
+        assert told == {each for each, result in results if result != "not_applicable"}, name
+        assert not [each for each in event["passes"] if {(each, "fail"), (each, "untested")} & results], name
+
+
+def test_a_wrapper_whose_verdicts_cannot_be_read_hides_nobody(tmp_path):
+    made = Made(tmp_path, "#!/bin/sh\n")
+    (made.path / "lint.json").write_text('{"wrapped": {"go": {"Safe": "perhaps"}}}')
+
+    found = {event["name"]: event for event in operable("wrap", "list", env=made.env).results}
+
+    assert (found["prog"]["lint"], found["prog"]["passes"]) == ("not linted", [])
+    assert "verdicts" in found["prog"]["problem"]
+    assert "git" in found

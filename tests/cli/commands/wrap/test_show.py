@@ -1,6 +1,11 @@
 """`operable wrap show`."""
 
+import json
+from pathlib import Path
+
+from operable.wrap.places import folder_of
 from tests.cli.drive import operable
+from tests.wrap.drive import Made
 
 
 def test_it_says_what_each_command_runs_and_changes():
@@ -15,3 +20,27 @@ def test_an_unknown_tool_is_told_with_the_nearest():
     done = operable("wrap", "show", "gitt")
 
     assert (done.error["code"], done.error["near"]) == ("UNKNOWN_WRAPPER", ["git"])
+
+
+def test_it_says_which_characteristics_each_command_passes_to_people_and_machines():
+    told = operable("wrap", "show", "git").results
+    kept = json.loads((Path(folder_of("git")) / "lint.json").read_text())["wrapped"]
+
+    for event in told:
+        by_result = {"pass": event["passes"], "fail": event["fails"], "untested": event["untested"]}
+        for result, names in by_result.items():
+            assert names == sorted(each for each, said in kept[event["name"]].items() if said == result)
+    (log,) = [event for event in told if event["name"] == "log"]
+    assert {"Bounded", "Typed", "Verifiable"} <= set(log["passes"])
+    assert f"{log['lint']}\n".encode() in operable("wrap", "show", "git", output=None).stdout
+
+
+def test_a_wrapper_that_nobody_has_linted_is_told_as_such_and_which_variables_it_gets(tmp_path):
+    made = Made(tmp_path, "#!/bin/sh\n")
+    home = tmp_path / "home"
+    (home / "config").mkdir(parents=True)
+    (home / "config" / "wrap.toml").write_text('[prog]\nenv = ["DATABASE_URL"]\n')
+
+    (event,) = operable("wrap", "show", "prog", env=made.env | {"OPERABLE_HOME": str(home)}).results
+
+    assert (event["lint"], event["passes"], event["env"]) == ("not linted", [], ["DATABASE_URL"])

@@ -1,4 +1,5 @@
-"""`operable wrap doctor`: whether each wrapped program is there, in the range of versions that its wrapper was made for.
+"""`operable wrap doctor`: whether each wrapped program is there, in the range of versions that its wrapper was made for, and
+which characteristics the linter found in the wrapper.
 
 For one tool, or for all of them. A program that is not installed is a warning when all are asked for: nobody has them all.
 """
@@ -23,15 +24,16 @@ def doctor(tool: str | None = None) -> Iterator[Check]:
 
     for name in names() if tool is None else [tool]:
         try:
-            wrapped = load(name)
+            wrapped, there = load(name), True
             for what, check in wrapped.checks.items():
+                if not there and what != "lint":
+                    continue  # a program that is not there has no version
                 found = check()
                 found.fields["name"] = f"{name}.{what}"
                 if tool is None and found.fields["severity"] == "error":
                     found.fields["severity"] = "warning"
                 yield found
-                if not found.fields["ok"]:
-                    break  # a program that is not there has no version
+                there = there and found.fields["ok"]
         except Fail as fail:
             if tool is not None:
                 raise

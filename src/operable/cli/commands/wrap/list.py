@@ -1,7 +1,8 @@
 """`operable wrap list`: the command-line tools that can be called in machine mode from here.
 
 Those that come with the package, the user's own (`~/.config/operable/wrappers`), and those in the folders that
-OPERABLE_WRAPPERS names. A wrapper that cannot be used is listed with its problem. No program is run.
+OPERABLE_WRAPPERS names; each with the characteristics that the linter found in all of its commands. A wrapper that cannot be
+used is listed with its problem. No program is run.
 """
 
 from __future__ import annotations
@@ -15,18 +16,22 @@ if TYPE_CHECKING:
 
 
 @command(
-    cursor="name", columns=("name", "summary", "origin"), examples=["wrap list", "wrap list --output jsonl"]
+    cursor="name",
+    columns=("name", "summary", "lint", "origin"),
+    examples=["wrap list", "wrap list --output jsonl"],
 )
 def list_(*, page: Page) -> Iterator[Wrapper]:
     """List the tools that can be called with `operable wrap TOOL …`."""
     from operable.wrap.places import folder_of, names, origin
-    from operable.wrap.tools import loaded_or_problem
+    from operable.wrap.tools import judged_or_problem, loaded_or_problem
 
     for name in names():
         if page.after is not None and name <= page.after:
             continue
         tool, problem = loaded_or_problem(name)
         path = folder_of(name)
+        conformance, unreadable = judged_or_problem(path)
+        problem = problem or unreadable
         yield Wrapper(
             name=name,
             version="" if tool is None else tool.version,
@@ -35,6 +40,10 @@ def list_(*, page: Page) -> Iterator[Wrapper]:
             origin=origin(path),  # type: ignore[arg-type]  # one of the three
             path=path,
             verified=tool is not None and not tool.plan["unverified"],
+            lint=conformance.text(),
+            passes=conformance.passes,
+            fails=conformance.fails,
+            untested=conformance.untested,
             problem=None if problem is None else problem.message,
         )
 

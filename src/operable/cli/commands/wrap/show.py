@@ -1,4 +1,6 @@
-"""`operable wrap show`: the commands of a wrapped tool: what they change, what they run, what its exit statuses mean."""
+"""`operable wrap show`: the commands of a wrapped tool: what they change, what they run, what its exit statuses mean, which
+variables the program gets, and which characteristics the linter found in each.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @command(
-    columns=("name", "summary", "read_only", "source"),
+    columns=("name", "summary", "read_only", "lint"),
     examples=["wrap show git", "wrap show git --output jsonl"],
 )
 def show(tool: str) -> Iterator[WrappedCommandInfo]:
@@ -22,12 +24,15 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
     from operable.tool.help_text import summary
     from operable.wrap import load
     from operable.wrap.confining import texts
+    from operable.wrap.conformance import Conformance, verdicts
 
     wrapped = load(tool)
+    judged = verdicts(wrapped.plan["folder"])
     for name, plan in wrapped.plan["commands"].items():
         found = wrapped.find(name)
         if found is None:
             continue
+        conformance = Conformance([judged.get(name, {})])
         yield WrappedCommandInfo(
             name=name,
             summary=summary(found),
@@ -40,7 +45,12 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
             argv=[wrapped.plan["bin"], *wrapped.plan["bin_args"], *plan["argv"]] if plan["argv"] else [],
             sandbox=texts(plan["sandbox"]),
             event_types=[schema["properties"]["type"]["const"] for schema in plan["events"]],
+            env=wrapped.plan["env_pass"] if plan["argv"] else [],
             exits={str(code): meaning for code, meaning in plan["exits"].items()},
+            lint=conformance.text(),
+            passes=conformance.passes,
+            fails=conformance.fails,
+            untested=conformance.untested,
         )
 
 

@@ -1,0 +1,89 @@
+"""What a user allows one wrapper beyond its manifests: `wrap.toml` in the configuration folder.
+
+    [gh]
+    env = ["GH_ENTERPRISE_TOKEN", "CORP_PROXY_*"]
+
+A wrapped program gets the variables that its CLI.md names, and nothing else. Here the user names more of them, for one
+wrapper, without touching its folder: names or beginnings of names, never values, so that no secret stands in this file.
+Nothing is searched in a project: a checkout must not decide which of its user's secrets a program gets. A file that cannot
+be understood is an error and not ignored, because who wrote it believes that it is in force.
+"""
+
+from __future__ import annotations
+
+import os
+
+from operable.kernel.errors import Fail
+from operable.tool.places import configuration_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+FILE = "wrap.toml"
+_KEYS = ("env",)
+# A file of more than this was not written by a person.
+_LIMIT = 1_048_576
+
+
+def place() -> str | None:
+    """Where the settings are, if there are any; None: there is no place for them."""
+    return configuration_folder(FILE)
+
+
+def allowed(name: str) -> list[str]:
+    """The variables that the user allows the wrapper of this name."""
+    path = place()
+    if path is None:
+        return []
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_LIMIT + 1)
+    except OSError as problem:
+        if not os.path.lexists(path):
+            return []  # nothing is there, or in a folder that is not this user's to look into
+        raise _invalid(path, f"cannot be read: {problem.strerror}") from problem
+    return _variables(path, name, _decoded(path, data).get(name, {}))
+
+
+def _decoded(path: str, data: bytes) -> dict[str, Any]:
+    import tomllib
+
+    if len(data) > _LIMIT:
+        raise _invalid(path, f"is longer than {_LIMIT} bytes")
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise _invalid(path, f"is no TOML: {problem}") from problem
+
+
+def _variables(path: str, name: str, table: Any) -> list[str]:
+    if not isinstance(table, dict):
+        raise _invalid(path, f"has something else than a table for {name}")
+    unknown = sorted(table.keys() - set(_KEYS))
+    if unknown:
+        raise _invalid(path, f"has {unknown[0]!r} for {name}; it knows {', '.join(_KEYS)}")
+    names = table.get("env", [])
+    if not isinstance(names, list):
+        raise _invalid(path, f"needs a list of names as env of {name}")
+    for each in names:
+        # The entry itself is not shown: somebody may have written NAME=VALUE.
+        if not isinstance(each, str) or not _is_pattern(each):
+            raise _invalid(path, f"has an env of {name} that is no name of a variable, and no PREFIX_*")
+    return names
+
+
+def _is_pattern(text: str) -> bool:
+    """A name, or the beginning of names; `*` alone would be everything."""
+    word = text.removesuffix("*")
+    return word.isascii() and word.isidentifier()
+
+
+def _invalid(path: str, what: str) -> Fail:
+    return Fail(
+        "config",
+        "WRAP_SETTINGS_INVALID",
+        f"{os.path.basename(path)} {what}",
+        target=path,
+        hint=f"mend {path}",
+    )
