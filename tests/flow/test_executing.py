@@ -14,9 +14,11 @@ import pytest
 
 from operable.cli.agentcli_text import error_text
 from operable.flow import local_approvals
+from operable.flow.attesting import command_hash
 from operable.flow.audit_chain import verify as verify_chain
+from operable.flow.binding import child_environment
 from operable.flow.caller import Caller, bind
-from operable.flow.canonical import canonical_digest
+from operable.flow.canonical import canonical_digest, hash_text
 from operable.flow.contracts import FlowError
 from operable.flow.executing import ExecOptions, execute, preview
 from operable.flow.execution import PHASES
@@ -171,6 +173,78 @@ def test_the_environment_is_an_allow_list_also_for_verify(tmp_path):
 
 
 @requirement("agentcli:exec:environment")
+def test_exactly_the_listed_variables_are_inherited_and_those_of_the_task_count_more(tmp_path):
+    listed = "PATH HOME TMPDIR TMP TEMP LANG SHELL USER LOGNAME TZ TERM SystemRoot WINDIR ComSpec PATHEXT LC_ALL LC_X"
+    others = "AGENTCLI_HOME OPERABLE_HOME SSH_AUTH_SOCK PYTHONPATH LD_PRELOAD LC path GITHUB_TOKEN LANGUAGE"
+    ambient = {name: f"ambient {name}" for name in f"{listed} {others}".split()}
+
+    assert child_environment(ambient, None) == {name: ambient[name] for name in listed.split()}
+    assert child_environment(ambient, {"TERM": "dumb", "PYTHONPATH": "mine"}) == {
+        **{name: ambient[name] for name in listed.split()},
+        "TERM": "dumb",
+        "PYTHONPATH": "mine",
+    }
+
+
+@requirement("agentcli:exec:environment")
+def test_a_verify_step_has_the_tasks_variables_and_folder_and_not_its_credentials(tmp_path):
+    by = caller(tmp_path, SECRET=CANARY, OTHER=CANARY)
+    (tmp_path / "work" / "inner").mkdir()
+    task = shell_task(
+        shell={"program": "true", "env": {"MINE": "1"}, "cwd": "inner"},
+        verify={"shell": "pwd; env"},
+        identity={"ref": "i"},
+    )
+    done = execute(manifest(task, **bearer(name="TOKEN")), "a", by)["verify"]
+    where, *variables = done["stdout"].splitlines()
+
+    assert where == f"{os.path.realpath(tmp_path)}/work/inner"
+    assert {line.partition("=")[0] for line in variables} - {"PWD", "OLDPWD", "SHLVL", "_"} == {
+        "PATH", "HOME", "USER", "MINE",
+    }  # fmt: skip
+    assert list(done) == (
+        "passed exit_code stdout stderr timed_out duration_ms stdout_bytes stderr_bytes".split()
+    )
+
+
+@requirement("agentcli:exec:verify")
+def test_a_verify_step_that_takes_too_long_has_not_passed(tmp_path):
+    task = script("true", verify={"shell": "sleep 600", "timeout_seconds": 1})
+    problem = refused(manifest(task), "a", caller(tmp_path))
+
+    assert problem.code == "verify_failed"
+    assert problem.message.startswith("Verify command failed (exit ")
+    assert (problem.details["verify"]["timed_out"], problem.details["verify"]["passed"]) == (True, False)
+
+
+ANSWER = (
+    "ok execution_id source declared_identity resolved_identity identity principal_used contract command "
+    "effective_task_hash manifest_digest result verify trust signer attestation attestation_note warnings audited approval_used"
+).split()
+GOVERNED = "actor_context step_up authorization_proof authorization evidence hashes handoff".split()
+OURS = ["timestamp", "sandbox"]  # beyond the documented members
+
+
+@requirement("agentcli:audit:record")
+@pytest.mark.parametrize("version", ["0.1", "0.2"])
+def test_an_answer_has_the_documented_members_in_their_order(tmp_path, version):
+    done = execute(manifest(script("echo out; echo err >&2"), version=version), "a", caller(tmp_path))
+
+    assert [name for name in done if name not in (*GOVERNED, *OURS)] == ANSWER
+    assert [name for name in done if name in GOVERNED] == (GOVERNED if version == "0.2" else [])
+    assert list(done["result"]) == (
+        "exit_code signal timed_out duration_ms stdout stderr stdout_bytes stderr_bytes output_hash structured".split()
+    )
+    assert done["result"]["output_hash"] == hash_text("out\nerr\n")
+    assert (done["result"]["stdout_bytes"], done["result"]["stderr_bytes"]) == (4, 4)
+    assert (done["declared_identity"], done["resolved_identity"], done["trust"]) == (None, None, None)
+    if version == "0.2":
+        assert done["hashes"]["command"] == command_hash("sh", ["-c", "echo out; echo err >&2"], None)
+        assert done["handoff"] == {"mode": "none", "prepared": False}
+        assert list(done["hashes"]) == ["command", "result"]
+
+
+@requirement("agentcli:exec:environment")
 def test_input_folder_and_exit_code_are_the_tasks_own(tmp_path):
     by = caller(tmp_path)
     (tmp_path / "work" / "inner").mkdir()
@@ -193,11 +267,14 @@ def test_a_program_that_is_not_there_is_a_failure_with_its_reason(tmp_path):
 
 
 @requirement("agentcli:exec:timeouts")
-@pytest.mark.parametrize("by_option", [True, False])
-def test_a_task_that_takes_too_long_is_ended(tmp_path, by_option):
-    task = script("sleep 600", runtime=None if by_option else {"timeout_ms": 200})
-    done = execute(manifest(task), "a", caller(tmp_path), ExecOptions(timeout_ms=200 if by_option else None))
+@pytest.mark.parametrize("option, runtime", [(200, None), (None, 200), (200, 600_000)])
+def test_a_task_that_takes_too_long_is_ended_and_the_callers_limit_counts_first(tmp_path, option, runtime):
+    task = shell_task(
+        shell={"program": "sleep", "args": ["600"]}, runtime={"timeout_ms": runtime} if runtime else None
+    )
+    done = execute(manifest(task), "a", caller(tmp_path), ExecOptions(timeout_ms=option))
 
+    assert (done["result"]["exit_code"], done["result"]["signal"]) == (None, "SIGTERM")
     assert done["result"]["timed_out"] is True
     assert done["ok"] is False
     assert "it took longer than its limit of 200 ms and was ended" in done["warnings"]
@@ -210,6 +287,12 @@ def test_a_task_that_takes_too_long_is_ended(tmp_path, by_option):
         ("json", '{"a": 1}', {"a": 1}, False),
         ("ndjson", '{"a":1}\n\n[2]\n', [{"a": 1}, [2]], False),
         ("json", "", None, False),
+        ("json", " \n\t", None, False),
+        ("ndjson", "\n", None, False),
+        ("json", "5", 5, False),
+        ("json", "{} {}", None, True),
+        ("json", "NaN", None, True),
+        (None, "{}", None, False),
         ("json", "nope", None, True),
         ("json", "[" * 300 + "]" * 300, None, True),
         ("ndjson", "{}\nnope", None, True),
@@ -217,7 +300,8 @@ def test_a_task_that_takes_too_long_is_ended(tmp_path, by_option):
     ],
 )
 def test_structured_output_is_read_and_a_failure_to_is_a_warning(tmp_path, form, printed, structured, warned):
-    task = shell_task(shell={"program": "cat", "stdin": printed}, output={"format": form})
+    output = None if form is None else {"format": form}
+    task = shell_task(shell={"program": "cat", "stdin": printed}, output=output)
     done = execute(manifest(task), "a", caller(tmp_path))
 
     assert done["ok"] is True
@@ -271,8 +355,10 @@ def test_a_contract_that_cannot_be_held_is_refused_and_nothing_runs(tmp_path):
 
 
 @requirement("agentcli:exec:permissive")
-def test_permissive_runs_and_says_so(tmp_path):
-    done = execute(manifest(script("true", contract={"sandbox": "permissive"})), "a", caller(tmp_path))
+@pytest.mark.parametrize("switch", [{}, {"AGENTCLI_SANDBOX": "off"}])
+def test_permissive_runs_and_says_so(tmp_path, switch):
+    value = manifest(script("true", contract={"sandbox": "permissive", "network": "unrestricted"}))
+    done = execute(value, "a", caller(tmp_path, **switch))
 
     assert done["ok"] is True
     assert "permissive" in done["warnings"][0]

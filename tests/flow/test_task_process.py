@@ -33,6 +33,27 @@ def test_a_signal_has_its_name_and_bytes_that_are_no_text_are_replaced():
 
 
 @requirement("agentcli:exec:timeouts")
+def test_a_task_that_is_out_of_time_is_asked_to_end_with_sigterm_and_can_clean_up():
+    plain = run_command(prepare(["sleep", "600"]), timeout=0.2)
+    polite = "trap 'echo cleaned; exit 5' TERM; trap 'echo interrupted' INT; echo ready; while :; do sleep 0.1; done"
+    for timeout in (1.0, 10.0, 60.0):  # long enough on this machine for the shell to have come up
+        cleaned = run_command(prepare(["sh", "-c", polite]), timeout=timeout)
+        if "ready" in cleaned.stdout:
+            break
+
+    assert (plain.exit_code, plain.signal, plain.timed_out) == (None, "SIGTERM", True)
+    assert (cleaned.stdout, cleaned.timed_out) == ("ready\ncleaned\n", True)
+    assert not cleaned.ok
+
+
+@requirement("agentcli:exec:timeouts")
+def test_a_sigterm_of_somebody_else_is_no_timeout():
+    ran = run_command(prepare(["sh", "-c", "kill -TERM $$"]), timeout=600)
+
+    assert (ran.exit_code, ran.signal, ran.timed_out, ran.ok) == (None, "SIGTERM", False, False)
+
+
+@requirement("agentcli:exec:timeouts")
 def test_a_timeout_ends_the_whole_tree_with_a_daemon_that_left_its_session(tmp_path):
     left = tmp_path / "pid"
     daemon = (

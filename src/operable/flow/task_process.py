@@ -17,6 +17,7 @@ from operable.proc.spawn import Command
 
 # stdout and stderr together, as other runners of these manifests have it.
 OUTPUT_LIMIT = 10 * 1024 * 1024
+_DEADLINE = "deadline"
 _SHELL_SIGNALS = 128  # a sandbox reports a command that a signal ended as a shell does
 
 
@@ -64,9 +65,11 @@ def run_command(
             on_stderr=capture.took_stderr,
             on_end=capture.ended,
             stdin=given,
-            timeout=timeout,
             graces=graces,
         )
+        if timeout is not None:
+            # Other runners of these manifests end a task with SIGTERM, and tasks are written for that.
+            reactor.call_later(timeout, capture.out_of_time)
         try:
             reactor.run(lambda: capture.end is not None)
         except BaseException:
@@ -105,6 +108,10 @@ class _Capture:
             if self.child is not None:
                 self.child.kill("limit")
 
+    def out_of_time(self) -> None:
+        if self.child is not None:
+            self.child.terminate(_DEADLINE)
+
     def ended(self, end: End) -> None:
         self.end = end
 
@@ -121,7 +128,7 @@ class _Capture:
         return Ran(
             exit_code=code,
             signal=name,
-            timed_out=end.cause == "deadline",
+            timed_out=end.cause == _DEADLINE,
             duration_ms=round(end.elapsed * 1000),
             stdout=self._stdout.decode("utf-8", "replace"),
             stderr=self._stderr.decode("utf-8", "replace"),
