@@ -1,13 +1,14 @@
 """Plans are kept while the manifests stay the same, and made again when anything changes or cannot be trusted."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from operable.kernel.errors import Fail
 from operable.manifest import render
-from operable.wrap import plans, reading
+from operable.wrap import places, plans, reading
 from tests.wrap.drive import CLI, TOOL, Made
 
 
@@ -56,6 +57,60 @@ def test_where_nothing_can_be_kept_nothing_is(made, tmp_path, monkeypatch):
     monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "file"))
 
     assert plans.plan_of(str(made.path))["name"] == "prog"
+
+
+@pytest.fixture
+def bundled(made, monkeypatch):
+    """The wrapper as one that came with the package."""
+    monkeypatch.setattr(places, "_BUNDLED", os.path.dirname(made.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    return made
+
+
+def test_the_plan_of_a_wrapper_of_the_package_is_kept_beside_it_for_whoever_has_no_home(bundled, monkeypatch):
+    first = plans.plan_of(str(bundled.path))
+    for name in ("OPERABLE_HOME", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(reading, "read", lambda folder: pytest.fail("it was read again"))
+
+    assert plans.plan_of(str(bundled.path)) == first
+
+
+def test_a_plan_beside_its_wrapper_does_not_outlive_a_change(bundled):
+    plans.plan_of(str(bundled.path))
+    (bundled.path / "CLI.md").write_text(render(CLI | {"description": "Changed."}, ""))
+
+    assert plans.plan_of(str(bundled.path))["summary"] == "Changed."
+
+
+def test_what_one_user_allows_is_not_kept_for_the_others(bundled, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "other"))
+    config = tmp_path / "other" / "config"
+    config.mkdir(parents=True)
+    (config / "wrap.toml").write_text('[prog]\nenv = ["MY_TOKEN"]\n')
+
+    assert "MY_TOKEN" in plans.plan_of(str(bundled.path))["env_pass"]
+    monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "home"))
+    assert "MY_TOKEN" not in plans.plan_of(str(bundled.path))["env_pass"]
+
+
+def test_settings_that_lead_nowhere_are_told_of_though_a_plan_is_kept(bundled, tmp_path):
+    plans.plan_of(str(bundled.path))
+    config = tmp_path / "home" / "config"
+    config.mkdir(parents=True)
+    os.symlink(tmp_path / "nowhere", config / "wrap.toml")
+
+    with pytest.raises(Fail):
+        plans.plan_of(str(bundled.path))
+
+
+def test_where_no_bytecode_is_to_be_written_the_users_cache_has_the_plan(bundled, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    plans.plan_of(str(bundled.path))
+
+    assert not (bundled.path / "__pycache__").exists()
+    assert len(kept(tmp_path)) == 1
 
 
 def tool(**metadata):
