@@ -1,5 +1,9 @@
 """What holds for one task: its own words over its workflow's over the profile that they name."""
 
+from typing import Any
+
+import pytest
+
 from operable.flow import merge
 from operable.flow.merge import tightened
 from tests.requirement import requirement
@@ -118,3 +122,326 @@ def test_claims_merge_from_the_outside_in_and_no_ref_is_no_block():
     assert found["method"] == "jwt"
     assert merge.declared_proof({}, {"authorization_proof": {"claims": {}}}) is None
     assert merge.declared_evidence({}, {"evidence": {"payload": {"format": "x"}}}) is None
+
+
+SKELETON: Any = {
+    "ref": None,
+    "scope": None,
+    "subject": dict.fromkeys("kind principal display_name run_as issuer delegation_mode attributes".split()),
+    "auth": dict.fromkeys(
+        "mode scopes audience resource cache refresh required delegation_policy provider_config inputs".split()
+    ),
+    "trust": {
+        "level": None,
+        "constraints": dict.fromkeys(
+            "escalation max_autonomy escalation_timeout require_justification".split()
+        ),
+    },
+    "presentation": dict.fromkeys("bindings handoff cleanup default_redaction".split()),
+}
+
+
+SOMETHING: list[Any] = [False, 0, "", []]  # only null falls through
+
+
+def leaves(value, path=()):
+    for name, inner in value.items():
+        yield from leaves(inner, (*path, name)) if isinstance(inner, dict) else [(*path, name)]
+
+
+def put(path, value):
+    for name in reversed(path):
+        value = {name: value}
+    return value
+
+
+def at(value, path):
+    for name in path:
+        value = value[name]
+    return value
+
+
+def merged(outer, inner):
+    return merge.declared_identity({"identity": outer}, {"identity": inner})
+
+
+@requirement("agentcli:merges:identity")
+@pytest.mark.parametrize("name", ["principal", "run_as", "attestation"])
+def test_each_key_of_a_flat_identity_is_the_tasks_else_the_workflows(name):
+    nothing = dict.fromkeys(("principal", "run_as", "attestation"))
+
+    assert merged({name: "w"}, {name: "t"}) == {**nothing, name: "t"}
+    assert merged({name: "w"}, {name: None}) == merged({name: "w"}, None) == {**nothing, name: "w"}
+    assert merged(None, {name: "t"}) == {**nothing, name: "t"}
+    assert list(merged({name: "w"}, None)) == ["principal", "run_as", "attestation"]
+    assert merge.declared_identity({}, {}) == nothing
+
+
+@requirement("agentcli:merges:identity")
+def test_one_structured_side_is_enough_and_gives_the_whole_skeleton():
+    empty: Any = {"subject": {}, "auth": {"provider_config": {}, "inputs": {}, "delegation_policy": {}}, "trust": {}, "presentation": {}}  # fmt: skip
+
+    assert merged({"scope": "s"}, {"principal": "flat"}) == {**SKELETON, "scope": "s"}
+    assert merged({"principal": "flat"}, {"ref": "r"}) == {**SKELETON, "ref": "r"}
+    assert merged(None, empty) == merged(empty, None) == merged(empty, empty) == SKELETON
+    assert list(merged(None, empty)) == list(SKELETON)
+    for name in ("subject", "auth", "trust", "presentation"):
+        assert list(merged(None, empty)[name]) == list(SKELETON[name])
+    for name in ("ref", "scope", "subject", "auth", "trust", "presentation"):
+        assert "principal" in merged({name: None}, {"principal": "me"})  # null does not make it structured
+
+
+@requirement("agentcli:merges:identity")
+@pytest.mark.parametrize("path", [path for path in leaves(SKELETON) if path[-1] not in ("delegation_policy", "provider_config", "inputs")], ids=".".join)  # fmt: skip
+def test_each_leaf_is_the_tasks_else_the_workflows_and_replaced_whole(path):
+    base = {"scope": "s"} if path != ("scope",) else {"ref": "r"}
+    outer, inner = {"w": 1, "both": 1}, {"t": 2, "both": 2}
+
+    assert at(merged({**base, **put(path, outer)}, put(path, inner)), path) == inner
+    assert at(merged({**base, **put(path, outer)}, put(path, None)), path) == outer
+    assert at(merged(base, put(path, inner)), path) == inner
+    for something in SOMETHING:
+        assert at(merged({**base, **put(path, outer)}, put(path, something)), path) == something
+    profile = {"identity_profiles": [{"id": "i", "provider": "none", **put(path, outer)}]}
+    if path[0] not in ("ref", "scope"):
+        found = merge.effective_identity(profile, {}, {"identity": {"ref": "i"}})
+        assert at(found, path) == outer
+        found = merge.effective_identity(profile, {}, {"identity": {"ref": "i", **put(path, inner)}})
+        assert at(found, path) == inner
+
+
+@requirement("agentcli:merges:identity")
+@pytest.mark.parametrize("name", ["provider_config", "inputs"])
+def test_settings_and_inputs_merge_by_key_over_all_three_stages(name):
+    manifest = {
+        "identity_profiles": [{"id": "i", "provider": "none", "auth": {name: {"p": 0, "w": 0, "t": 0}}}]
+    }
+    outer = {"identity": {"ref": "i", "auth": {name: {"w": 1, "t": 1}}}}
+    inner = {"identity": {"auth": {name: {"t": 2, "deep": {"x": 1}}}}}
+
+    assert merge.declared_identity(outer, inner)["auth"][name] == {"w": 1, "t": 2, "deep": {"x": 1}}
+    found = merge.effective_identity(manifest, outer, inner)
+    assert found is not None
+    assert found["auth"][name] == {"p": 0, "w": 1, "t": 2, "deep": {"x": 1}}
+
+
+@requirement("agentcli:merges:identity")
+def test_a_delegation_policy_merges_by_key_and_is_null_when_it_says_nothing():
+    names = ("max_depth", "allowed_delegators", "require_grant_per_hop")
+    for name in names:
+        outer = {"auth": {"delegation_policy": {name: 1}}}
+        silent: list[Any] = [
+            {"auth": {"delegation_policy": {name: None}}},
+            {"auth": {"delegation_policy": {}}},
+            {"auth": {}},
+        ]
+        for inner in silent:
+            assert merged(outer, inner)["auth"]["delegation_policy"] == {**dict.fromkeys(names), name: 1}
+        inner = {"auth": {"delegation_policy": {name: 2}}}
+        assert merged(outer, inner)["auth"]["delegation_policy"] == {**dict.fromkeys(names), name: 2}
+    nothing = {"auth": {"delegation_policy": dict.fromkeys(names)}}
+    assert merged(nothing, nothing)["auth"]["delegation_policy"] is None
+
+
+@requirement("agentcli:merges:identity")
+def test_a_tasks_reference_replaces_the_workflows_but_not_what_that_says_inline():
+    manifest = {
+        "identity_profiles": [
+            {"id": "a", "provider": "none", "subject": {"kind": "agent", "issuer": "a"}},
+            {"id": "b", "provider": "env-bearer", "subject": {"kind": "service", "issuer": "b"}},
+        ]
+    }
+    workflow = {"identity": {"ref": "a", "subject": {"kind": "user"}, "scope": "s"}}
+
+    found = merge.effective_identity(manifest, workflow, {"identity": {"ref": "b"}})
+    assert found is not None
+    assert (found["ref"], found["provider"], found["scope"]) == ("b", "env-bearer", "s")
+    assert (found["subject"]["kind"], found["subject"]["issuer"]) == ("user", "b")
+    inline = merge.effective_identity(manifest, {}, {"identity": {"scope": "s"}})
+    assert inline is not None
+    assert (inline["ref"], inline["provider"], inline["scope"]) == (None, None, "s")
+    assert merge.effective_identity(manifest, {}, {}) is None
+
+
+@requirement("agentcli:merges:others")
+@pytest.mark.parametrize(
+    "combined, block, names",
+    [
+        (
+            merge.merged_contract, "contract",
+            "sandbox allowed_paths network max_cost_usd audit required_trust_level trust_enforcement",
+        ),
+        (merge.merged_model_policy, "model_policy", "provider model thinking"),
+    ],
+)  # fmt: skip
+def test_contract_and_model_policy_are_inherited_key_by_key(combined, block, names):
+    nothing = dict.fromkeys(names.split())
+
+    assert combined({}, {}) == combined({block: {}}, {block: None}) == nothing
+    assert list(combined({}, {})) == names.split()
+    for name in nothing:
+        assert combined({block: {name: "w"}}, {block: {name: "t"}}) == {**nothing, name: "t"}
+        assert combined({block: {name: "w"}}, {block: {name: None}}) == {**nothing, name: "w"}
+        assert combined({block: {name: "w"}}, {}) == {**nothing, name: "w"}
+        for something in SOMETHING:
+            assert combined({block: {name: ["w"]}}, {block: {name: something}}) == {
+                **nothing,
+                name: something,
+            }
+
+
+@requirement("agentcli:merges:others")
+def test_verify_is_replaced_whole_and_its_defaults_are_filled_in():
+    full = {"shell": "w", "timeout_seconds": 5, "on_failure": "warn"}
+    bare = {"shell": "t", "timeout_seconds": 30, "on_failure": "error"}
+
+    assert merge.merged_verify({"verify": full}, {}) == full
+    assert merge.merged_verify({"verify": full}, {"verify": None}) == full
+    assert merge.merged_verify({"verify": full}, {"verify": {"shell": "t"}}) == bare
+    assert (
+        merge.merged_verify({}, {"verify": {"shell": "t", "timeout_seconds": None, "on_failure": None}})
+        == bare
+    )
+    assert list(merge.merged_verify({}, {"verify": {"shell": "t"}}) or ()) == list(bare)
+    assert merge.merged_verify({}, {}) is None
+
+
+@requirement("agentcli:merges:others")
+def test_the_child_policy_is_the_tasks_else_the_workflows_else_none():
+    policy = "child_credential_policy"
+
+    assert merge.child_policy({policy: "downscope"}, {policy: "none"}) == "none"
+    assert merge.child_policy({policy: "downscope"}, {policy: None}) == "downscope"
+    assert merge.child_policy({}, {policy: "inherit"}) == "inherit"
+    assert merge.child_policy({}, {}) is None
+
+
+KINDS: Any = {
+    "authorization_proof": (merge.declared_proof, merge.effective_proof, "authorization_proof_profiles"),
+    "evidence": (merge.declared_evidence, merge.effective_evidence, "evidence_profiles"),
+}
+
+
+@requirement("agentcli:merges:others")
+@pytest.mark.parametrize("block", KINDS)
+@pytest.mark.parametrize(
+    "profile, workflow, task, expected",
+    [
+        (True, False, False, True),
+        (None, True, False, True),
+        (False, None, True, True),
+        (False, False, False, False),
+        (None, None, False, False),
+        (True, None, None, True),
+        (False, None, None, False),
+        (None, None, None, None),
+    ],
+)
+def test_what_an_outer_level_requires_an_inner_one_does_not_waive(block, profile, workflow, task, expected):
+    declared, effective, array = KINDS[block]
+    levels = [
+        {} if required is None else {"verify": {"required": required}}
+        for required in (profile, workflow, task)
+    ]
+    manifest = {array: [{"id": "x", **levels[0]}]}
+    outer, inner = {block: {"ref": "x", **levels[1]}}, {block: levels[2]}
+
+    assert effective(manifest, outer, inner)["verify"] == {"required": expected}
+    without_profile = True if workflow else task if task is not None else workflow
+    assert declared(outer, inner)["verify"] == {"required": without_profile}
+
+
+@requirement("agentcli:merges:others")
+@pytest.mark.parametrize(
+    "profile, workflow, task, expected",
+    [
+        ("deny", "warn", "warn", "deny"), ("warn", "deny", "warn", "deny"), ("warn", "warn", "deny", "deny"),
+        ("warn", None, None, "warn"), (None, "warn", None, "warn"), (None, None, "warn", "warn"), (None, None, None, None),
+    ],
+)  # fmt: skip
+def test_a_denial_on_errors_does_not_become_a_warning(profile, workflow, task, expected):
+    manifest = {"authorization_profiles": [{"id": "z", "provider": "opa", "on_error": profile}]}
+
+    found = merge.effective_authorization(
+        manifest,
+        {"authorization": {"ref": "z", "on_error": workflow}},
+        {"authorization": {"on_error": task}},
+    )
+    assert found is not None
+    assert found["on_error"] == expected
+
+
+@requirement("agentcli:merges:others")
+def test_settings_of_a_policy_merge_by_key_and_its_lists_are_replaced_whole():
+    profile = {"id": "z", "provider": "opa", "provider_config": {"p": 0, "t": 0}, "request": {"include": ["p"]}, "decision": {"allow_values": ["p"]}}  # fmt: skip
+    outer = {"ref": "z", "provider_config": {"w": 1, "t": 1}, "decision": {"deny_values": ["w"]}}
+    inner = {"provider_config": {"t": 2}, "request": {"include": ["t"]}}
+    levels = {"authorization_profiles": [profile]}, {"authorization": outer}, {"authorization": inner}
+
+    assert merge.effective_authorization(*levels) == {
+        "ref": "z",
+        "provider": "opa",
+        "provider_config": {"p": 0, "w": 1, "t": 2},
+        "on_error": None,
+        "request": {"include": ["t"]},
+        "decision": {"deny_values": ["w"]},
+    }
+    assert merge.declared_authorization({"authorization": outer}, {"authorization": inner}) == {
+        "ref": "z",
+        "provider_config": {"w": 1, "t": 2},
+        "on_error": None,
+        "request": {"include": ["t"]},
+        "decision": {"deny_values": ["w"]},
+    }
+    assert list(merge.effective_authorization(*levels) or ()) == "ref provider provider_config on_error request decision".split()  # fmt: skip
+    plain = {"authorization": {"ref": "z", "provider_config": {}}}
+    assert (merge.declared_authorization({}, plain) or {})["provider_config"] is None
+
+
+@requirement("agentcli:merges:others")
+def test_evidence_takes_each_part_of_its_payload_from_the_innermost_level_that_has_it():
+    profile = {"id": "e", "provider": "ssh", "methods": ["ssh-signature"], "provider_config": {"k": 1}, "payload": {"bind": ["p"], "context": {"p": 1}, "format": "p"}}  # fmt: skip
+    outer = {"evidence": {"ref": "e", "payload": {"context": {"w": 1}, "format": None}}}
+    inner = {"evidence": {"payload": {"bind": ["t"]}}}
+
+    assert merge.effective_evidence({"evidence_profiles": [profile]}, outer, inner) == {
+        "ref": "e",
+        "provider": "ssh",
+        "methods": ["ssh-signature"],
+        "provider_config": {"k": 1},
+        "payload": {"bind": ["t"], "context": {"w": 1}, "format": "p"},
+        "verify": {"required": None},
+    }
+    assert merge.declared_evidence(outer, inner) == {
+        "ref": "e",
+        "payload": {"bind": ["t"], "context": {"w": 1}, "format": None},
+        "verify": {"required": None},
+    }
+
+
+@requirement("agentcli:merges:others")
+def test_a_proof_has_every_member_of_its_profile_in_their_order():
+    names = "method issuer audience jwks_uri public_key allowed_signers principal namespace ca_certificate ca_certificate_from proof".split()  # fmt: skip
+    profile = {"id": "p", **{name: f"the {name}" for name in names}}
+
+    found = merge.effective_proof({"authorization_proof_profiles": [profile]}, {}, {"authorization_proof": {"ref": "p"}})  # fmt: skip
+
+    assert found == {
+        "ref": "p",
+        **{name: f"the {name}" for name in names},
+        "claims": None,
+        "verify": {"required": None},
+    }
+    assert list(found or ()) == ["ref", *names, "claims", "verify"]
+
+
+@requirement("agentcli:merges:others")
+@pytest.mark.parametrize("block", ["authorization_proof", "authorization", "evidence"])
+def test_the_innermost_reference_counts_and_without_one_there_is_no_block(block):
+    declared = {"authorization_proof": merge.declared_proof, "authorization": merge.declared_authorization, "evidence": merge.declared_evidence}[block]  # fmt: skip
+
+    assert (declared({block: {"ref": "w"}}, {block: {"ref": "t"}}) or {})["ref"] == "t"
+    assert (declared({block: {"ref": "w"}}, {block: {"ref": None}}) or {})["ref"] == "w"
+    assert (declared({block: {"ref": "w"}}, {}) or {})["ref"] == "w"
+    assert declared({block: {"verify": {"required": True}}}, {block: {}}) is None
+    assert declared({}, {}) is None

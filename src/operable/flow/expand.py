@@ -36,7 +36,7 @@ def _handler_task(task: dict[str, Any], handler: dict[str, Any]) -> dict[str, An
         "name": _first(handler.get("name"), f"{task['name']} Failure Handler"),
         "target": {
             "session_target": target.get("session_target")
-            or ("shell" if handler.get("shell") else "isolated"),
+            or ("isolated" if handler.get("shell") is None else "shell"),
             "agent_id": agent_id,
         },
         "trigger": {
