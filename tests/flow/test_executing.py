@@ -905,7 +905,18 @@ def test_required_evidence_that_cannot_be_made_fails_after_the_task_ran_and_was_
 def test_an_unknown_signer_is_refused_and_none_is_noted(tmp_path):
     by = caller(tmp_path)
 
-    assert "Unknown signing provider" in refused(manifest(), "a", by, ExecOptions(signer="pgp")).message
+    for who, options in (
+        (by, ExecOptions(signer="pgp")),
+        (caller(tmp_path, AGENTCLI_SIGNER="pgp"), ExecOptions()),
+    ):
+        problem = refused(manifest(), "a", who, options)
+        assert (problem.code, problem.message) == ("invalid_argument", 'Unknown signing provider: "pgp"')
+    quiet = execute(manifest(), "a", caller(tmp_path, AGENTCLI_SIGNER="none"))
+    assert (quiet["signer"], quiet["attestation"], quiet["attestation_note"]) == (
+        "none",
+        None,
+        "signing disabled",
+    )
     assert execute(manifest(), "a", by, ExecOptions(signer="none"))["attestation_note"] == "signing disabled"
     assert execute(manifest(), "a", by)["attestation_note"] == "no signing key found"
 

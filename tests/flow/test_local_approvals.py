@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -11,12 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operable.flow import local_approvals
+from operable.flow import approval_store, local_approvals
 from operable.flow.approval_records import matches_scope
 from operable.flow.approval_store import ApprovalStore
 from operable.flow.caller import bind
+from operable.flow.canonical import canonical_text
 from operable.flow.contracts import FlowError
 from operable.flow.selection import select
+from operable.flow.sessions import timestamp
 from operable.flow.ssh_signatures import public_line
 from tests.flow.callers import ME, caller, script, signing_caller, until
 from tests.flow.manifests import manifest
@@ -113,6 +116,7 @@ def test_lists_are_sorted_by_time_and_filtered(scene):
     assert len(pick(status="all", workflow_id="w", task_id="a")) == 2
     assert pick(status="nonsense") == []
     assert pick(task_id="b") == []
+    assert pick(workflow_id="v") == []
 
 
 @requirement("agentcli:approvals:expiry")
@@ -125,6 +129,96 @@ def test_an_approval_ends_with_its_time_and_a_longer_one_than_the_task_allows_is
     assert refused(scene.consume, now=NOW + 51).code == "approval_required"
     assert "exceeds task approval.timeout_s 100s" in refused(scene.grant, ttl=101).message
     assert refused(scene.grant, ttl=0).code == "invalid_argument"
+
+
+@requirement("agentcli:approvals:expiry")
+@pytest.mark.parametrize(
+    "timeout_s, ttl, seconds",
+    [(None, None, 3600), (None, 7200, 7200), (100, None, 100), (100, 1, 1), (100, 100, 100)],
+)
+def test_an_approval_holds_as_long_as_it_was_given_for_else_as_the_task_says_else_an_hour(
+    tmp_path, timeout_s, ttl, seconds
+):
+    members = {} if timeout_s is None else {"timeout_s": timeout_s}
+    made = Scene(signing_caller(tmp_path), task(**members)).grant(ttl=ttl)
+
+    assert made["granted_at"] == "2027-01-15T08:00:00.000Z"
+    assert made["expires_at"] == timestamp(NOW + seconds)
+
+
+SIGNED = "approval_id workflow_id task_id task_hash risk_level approver_scope approver reason granted_at expires_at".split()
+
+
+@requirement("agentcli:approvals:grant")
+def test_events_have_the_documented_members_and_the_signature_is_of_the_documented_text(scene):
+    made = scene.grant(reason="release")
+    scene.consume()
+    other = scene.grant(signer="none")
+    local_approvals.revoke(scene.store, other["approval_id"], by="you", reason="no", now=NOW)
+    first, used, unsigned, taken = scene.store.events()
+
+    assert [name for name in first if name != "bound"] == [
+        "v",
+        "kind",
+        *SIGNED,
+        "signature",
+        "unsigned_explicit",
+    ]
+    assert (first["v"], first["kind"], first["unsigned_explicit"]) == (2, "grant", False)
+    assert re.fullmatch("[0-9a-f]{32}", first["approval_id"])
+    assert (first["workflow_id"], first["task_id"], first["approver"]) == ("w", "a", ME)
+    assert first["task_hash"] == scene.bound.task_hash
+    assert list(first["signature"]) == [
+        "method",
+        "key_fingerprint",
+        "namespace",
+        "signed_payload",
+        "signature",
+    ]
+    assert first["signature"]["namespace"] == "agentcli"
+    assert first["signature"]["signed_payload"] == canonical_text(
+        {"v": 2, "kind": "approval", **{name: first[name] for name in SIGNED}}
+    )
+    assert used == {
+        "v": 2, "kind": "consume", "approval_id": made["approval_id"], "execution_id": "e1", "consumed_at": timestamp(NOW + 1),
+    }  # fmt: skip
+    assert (unsigned["signature"], unsigned["unsigned_explicit"]) == (None, True)
+    assert taken == {
+        "v": 2, "kind": "revoke", "approval_id": other["approval_id"], "revoked_by": "you", "reason": "no",
+        "revoked_at": timestamp(NOW),
+    }  # fmt: skip
+
+
+@requirement("agentcli:approvals:list")
+@pytest.mark.parametrize(
+    "events, later, status",
+    [
+        ((), 0, "pending"),
+        ((), 3600, "expired"),
+        (("consume",), 0, "consumed"),
+        (("consume",), 3600, "consumed"),
+        (("revoke",), 3600, "revoked"),
+        (("consume", "revoke"), 0, "revoked"),
+        (("revoke", "consume"), 3600, "revoked"),
+    ],
+)
+def test_revoked_counts_before_consumed_and_that_before_expired(scene, events, later, status):
+    made = scene.grant()
+    with scene.store.locked():
+        for kind in events:  # as another program might have written them
+            scene.store.append(
+                {"v": 2, "kind": kind, "approval_id": made["approval_id"], "execution_id": "e"}
+            )
+
+    assert scene.statuses(NOW + later) == [status]
+
+
+@requirement("agentcli:approvals:gate")
+def test_the_oldest_approval_is_used_first_wherever_it_stands_in_the_file(scene):
+    newer = scene.grant(now=NOW + 0.5)
+    older = scene.grant(now=NOW)
+
+    assert [scene.consume()["approval_id"] for _ in range(2)] == [older["approval_id"], newer["approval_id"]]
 
 
 @requirement("agentcli:approvals:revoke")
@@ -243,10 +337,12 @@ def test_an_unsigned_approval_needs_that_word(tmp_path):
 @pytest.mark.parametrize(
     "approval, code, words",
     [
-        (None, "invalid_argument", "nothing to approve"),
+        (None, "invalid_argument", 'task "a" has no approval policy; nothing to approve'),
         ({"policy": "auto-approve"}, "invalid_argument", "approval grant not meaningful"),
         ({"risk_level": "low"}, "invalid_argument", "approval grant not meaningful"),
+        ({"required": False}, "invalid_argument", "approval grant not meaningful"),
         ({"policy": "auto-reject"}, "policy_forbids_approval", "cannot override"),
+        ({"policy": "auto-reject", "required": True}, "policy_forbids_approval", "cannot override"),
     ],
 )
 def test_only_what_waits_for_approval_can_be_approved(tmp_path, approval, code, words):
@@ -377,6 +473,24 @@ def test_a_lock_that_its_owner_left_is_taken_and_a_fresh_one_is_waited_for(scene
 
     assert refused(scene.grant).code == "approval_lock_timeout"
     assert os.path.exists(lock)
+
+
+@requirement("agentcli:approvals:lock")
+@pytest.mark.parametrize("age, code", [(20, "approval_lock_timeout"), (40, None)])
+def test_a_lock_of_another_program_counts_as_left_after_half_a_minute(scene, monkeypatch, age, code):
+    scene.grant()
+    lock = f"{scene.store.path}.lock"
+    with open(lock, "w", encoding="ascii") as file:
+        file.write("4194304\n")
+    os.utime(lock, (time.time() - age, time.time() - age))
+    assert approval_store._FOREIGN_PATIENCE == 5.0
+    monkeypatch.setattr("operable.flow.approval_store._FOREIGN_PATIENCE", 0.05 if code else 60.0)
+
+    if code:
+        assert refused(scene.grant).code == code
+    else:
+        scene.grant()
+        assert not os.path.exists(lock)
 
 
 @requirement("agentcli:approvals:files")

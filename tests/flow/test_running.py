@@ -160,6 +160,48 @@ def test_a_dry_run_lists_everything_that_could_run_once(tmp_path):
     assert not Path(by.place("audit")).exists()
 
 
+TOLD = "source name selected_as_root invocation command trigger".split()
+
+
+@requirement("agentcli:run:roots", "agentcli:run:conditions")
+def test_a_run_and_its_tasks_have_their_documented_members_in_their_order(tmp_path):
+    by = caller(tmp_path)
+    result = run(manifest(step("a"), after("a", "b", condition="contains:x")), by)
+    root, child = result["tasks"]
+
+    assert list(result) == (
+        "ok dry_run mode workflow_id root_task_ids selected_task_ids summary warnings tasks".split()
+    )
+    assert (result["dry_run"], result["mode"], result["workflow_id"]) == (False, "run", "w")
+    assert list(result["summary"]) == "total planned succeeded failed skipped".split()
+    for record in (root, child):
+        assert list(record) == [*TOLD, "execution_id", "execution", "error", "status", "reason"]
+    assert (root["source"], root["name"]) == ({"workflow_id": "w", "task_id": "a"}, "A")
+    assert (root["selected_as_root"], child["selected_as_root"]) == (True, False)
+    assert root["invocation"] == {"mode": "schedule", "cron": "0 9 * * *", "tz": "UTC"}
+    assert root["command"] == {
+        "program": "sh", "args": ["-c", "true"], "cwd": by.cwd, "env_keys": [], "stdin_present": False,
+    }  # fmt: skip
+    assert (root["trigger"], root["error"], root["reason"]) == (None, None, None)
+    assert root["execution_id"] == root["execution"]["execution_id"]
+    assert child["trigger"] == {
+        "parent": "a", "on": "success", "delay_s": 0, "condition": "contains:x", "matched": False, "parent_outcome": "success",
+    }  # fmt: skip
+    assert list(child["trigger"]) == "parent on delay_s condition matched parent_outcome".split()
+    assert (child["execution_id"], child["execution"]) == (None, None)
+
+
+@requirement("agentcli:run:dry-run")
+def test_a_dry_run_tells_what_there_is_and_nothing_of_what_did_not_happen(tmp_path):
+    root, child = run(manifest(step("a"), after("a", "b")), caller(tmp_path), dry_run=True)["tasks"]
+
+    assert list(root) == list(child) == [*TOLD, "status", "reason"]
+    assert (child["status"], child["reason"]) == (
+        "planned",
+        "dry-run does not evaluate trigger outcomes or conditions",
+    )
+
+
 @requirement("agentcli:run:cycles")
 def test_a_cycle_is_never_run_and_is_named(tmp_path):
     value = manifest(step("r"), after("c", "a"), after("a", "b"), after("b", "c"), after("c", "d"))

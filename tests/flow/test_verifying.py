@@ -39,7 +39,16 @@ def test_an_attested_execution_verifies_and_one_under_another_name_does_not(tmp_
     edited(by, lambda record: record.update(principal_used="boss@example.com"))
     bad = verify_execution(done["execution_id"], by)
 
-    assert (good["ok"], good["verified"], good["method"]) == (True, True, "ssh-signature")
+    assert good == {
+        "ok": True,
+        "execution_id": done["execution_id"],
+        "verified": True,
+        "principal": "me@example.com",
+        "method": "ssh-signature",
+        "key_fingerprint": done["attestation"]["key_fingerprint"],
+    }
+    assert list(good) == "ok execution_id verified principal method key_fingerprint".split()
+    assert list(bad) == [*good, "reason"]
     assert (bad["verified"], bad["reason"]) == (False, "the signed principal is not the record's")
 
 
@@ -54,6 +63,23 @@ def test_evidence_shows_any_edit_of_the_record(tmp_path, section):
     assert found["verified"] is False
     assert found["audit_binding_verified"] is False
     assert section in found["reason"]
+
+
+@requirement("agentcli:attestation:verify")
+def test_a_verdict_by_evidence_has_its_documented_members_in_their_order(tmp_path):
+    by = signing_caller(tmp_path)
+    done = execute(manifest(script("true", evidence={"ref": "e"}), **EVIDENCE), "a", by)
+    good = verify_execution(done["execution_id"], by)
+    edited(by, lambda record: record.update(effective_task_hash="sha256:00"))
+    bad = verify_execution(done["execution_id"], by)
+    members = (
+        "ok execution_id verified principal method key_fingerprint payload_digest envelope_version audit_binding_verified source"
+    ).split()
+
+    assert [name for name in good if name != "trust_source"] == members
+    assert [name for name in bad if name != "trust_source"] == [*members, "reason"]
+    assert (good["verified"], good["envelope_version"], good["source"]) == (True, 1, "evidence-envelope")
+    assert (bad["verified"], bad["audit_binding_verified"]) == (False, False)
 
 
 @requirement("agentcli:attestation:verify")
