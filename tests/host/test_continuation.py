@@ -203,6 +203,93 @@ def test_a_strategy_outside_supported_is_refused_before_anything_starts(tmp_path
     assert not (tmp_path / "calls").exists()
 
 
+def notices(events):
+    return [event.code for event in events if isinstance(event, Notice)]
+
+
+async def turn(talks, message, **key):
+    return [event async for event in talks.turn(message, **key)]
+
+
+def test_the_conversation_that_was_idle_for_longest_is_let_go_with_its_process_and_that_is_told(tmp_path):
+    async def scene():
+        handle = agent(tmp_path, "pinned-session", pinned_session={"key_scope": ["conversation"]})
+        async with handle.conversations(workspace=str(tmp_path), at_most=2) as talks:
+            told = [notices(await turn(talks, "1", conversation=name)) for name in ("a", "b", "a")]
+            second = talks._kept[(("conversation", "b"),)].session
+            told.append(notices(await turn(talks, "1", conversation="c")))
+            told.append(notices(await turn(talks, "2", conversation="a")))
+            return told, second.status, [key[0][1] for key in talks._kept]
+
+    told, status, left = run(scene())
+
+    assert [[code for code in codes if code == "conversation_let_go"] for codes in told] == [
+        *([], [], []),
+        ["conversation_let_go"],
+        [],
+    ]
+    assert (status, left) == ("exited", ["c", "a"])
+    assert len(calls(tmp_path)) == 3
+
+
+def test_a_new_conversation_is_refused_while_all_others_have_a_turn_that_runs(tmp_path):
+    async def scene():
+        handle = agent(tmp_path, "pinned-session", pinned_session={"key_scope": ["conversation"]})
+        async with handle.conversations(workspace=str(tmp_path), at_most=1) as talks:
+            running = talks.turn(HANGS, conversation="a")
+            await anext(running)
+            with pytest.raises(Fail) as refused:
+                await texts(talks, "1", conversation="b")
+            (kept,) = talks._kept.values()
+            await kept.session.cancel()
+            async for _ in running:
+                pass
+            return refused.value, await texts(talks, "2", conversation="b")
+
+    refused, after = run(scene())
+
+    assert (refused.category, refused.code, refused.retryable) == (
+        "temporary",
+        "TOO_MANY_CONVERSATIONS",
+        True,
+    )
+    assert after == "You said: 2"
+
+
+def test_a_history_keeps_whole_turns_within_what_can_be_quoted_and_says_once_what_is_cut():
+    kept = Kept()
+    for number in range(10):
+        kept.remember(f"{number} " + "x" * 1000, "y" * (LIMIT // 5))
+
+    assert sum(len(said.text) for said in kept.history) <= LIMIT
+    assert [said.who for said in kept.history] == ["user", "agent"] * 4
+    assert kept.history[0].text.startswith("6 ")
+    assert kept.notices(quoting=False) == []
+    assert [(notice.code, notice.data) for notice in kept.notices(quoting=True)] == [
+        ("history_cut", {"turns": 6})
+    ]
+    assert kept.notices(quoting=True) == []
+
+
+def test_who_talks_in_quoted_turns_is_told_that_the_oldest_are_no_longer_quoted(tmp_path):
+    async def scene():
+        async with agent(tmp_path, "transcript").conversations(workspace=str(tmp_path)) as talks:
+            first = await turn(talks, "x" * (LIMIT // 2 + 1), conversation="c")
+            second = await turn(talks, "two", conversation="c")
+            given = await turn(talks, "three", conversation="c", history=(Said("user", "before"),))
+            return [
+                [code for code in notices(events) if code == "history_cut"]
+                for events in (first, second, given)
+            ]
+
+    assert run(scene()) == [[], ["history_cut"], []]
+
+
+def test_a_bound_of_no_conversation_is_a_mistake_of_the_caller(tmp_path):
+    with pytest.raises(ValueError, match="at_most"):
+        agent(tmp_path, "none").conversations(at_most=0)
+
+
 def test_a_key_with_an_unknown_part_is_a_mistake_of_the_caller(tmp_path):
     async def scene():
         async with agent(tmp_path, "none").conversations(workspace=str(tmp_path)) as talks:

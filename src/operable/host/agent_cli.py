@@ -75,11 +75,14 @@ class AgentCliHandle:
 
         return await complete(self, prompt=prompt, system=system, **options)
 
-    def conversations(self, **options: Any) -> Conversations:
-        """Conversations by key, in the manifest's continuation strategy or the one that is chosen."""
+    def conversations(self, *, at_most: int = 1000, **options: Any) -> Conversations:
+        """Conversations by key, in the manifest's continuation strategy or the one that is chosen.
+
+        `at_most` are remembered: a new one takes the place of the one that has had no turn for longest.
+        """
         from operable.host.continuation import Conversations
 
-        return Conversations(self, options)
+        return Conversations(self, options, at_most=at_most)
 
 
 def define_agent_cli(

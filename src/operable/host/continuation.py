@@ -7,8 +7,14 @@
 A turn names its key (conversation, operator, user, guild, workspace); which parts of it count is the manifest's
 `key_scope`. What a strategy does with a turn is its own: get a session, word the message, and say what happens to the
 session afterwards. The choice is made per turn and refused outside `supported`.
+
+What is remembered is bounded, since a host may live for months and meet a new key with every caller. Of the words of a
+conversation the newest whole turns are kept, no more than could ever be quoted; who quotes less than was said is told so by
+a notice. Of the conversations the one that has had no turn for longest is let go when a new one finds no room, its process
+with it, and that is told, too; when all of them have a turn that runs, the new one is refused.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from types import TracebackType
@@ -20,6 +26,7 @@ from operable.host.spoken import Said
 from operable.host.strategy import Kept, Key, Strategy, TurnRequest
 from operable.host.works import Limits
 from operable.kernel.catalogue import load, to_name
+from operable.kernel.errors import Fail
 from operable.manifest.agent_blocks import PinnedSession
 from operable.manifest.patches import strategy_for
 from operable.wire.events import AnyEvent, TextDelta
@@ -33,10 +40,14 @@ KEY_PARTS = ("conversation", "operator", "user", "guild", "workspace")
 class Conversations:
     """The conversations with one agent. Close it, or use `async with`: what it keeps alive ends with it."""
 
-    def __init__(self, agent: "AgentCliHandle", options: Mapping[str, Any]) -> None:
+    def __init__(self, agent: "AgentCliHandle", options: Mapping[str, Any], *, at_most: int) -> None:
+        if at_most < 1:
+            raise ValueError("at_most must be 1 or more")
         self._agent = agent
         self._options = dict(options)
-        self._kept: dict[Key, Kept] = {}
+        self._at_most = at_most
+        self._kept: dict[Key, Kept] = {}  # the one with the latest turn is the last
+        self._leaving: set[asyncio.Task[None]] = set()
         found = agent.manifest.continuation
         self._pinned = found.pinned_session if found is not None else PinnedSession()
 
@@ -59,18 +70,26 @@ class Conversations:
         request = TurnRequest(
             Message(message) if isinstance(message, str) else message, self.key(key), history, resume
         )
-        kept = self._kept.setdefault(request.key, Kept())
-        session = await strategy.session(self, request, kept)
-        texts: list[str] = []
+        kept = self._place_for(request.key)
+        kept.turns += 1
         try:
-            async for event in session.send(strategy.message(request, kept)):
-                if isinstance(event, TextDelta):
-                    texts.append(event.text)
-                yield event
+            if self._leaving:  # one process goes before another comes
+                await asyncio.wait(list(self._leaving))
+            session = await strategy.session(self, request, kept)
+            heard: list[str] = []
+            try:
+                for notice in kept.notices(quoting=strategy.quotes and not request.history):
+                    yield notice
+                async for event in session.send(strategy.message(request, kept)):
+                    if isinstance(event, TextDelta):
+                        heard.append(event.text)
+                    yield event
+            finally:
+                kept.remember(request.message.text, "".join(heard))
+                kept.agent_session_id = session.agent_session_id or kept.agent_session_id
+                await strategy.after(self, request, kept, session)
         finally:
-            kept.history += [Said("user", request.message.text), Said("agent", "".join(texts))]
-            kept.agent_session_id = session.agent_session_id or kept.agent_session_id
-            await strategy.after(self, request, kept, session)
+            kept.turns -= 1
 
     def key(self, given: Mapping[str, str]) -> Key:
         """The parts of a key that the manifest's `key_scope` names."""
@@ -84,17 +103,32 @@ class Conversations:
         limits = replace(self._options.get("limits", Limits()), idle=float("inf"))
         return await self._agent.start(**{**self._options, "limits": limits, **more})
 
+    def _place_for(self, key: Key) -> Kept:
+        """What is kept of this key, as the latest; of a new one when all are taken, in the place of the longest idle."""
+        found = self._kept.pop(key, None)
+        if found is None:
+            found = Kept()
+            if len(self._kept) >= self._at_most:
+                self._let_go()
+                found.in_place_of_another = True
+        self._kept[key] = found
+        return found
+
+    def _let_go(self) -> None:
+        oldest = next((key for key, kept in self._kept.items() if kept.is_idle), None)
+        if oldest is None:
+            told = f"all {self._at_most} conversations have a turn that runs"
+            raise Fail("temporary", "TOO_MANY_CONVERSATIONS", told, hint="try again when one has ended")
+        task = asyncio.get_running_loop().create_task(_end(self._kept.pop(oldest)))
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
     async def close(self) -> None:
         """End every session that is kept."""
         kept, self._kept = list(self._kept.values()), {}
         for each in kept:
-            async with each.providing:  # a session that is being started is one, too
-                if each.idle is not None:
-                    each.idle.cancel()
-                if each.ending is not None:
-                    await each.ending
-                if each.session is not None:
-                    await each.session.close()
+            await _end(each)
+        await asyncio.gather(*self._leaving)
 
     async def __aenter__(self) -> Self:
         return self
@@ -103,6 +137,16 @@ class Conversations:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+async def _end(kept: Kept) -> None:
+    async with kept.providing:  # a session that is being started is one, too
+        if kept.idle is not None:
+            kept.idle.cancel()
+        if kept.ending is not None:
+            await kept.ending
+        if kept.session is not None:
+            await kept.session.close()
 
 
 def strategy_named(name: str) -> Strategy:

@@ -11,9 +11,12 @@ from typing import Any, Protocol
 
 from operable.host.arm import Message
 from operable.host.session import Session
-from operable.host.spoken import Said
+from operable.host.spoken import LIMIT, Said
+from operable.wire.events import Notice
 
 Key = tuple[tuple[str, str], ...]
+# Characters of a conversation that are kept: what no strategy quotes has no use.
+HISTORY = LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,41 @@ class Kept:
     session: Session | None = None
     agent_session_id: str | None = None
     history: list[Said] = field(default_factory=list)
+    forgotten: int = 0  # turns of the history that were cut off since somebody was told
+    in_place_of_another: bool = False  # there was no room for it, and nobody was told yet
+    turns: int = 0  # that run
     idle: asyncio.TimerHandle | None = None
     ending: asyncio.Task[None] | None = None
     # Who provides the session: of two turns at once, one starts it and the other finds it.
     providing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def is_idle(self) -> bool:
+        """No turn runs, also none of a caller who has stopped to listen."""
+        return self.turns == 0 and not (self.session is not None and self.session.running)
+
+    def remember(self, message: str, answer: str) -> None:
+        """One more turn; the oldest ones go, whole, when there are more words than could ever be quoted."""
+        self.history += [Said("user", message), Said("agent", answer)]
+        size = sum(len(said.text) for said in self.history)
+        while size > HISTORY:
+            size -= len(self.history[0].text) + len(self.history[1].text)
+            del self.history[:2]
+            self.forgotten += 1
+
+    def notices(self, *, quoting: bool) -> list[Notice]:
+        """What was let go since the last turn, each told once."""
+        found = []
+        if self.in_place_of_another:
+            found.append(
+                Notice("conversation_let_go", "the conversation that was idle for longest was let go")
+            )
+            self.in_place_of_another = False
+        if quoting and self.forgotten:
+            told = f"the oldest turns ({self.forgotten}) are no longer quoted: there is no room for them"
+            found.append(Notice("history_cut", told, data={"turns": self.forgotten}))
+            self.forgotten = 0
+        return found
 
 
 class Pool(Protocol):
@@ -59,6 +93,7 @@ class Strategy:
     message: Callable[[TurnRequest, Kept], Message]
     # the turn is over
     after: Callable[[Pool, TurnRequest, Kept, Session], Awaitable[None]]
+    quotes: bool = False  # the history reaches the agent in words
 
 
 async def fresh(pool: Pool, request: TurnRequest, kept: Kept) -> Session:  # noqa: ARG001 - one shape for all

@@ -16,4 +16,6 @@ def _quoted(request: TurnRequest, kept: Kept) -> Message:
     return replace(request.message, text=quoted(history, request.message.text))
 
 
-CONTINUATION = Strategy("transcript", "The last turns as text before the message", fresh, _quoted, closed)
+CONTINUATION = Strategy(
+    "transcript", "The last turns as text before the message", fresh, _quoted, closed, quotes=True
+)
