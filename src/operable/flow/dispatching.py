@@ -57,6 +57,7 @@ def dispatch(selected: Selected, client: SchedulerClient, cwd: str, environment:
         "payload_kind": job["payload_kind"],
         "status": "dispatched",
         "handoff_version": version,
+        **({"warnings": [each["message"] for each in warnings]} if warnings else {}),
         **({"capability_warnings": warnings} if warnings else {}),
         "note": _NOTE,
     }
