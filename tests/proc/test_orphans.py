@@ -1,5 +1,6 @@
 """What leaves the group of a program ends with the program, where the process exists for it alone."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -62,3 +63,44 @@ def test_without_an_adoption_nobody_is_touched(tmp_path):
         for member in living(pid):
             os.kill(member.pid, signal.SIGKILL)
         os.kill(pid, signal.SIGKILL)
+
+
+NESTED = """
+import os, resource, sys
+from operable.proc.orphans import Adoption
+
+with Adoption():
+    print(*resource.getrlimit(resource.RLIMIT_RTTIME), flush=True)
+    if len(sys.argv) == 1:
+        os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", os.environ["NESTED"], "inner"])
+with Adoption():
+    print(*resource.getrlimit(resource.RLIMIT_RTTIME), flush=True)
+"""
+
+
+def test_a_wrapped_program_that_wraps_another_keeps_the_mark_of_the_outer_one():
+    done = subprocess.run(
+        [sys.executable, "-c", NESTED],
+        env=os.environ | {"NESTED": NESTED},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT * 4,
+        check=True,
+    )
+
+    outer, inner, inner_again, outer_again = [line.split() for line in done.stdout.splitlines()]
+    assert outer == outer_again
+    assert inner == inner_again
+    assert outer[0] == outer[1]
+    assert (inner[0] != outer[0], inner[1]) == (True, outer[1])
+
+
+@pytest.mark.parametrize("hard", [1_000_000, 1 << 59])
+def test_a_limit_that_somebody_means_is_left_alone(hard):
+    script = f"import resource; resource.setrlimit(resource.RLIMIT_RTTIME, ({hard}, {hard}))\n{NESTED}"
+
+    done = subprocess.run(
+        [sys.executable, "-c", script, "alone"], capture_output=True, text=True, timeout=LIMIT * 4, check=True
+    )
+
+    assert done.stdout.split() == [str(hard)] * 4

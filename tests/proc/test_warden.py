@@ -130,12 +130,17 @@ def test_without_a_shell_there_is_no_warden_and_it_says_so(monkeypatch):
 
 # A host with a warden that marks, and may take the mark back before it ends.
 MARKING = """
-import sys
+import resource, sys
 from operable.proc.warden import WARDEN
-WARDEN.mark(sys.argv[1])
+if len(sys.argv) > 3:
+    limit = int(sys.argv[3])
+    resource.setrlimit(resource.RLIMIT_RTTIME, (limit, limit))  # the warden itself carries it, too
+    WARDEN.mark(sys.argv[1], limit)
+else:
+    WARDEN.mark(sys.argv[1])
 WARDEN.watch(10_000_000)
 WARDEN.release(10_000_000)
-WARDEN.mark(sys.argv[2])
+WARDEN.mark(sys.argv[2]) if len(sys.argv) < 4 else None
 print(WARDEN.pid)
 """
 
@@ -161,3 +166,31 @@ def test_only_a_mark_that_still_holds_ends_who_carries_it(taken_back):
     finally:
         carrier.kill()
         carrier.wait(timeout=200)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no such limit")
+def test_a_limit_that_nobody_else_has_marks_too_and_is_not_lost_with_the_environment():
+    limit = (1 << 60) + int.from_bytes(os.urandom(6))
+    script = f"import resource, signal; resource.setrlimit(resource.RLIMIT_RTTIME, ({limit}, {limit})); print(flush=True)"
+    carrier = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", f"{script}; signal.pause()"],
+        env={},
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+    )
+    with carrier, sleeper() as other:
+        try:
+            assert carrier.stdout is not None
+            carrier.stdout.readline()
+            done = subprocess.run(
+                [sys.executable, "-c", MARKING, os.urandom(16).hex(), "", str(limit)],
+                capture_output=True,
+                check=True,
+                timeout=200,
+            )
+            assert carrier.wait(timeout=200) == -signal.SIGTERM
+            assert wait_until_gone(int(done.stdout))
+            assert other.poll() is None
+        finally:
+            carrier.kill()
+            other.kill()

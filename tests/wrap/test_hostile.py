@@ -330,9 +330,10 @@ def test_kill_9_of_the_wrapper_leaves_nothing_behind(tmp_path):
     assert nothing_is_left(made)
 
 
-def test_kill_9_of_the_wrapper_ends_a_daemon_in_a_session_of_its_own(tmp_path):
-    daemon = "setsid sh -c 'echo {\\\"pid\\\":$$}; exec sleep 1000' &\nsleep 1000\n"
-    made = Made(tmp_path, PRELUDE + daemon)
+@pytest.mark.parametrize("leaves", ["setsid", "env -i setsid", "env -i setsid -f nohup"])
+def test_kill_9_of_the_wrapper_ends_a_daemon_in_a_session_and_an_environment_of_its_own(tmp_path, leaves):
+    daemon = " sh -c 'echo {\\\"pid\\\":$$}; exec sleep 1000 <&- >&- 2>&-' &\nsleep 1000\n"
+    made = Made(tmp_path, PRELUDE + leaves + daemon)
     process = subprocess.Popen(
         [PROGRAM, "wrap", "prog", "--output", "jsonl", "go"],
         env=os.environ | SURROUNDINGS | made.env,

@@ -6,13 +6,13 @@ end. When the host ends, however it ends, the warden reads end-of-file, sends SI
 SIGKILL a second later, and exits. PR_SET_PDEATHSIG would not do: it follows the thread that forked, is cleared for
 grandchildren, and needs code between fork and exec, which is unsafe in a threaded host.
 
-A host that runs one program at a time can also give it a mark ("= 1f…", a word that nobody else has) in its environment:
-then whoever carries that is ended too, in whatever group and session it is. It is looked for after the host's end only.
+A host that runs one program at a time can also mark it ("= 1f… 57…"): with a word that nobody else has in its environment,
+and a number that nobody else has as a resource limit (`orphans`). Whoever carries either is ended too, in whatever group and
+session it is. They are looked for after the host's end only.
 
 Limits: a host killed within the millisecond between the fork and the "+" line leaves that child to the closing of its
-pipes; a descendant that made a session of its own has left the group, and one that made an environment of its own has left
-its mark. A sandbox with its own pid namespace (not here) has none of these limits. Without /bin/sh there is no warden, and
-`Warden.active` says so.
+pipes; a descendant that made a session of its own has left the group. A sandbox with its own pid namespace (not here) has
+none of these limits. Without /bin/sh there is no warden, and `Warden.active` says so.
 """
 
 import os
@@ -24,19 +24,22 @@ _SHELL = "/bin/sh"
 # The list is kept as " 12 34 "; ids are numbers that we wrote, nothing else is ever interpolated.
 _SCRIPT = """
 trap '' HUP INT TERM
-live=' ' mark=
-while read -r sign id; do
+live=' ' mark= limit=
+while read -r sign id more; do
   case $sign in
     +) live="$live$id " ;;
     -) case $live in *" $id "*) live="${live%%" $id "*} ${live#*" $id "}" ;; esac ;;
-    =) mark=$id ;;
+    =) mark=$id limit=$more ;;
   esac
 done
 [ "$live$mark" = ' ' ] && exit
 end() {
   for id in $live; do kill -"$1" -"$id"; done
-  [ "$mark" ] && grep -lsaF -- "$mark" /proc/[0-9]*/environ |
-    while IFS=/ read -r none proc id rest; do kill -"$1" "$id"; done
+  [ "$mark" ] || return
+  for id in $(grep -lsaF -- "$mark" /proc/[0-9]*/environ; grep -lsF -- " ${limit:-no limit} " /proc/[0-9]*/limits); do
+    id=${id#/proc/} id=${id%/*}
+    [ "$id" = $$ ] || kill -"$1" "$id"  # the limits of the host are ours, too
+  done
 }
 end TERM
 sleep 1
@@ -53,7 +56,7 @@ class Warden:
         self._pipe: int | None = None
         self._pid: int | None = None
         self._watched: set[int] = set()
-        self._mark = ""
+        self._mark = ""  # and the limit behind it
 
     @property
     def active(self) -> bool:
@@ -78,12 +81,14 @@ class Warden:
             if self._pipe is not None:
                 self._tell(f"- {group}\n")
 
-    def mark(self, word: str) -> None:
-        """Whoever has this word in its environment when the host is gone is to be ended; "": nobody any more."""
+    def mark(self, word: str, limit: int | None = None) -> None:
+        """Whoever has this word in its environment, or this number among its limits, when the host is gone is to be ended;
+        "": nobody any more.
+        """
         with self._lock:
-            self._mark = word
+            self._mark = word if limit is None else f"{word} {limit}"
             if self._pipe is not None:
-                self._tell(f"= {word}\n")
+                self._tell(f"= {self._mark}\n")
 
     def forget(self) -> None:
         """In a fork of the host: the parent keeps the warden, this copy must not hold its pipe open."""
