@@ -73,9 +73,13 @@ def test_a_task_may_delete_its_own_file(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@requirement("agentcli:providers:materialisation")
 def test_standard_input_carries_the_credential():
     with given(bound("stdin")) as placed:
         assert placed.stdin == CANARY
+        assert list(placed.described()) == (
+            "materialized cleanup_required env_vars temp_files temp_directories stdin".split()
+        )
 
 
 @pytest.mark.parametrize(
@@ -111,6 +115,14 @@ def test_a_binding_that_cannot_be_served_is_refused_before_anything_is_written(
     assert CANARY not in str(caught.value)
 
 
+@requirement("agentcli:providers:materialisation")
+def test_two_credentials_cannot_both_be_the_standard_input():
+    with pytest.raises(FlowError) as refused, given(bound("stdin"), bound("stdin")):
+        pytest.fail("the task must not start")
+    assert refused.value.code == "presentation_stdin_conflict"
+
+
+@requirement("agentcli:providers:materialisation")
 def test_a_missing_optional_source_is_left_out():
     binding = {"source": "credentials.x.y", "target": {"kind": "env", "name": "A"}, "required": False}
 
@@ -134,11 +146,23 @@ def test_two_bindings_cannot_set_the_same_variable():
         ({"b": 1}, None, '{"b":1}'),
         ({"b": 1}, "base64", "eyJiIjoxfQ=="),
         (5, "raw", "5"),
+        (5.0, None, "5"),
+        ([1, "é"], None, '[1,"é"]'),
+        ({"b": 1}, "json", '{"b":1}'),
+        (5, "base64", "NQ=="),
         (True, None, "true"),
     ],
 )
 def test_values_are_formatted(value, form, text):
     assert formatted(value, form) == text
+
+
+@requirement("agentcli:providers:sessions")
+@pytest.mark.parametrize("value, form", [({"b": 1}, "raw"), ([], "raw"), ("a", "xml"), ("a", 5)])
+def test_a_format_that_does_not_fit_is_refused(value, form):
+    with pytest.raises(FlowError) as refused:
+        formatted(value, form)
+    assert refused.value.code == "presentation_format_unsupported"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

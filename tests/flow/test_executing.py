@@ -484,6 +484,61 @@ def test_proof_comes_before_identity_and_neither_before_an_approval(tmp_path):
     assert order.read_text() == "proof\n"
 
 
+@requirement("agentcli:exec:order")
+def test_the_gates_stand_in_the_documented_order(tmp_path):
+    """Each step takes away what the step before was refused for; the next gate refuses then."""
+    by = caller(tmp_path, AGENTCLI_SANDBOX="off")
+    proof = {
+        "id": "p",
+        "method": "detached-signature",
+        "public_key": pem(RSA),
+        "proof": {"value_from": {"env": "NONE"}},
+    }
+    task: dict[str, Any] = {
+        "identity": {"ref": "i"},
+        "authorization_proof": {"ref": "p"},
+        "contract": {
+            "allowed_paths": ["elsewhere"], "required_trust_level": "autonomous", "trust_enforcement": "strict",
+        },
+        "approval": {"policy": "auto-reject"},
+    }  # fmt: skip
+    members = {**bearer(name="TOKEN"), "authorization_proof_profiles": [proof]}
+    signer = "pgp"
+    seen = []
+
+    def attempt():
+        value = manifest(script("touch ran", **task), **members)
+        seen.append(refused(value, "a", by, ExecOptions(signer=signer, require_authorization=True)).code)
+
+    attempt()
+    task["contract"]["allowed_paths"] = ["."]
+    attempt()
+    task["approval"] = None
+    attempt()
+    del task["contract"]["allowed_paths"]
+    attempt()
+    signer = "none"
+    attempt()
+    del task["authorization_proof"]
+    attempt()
+    by = caller(tmp_path, SECRET=CANARY)
+    attempt()
+    del task["contract"]
+    attempt()
+
+    assert seen == [
+        "contract_violation",
+        "approval_auto_rejected",
+        "sandbox_enforcement_unavailable",
+        "invalid_argument",  # the unknown signer
+        "authorization_proof_failed",
+        "token_not_found",
+        "trust_level_insufficient",
+        "invalid_argument",  # no authorization where one is required
+    ]
+    assert os.listdir(by.cwd) == []
+
+
 @requirement("agentcli:exec:proof")
 def test_a_command_that_gives_a_proof_learns_what_is_to_be_proven(tmp_path):
     by = caller(tmp_path, SECRET=CANARY)
@@ -570,6 +625,64 @@ def test_credentials_reach_the_task_and_nobody_else_and_are_gone_afterwards(tmp_
     for text in (json.dumps(done), Path(by.place("audit")).read_text()):
         assert CANARY not in text
         assert "emVicmEtcXVpbHQ" not in text  # base64 of its beginning
+
+
+@requirement("agentcli:exec:credentials", "agentcli:providers:materialisation")
+@pytest.mark.parametrize(
+    "profile, found",
+    [
+        ({"provider": "env-bearer", "auth": {"provider_config": {"token_env": "SECRET"}}}, "$TOKEN"),
+        ({"provider": "file-bearer", "auth": {"provider_config": {"token_file": "token"}}}, "$TOKEN"),
+        (
+            {"provider": "env-bearer", "auth": {"provider_config": {"token_env": "SECRET"}}},
+            "$(cat $TOKEN_FILE)",
+        ),
+        (
+            {"provider": "file-bearer", "auth": {"provider_config": {"token_file": "token"}}},
+            "$(cat $TOKEN_FILE)",
+        ),
+    ],
+)
+def test_bearer_tokens_reach_a_task_as_variable_and_as_file(tmp_path, profile, found):
+    by = caller(tmp_path, SECRET=CANARY)
+    (Path(by.cwd) / "token").write_text(CANARY)
+    target = (
+        {"kind": "env", "name": "TOKEN"} if found == "$TOKEN" else {"kind": "file", "expose_as": "TOKEN_FILE"}
+    )
+    presentation = {"bindings": [{"source": "credentials.access_token.value", "target": target}]}
+    whole = {"id": "i", **profile, "presentation": presentation}
+    whole["auth"] = {"mode": "service", **profile["auth"]}
+    value = manifest(script(f'test "{found}" = {CANARY}', identity={"ref": "i"}), identity_profiles=[whole])
+
+    assert execute(value, "a", by)["ok"] is True
+
+
+@requirement("agentcli:exec:credentials")
+@pytest.mark.parametrize(
+    "scope, key",
+    [("read", "rk_test_readreadread"), ("write", "rk_test_writewrite"), (None, "rk_test_readreadread")],
+)
+def test_the_scope_of_a_task_reaches_its_provider_and_its_binding(tmp_path, scope, key):
+    by = caller(tmp_path, READ="rk_test_readreadread", WRITE="rk_test_writewrite")
+    config = {
+        "key_strategy": "precreated",
+        "account_mode": "test",
+        "permission_sets": {"read": {"key_env": "READ"}, "write": {"key_env": "WRITE"}},
+    }
+    profile = {
+        "id": "i",
+        "provider": "stripe-api-key",
+        "auth": {"mode": "service"},
+        "provider_config": config,
+    }
+    identity = {"ref": "i"} if scope is None else {"ref": "i", "scope": scope}
+    done = execute(
+        manifest(script(f"test $STRIPE_API_KEY = {key}", identity=identity), identity_profiles=[profile]),
+        "a",
+        by,
+    )
+
+    assert (done["ok"], done["identity"]["scope"]) == (True, scope)
 
 
 @requirement("agentcli:exec:credentials")
@@ -889,6 +1002,52 @@ def test_evidence_is_made_after_verify_and_can_be_verified(tmp_path):
     )  # fmt: skip
     assert payload["verify"]["passed"] is True
     assert payload["compliance_context"] == {"principal": "me@example.com", "other": None}
+
+
+@requirement("agentcli:exec:evidence")
+@pytest.mark.parametrize(
+    "chosen, profile, ambient, provider",
+    [
+        ("none", "ssh", "ssh", "none"),
+        (None, "none", "ssh", "none"),
+        (None, None, "none", "none"),
+        (None, None, None, "ssh"),
+        (None, None, "", "ssh"),
+    ],
+)
+def test_evidence_is_made_by_whom_the_caller_the_profile_or_the_environment_names(
+    tmp_path, chosen, profile, ambient, provider
+):
+    by = caller(tmp_path, **({} if ambient is None else {"AGENTCLI_EVIDENCE_PROVIDER": ambient}))
+    members = {} if profile is None else {"evidence_profiles": [{"id": "e", "provider": profile}]}
+    task = script("true", evidence=None if profile is None else {"ref": "e"})
+    options = ExecOptions(evidence_provider=chosen, require_evidence=profile is None)
+    try:
+        execute(manifest(task, **members), "a", by, options)
+    except FlowError as problem:
+        assert (problem.code, profile) == ("evidence_failed", None)  # noqa: PT017 - required, and nobody has a key
+    (record,) = audited(by)
+
+    assert record["evidence"]["provider"] == provider
+
+
+@requirement("agentcli:exec:evidence")
+def test_evidence_is_described_by_who_made_it_over_what_and_whether_it_holds(tmp_path):
+    by = signing_caller(tmp_path)
+    profile = {"id": "e", "provider": "ssh", "methods": ["ssh-signature"], "payload": {"bind": ["command"]}}
+    done = execute(manifest(script("true", evidence={"ref": "e"}), evidence_profiles=[profile]), "a", by)
+    envelope = audited(by)[0]["evidence"]["envelope"]
+
+    assert done["evidence"] == {
+        "provider": "ssh",
+        "ref": "e",
+        "attested": True,
+        "verified": True,
+        "method": "ssh-signature",
+        "key_fingerprint": envelope["key_fingerprint"],
+        "payload_digest": envelope["payload_digest"],
+        "payload_bind": ["command"],
+    }
 
 
 @requirement("agentcli:exec:evidence")

@@ -54,6 +54,7 @@ def test_what_looks_like_a_secret_is_gone_elsewhere_too(member, gone):
     assert gone not in repr(described_session(session(credentials=credentials, provider_assertions=member)))
 
 
+@requirement("agentcli:providers:sessions")
 def test_the_summary_names_kinds_and_the_earliest_end():
     credentials = {
         "a": {"kind": "bearer", "expires_at": "2030-01-01T00:00:00.000Z"},
@@ -85,9 +86,13 @@ def test_an_address_keeps_only_where_it_points():
     assert bare_url("https://u:p@h.example:8443/x?a=b#c") == "https://h.example:8443/x"
 
 
+@requirement("agentcli:providers:sessions")
 def test_trust_levels_are_ordered():
-    assert exceeds("autonomous", "supervised")
-    assert not exceeds("restricted", "restricted")
+    levels = ["untrusted", "restricted", "supervised", "autonomous"]
+
+    assert [[exceeds(one, other) for other in levels] for one in levels] == [
+        [at > below for below in range(4)] for at in range(4)
+    ]
 
 
 def hop(principal="p", grant="g", **more):
@@ -114,6 +119,7 @@ def hop(principal="p", grant="g", **more):
 def test_a_chain_keeps_the_rules_of_its_policy(chain, policy, valid):
     found = validate_chain(chain, policy)
 
+    assert list(found) == ["valid", "depth", "acyclic", "all_grants_present", "errors"]
     assert found["valid"] is valid
     assert bool(found["errors"]) is not valid
     assert found["depth"] == len(chain)

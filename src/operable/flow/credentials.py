@@ -6,7 +6,6 @@ Nothing is written before every binding was checked, so that a refused binding l
 """
 
 import base64
-import json
 import os
 import re
 import shutil
@@ -18,6 +17,7 @@ from typing import Any
 
 from operable.flow.contracts import FlowError, Identity, entry
 from operable.flow.findings import ENVIRONMENT_NAME
+from operable.flow.javascript_json import javascript_json
 from operable.flow.sessions import walk
 from operable.proc.keeper import KEEPER
 
@@ -148,11 +148,11 @@ def formatted(value: Any, form: Any) -> str:
     if form is None:
         form = "json" if nested else "raw"
     if form == "json":
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return javascript_json(value)
     if form not in ("raw", "base64") or (form == "raw" and nested):
         raise FlowError("presentation_format_unsupported", f'format "{form}" does not fit the value')
     if nested or isinstance(value, bool | int | float):
-        value = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        value = javascript_json(value)
     return base64.b64encode(value.encode()).decode() if form == "base64" else str(value)
 
 

@@ -137,8 +137,6 @@ class _Run:
 
     def _gate(self) -> None:
         it = self._it
-        if it.signer not in ("ssh", "none"):
-            raise FlowError("invalid_argument", f'Unknown signing provider: "{it.signer}"')
         if it.contract["audit"] != "none":
             it.caller.place("audit")  # a run that could not be recorded is not begun
         self._approval.check()
@@ -163,6 +161,8 @@ class _Run:
 
     def _govern(self) -> None:
         it = self._it
+        if it.signer not in ("ssh", "none"):
+            raise FlowError("invalid_argument", f'Unknown signing provider: "{it.signer}"')
         governed = it.selected.governed
         if governed:
             it.proof = prove(it.selected, it.bound, it.caller)

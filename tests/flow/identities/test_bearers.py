@@ -66,6 +66,7 @@ def test_env_bearer_reads_the_named_variable():
     assert CANARY not in repr(described_session(found))
 
 
+@requirement("agentcli:providers:bearers")
 @pytest.mark.parametrize("name", ["token", "access_token", "bearer_token"])
 def test_env_bearer_reads_its_inputs(name):
     found = session("env-bearer", inputs={name: TOKEN}, env={"T": CANARY})
@@ -73,6 +74,7 @@ def test_env_bearer_reads_its_inputs(name):
     assert found["credentials"]["access_token"]["value"] == CANARY
 
 
+@requirement("agentcli:providers:bearers")
 def test_a_missing_bearer_token_is_an_error_only_when_it_is_required():
     assert session("env-bearer", {"token_env": "T"})["credentials"] == {}
     with pytest.raises(FlowError, match=r"^Bearer token not found") as caught:
@@ -80,6 +82,7 @@ def test_a_missing_bearer_token_is_an_error_only_when_it_is_required():
     assert caught.value.code == "token_not_found"
 
 
+@requirement("agentcli:providers:bearers")
 def test_env_bearer_asks_for_a_place_to_look():
     assert problems("env-bearer") == ["auth.provider_config.token_env or auth.inputs.token is required"]
     assert problems("env-bearer", {"token_env": 5}) == [
@@ -96,6 +99,7 @@ def test_file_bearer_reads_a_file_relative_to_the_callers_folder(tmp_path):
     assert found["credentials"]["access_token"]["value"] == CANARY
 
 
+@requirement("agentcli:providers:bearers")
 @pytest.mark.parametrize("content, code", [(None, "token_file_not_found"), ("  \n", "token_file_empty")])
 def test_file_bearer_says_what_is_wrong_with_the_file(tmp_path, content, code):
     if content is not None:
@@ -105,6 +109,38 @@ def test_file_bearer_says_what_is_wrong_with_the_file(tmp_path, content, code):
         session("file-bearer", {"token_file": "token"}, cwd=str(tmp_path), required=True)
 
     assert caught.value.code == code
+    assert session("file-bearer", {"token_file": "token"}, cwd=str(tmp_path))["credentials"] == {}
+
+
+@requirement("agentcli:providers:bearers")
+@pytest.mark.parametrize("given", ["token", {"value_from": {"env": "WHERE"}}])
+def test_file_bearer_takes_the_path_from_its_inputs(tmp_path, given):
+    (tmp_path / "token").write_text(CANARY)
+    found = session("file-bearer", inputs={"token_file": given}, cwd=str(tmp_path), env={"WHERE": "token"})
+
+    assert found["credentials"]["access_token"]["value"] == CANARY
+
+
+@requirement("agentcli:providers:bearers")
+def test_file_bearer_asks_for_a_file():
+    assert problems("file-bearer") == [
+        "auth.provider_config.token_file or auth.inputs.token_file is required"
+    ]
+    assert problems("file-bearer", {"token_file": ""}) == [
+        "auth.provider_config.token_file must be a non-empty string"
+    ]
+
+
+@requirement("agentcli:providers:bearers")
+@pytest.mark.parametrize("provider", ["none", "env-bearer"])
+def test_a_session_has_its_documented_members_in_their_order(provider):
+    found = session(provider, {"token_env": "T"} if provider == "env-bearer" else None, env={"T": CANARY})
+
+    assert list(found) == (
+        "provider subject instance trust delegation_chain delegation_validation credentials provider_assertions refresh "
+        "handoff".split()
+    )
+    assert list(described_session(found) or {}) == [*found, "credential_summary"]
 
 
 def test_a_fifo_in_place_of_a_token_file_is_refused_without_waiting(tmp_path):
@@ -135,6 +171,7 @@ def test_trust_is_never_above_the_declared_ceiling():
     assert found["trust"] == {"declared_level": "autonomous", "effective_level": "restricted"}
 
 
+@requirement("agentcli:providers:bearers")
 def test_an_identity_without_a_profile_resolves_to_nothing():
     from operable.flow.contracts import IdentityRequest
     from operable.flow.sessions import resolve_identity
@@ -145,6 +182,7 @@ def test_an_identity_without_a_profile_resolves_to_nothing():
     assert resolve_identity(bare) is None
 
 
+@requirement("agentcli:providers:bearers")
 def test_an_unknown_provider_has_its_own_code():
     with pytest.raises(FlowError) as caught:
         session("nobody")
