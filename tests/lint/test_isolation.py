@@ -14,7 +14,7 @@ from operable.lint.evidence import Invocation, Observation
 from operable.lint.lab import Laboratory
 from operable.lint.probe import Probe
 from operable.lint.profile import Profile
-from operable.lint.trial import KEPT
+from operable.lint.recording import KEPT
 from operable.proc.confine import sandbox
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]

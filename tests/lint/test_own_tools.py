@@ -11,7 +11,7 @@ from tests.reference.tools import TOOLS, ready
 BIN = Path(sys.executable).parent
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Some fifty commands, each with its checks: minutes, on a machine that does nothing else.
-pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.needs("bwrap", "nsenter"), pytest.mark.timeout(1800)]
 
 
 def failures(program: Path, profile: Path) -> list[str]:

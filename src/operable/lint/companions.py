@@ -22,8 +22,8 @@ from dataclasses import replace
 from operable.kernel.errors import Fail
 from operable.lint.custody import Custody
 from operable.lint.probe import Place, Probe
+from operable.lint.recording import FLOOD
 from operable.lint.stall import LOOK, QUIET
-from operable.lint.trial import FLOOD
 from operable.proc.child import Child, End
 from operable.proc.ladder import Graces
 from operable.proc.reactor import Attendant

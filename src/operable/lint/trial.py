@@ -11,7 +11,6 @@ It decides nothing: no verdict is formed here.
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable
 from typing import Literal
@@ -20,14 +19,12 @@ from operable.lint.custody import Custody
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.inmates import Waiting
 from operable.lint.probe import Place, Probe
+from operable.lint.recording import Recording, Terminal
 from operable.lint.stall import HEAD_START, LOOK, Patience, fill
 from operable.proc.child import OPEN, Child, End, Stdin
 from operable.proc.ladder import Graces
 from operable.proc.reactor import SelectorReactor, Timer
 
-# A tool that prints more for a sample call is flooding; of that, so much is kept as is worth looking at.
-FLOOD = 16 * 1024 * 1024
-KEPT = 64 * 1024
 # After a signal or a lost reader a tool has so long to end. "Promptly" for a person. On a loaded machine it may get little
 # of the processor in that time: who wants to run, and has had less than half of it, gets more, up to `PATIENT`.
 PROMPT = 4.0
@@ -45,7 +42,6 @@ _WATCH = 0.05
 _SOON = 0.001
 # A stream that has not begun after so many seconds is signalled all the same.
 _SILENCE = 3.0
-_TERMINAL_LIMIT = 64 * 1024
 
 
 class Trial:
@@ -57,11 +53,7 @@ class Trial:
         self.place = place
         self.reactor = SelectorReactor()
         self.started = self.reactor.time()
-        self.chunks: list[bytes] = []
-        self.size = 0
-        self.arrivals: list[tuple[float, int]] = []
-        self.filled = 0  # what we put into the pipe ourselves, still to be thrown away
-        self.first: float | None = None
+        self.recording = Recording()
         self.signalled: float | None = None
         self.due: tuple[float, float] | None = None  # since when it has to end, and what it had used by then
         self.stalled: int | None = None
@@ -71,31 +63,27 @@ class Trial:
         self.notes: tuple[str, ...] = ()
         self.custody = Custody(probe.sandbox, network=probe.has_network(invocation, place))
         self.orphans: tuple[str, ...] = ()
-        self.terminal = bytearray()
-        self.master: int | None = None
+        self.terminal: Terminal | None = None
         self.timer: Timer | None = None
         self.child: Child | None = None
 
     def observe(self) -> Observation:
-        slave: int | None = None
         try:
             stdin: Stdin = self.invocation.stdin
             if self.invocation.terminal:
-                self.master, slave = os.openpty()
-                stdin = slave
-                self.reactor.add_reader(self.master, self._took_terminal)
+                self.terminal = Terminal(self.reactor)
+                stdin = self.terminal.theirs
             elif self.invocation.hold_stdin:
                 stdin = OPEN
             self.child = self._start(stdin)
-            if slave is not None:
-                os.close(slave)
-                slave = None
+            if self.terminal is not None:
+                self.terminal.handed_over()
             self._begin(self.child)
             self.reactor.run(lambda: self.ended is not None)
             self._see_orphans()
             return self._observation()
         finally:
-            self._clean(slave)
+            self._clean()
 
     @property
     def _looked_at(self) -> bool:
@@ -168,7 +156,7 @@ class Trial:
 
     def _stall(self, child: Child) -> None:
         child.stdout.pause()
-        self.filled = fill(child.pid, self.invocation.room)
+        self.recording.filled = fill(child.pid, self.invocation.room)
         self._look(child, self._patience())
 
     def _look(self, child: Child, patience: Patience) -> None:
@@ -180,7 +168,7 @@ class Trial:
         if self.custody.gone() or patience.over(now):
             child.stdout.resume()
         elif patience.waits(held, found, now):
-            self.stalled, self.pending = max(0, held - self.filled), found.pending
+            self.stalled, self.pending = max(0, held - self.recording.filled), found.pending
             self._caught(child, certain=found.writing)
         else:
             self.reactor.call_later(LOOK, lambda: self._look(child, patience))
@@ -198,38 +186,21 @@ class Trial:
             self._expect_end(0.0 if certain else _SLOWER * self.invocation.lead)
 
     def _took(self, chunk: bytes) -> None:
-        ours = min(self.filled, len(chunk))
-        self.filled -= ours
-        chunk = chunk[ours:]
+        begun = self.recording.first is not None
+        chunk = self.recording.take(chunk, self.reactor.time() - self.started)
         if not chunk:
             return
-        if self.first is None:
-            self.first = self.reactor.time() - self.started
-            if self.invocation.watch:
-                self._arm(self.invocation.watch)
-        self.size += len(chunk)
-        if self.size > FLOOD:
+        if not begun and self.invocation.watch:
+            self._arm(self.invocation.watch)
+        if self.recording.floods:
             self._stop("flood", "it printed without end")
             return
-        self.chunks.append(chunk)
-        self.arrivals.append((self.reactor.time() - self.started, self.size))
         if self.invocation.reader == "leaves" and b"\n" in chunk and self.child is not None:
             self.child.stdout.close()
             self._expect_end(_SLOWER * self.invocation.lead)
         waiting = self.invocation.signal and self.signalled is None
         if waiting and not self.invocation.watch and not self._looked_at:
             self._arm(self.invocation.settle)
-
-    def _took_terminal(self) -> None:
-        assert self.master is not None  # noqa: S101 - it is what became readable
-        try:
-            data = os.read(self.master, 4096)
-        except OSError:  # EIO: nobody has the other end open any more
-            data = b""
-        if not data:
-            self.reactor.remove_reader(self.master)
-        elif len(self.terminal) < _TERMINAL_LIMIT:
-            self.terminal += data
 
     def _arm(self, delay: float) -> None:
         if self.timer is not None:
@@ -291,15 +262,12 @@ class Trial:
             self.reactor.call_later(LOOK, lambda over=over: over.append(True))  # type: ignore[misc]
             self.reactor.run(lambda over=over: bool(over))  # type: ignore[misc]
 
-    def _clean(self, slave: int | None) -> None:
+    def _clean(self) -> None:
         self.custody.kill()
         if self.child is not None and self.ended is None:
             self.child.abort()
-        if self.master is not None:
-            self.reactor.remove_reader(self.master)
-            os.close(self.master)
-        if slave is not None:
-            os.close(slave)
+        if self.terminal is not None:
+            self.terminal.close()
         self.custody.close()
         self.reactor.close()
 
@@ -310,18 +278,18 @@ class Trial:
         return Observation(
             invocation=self.invocation,
             program=self.probe.shown,
-            stdout=b"".join(self.chunks)[: KEPT if self.stopped == "flood" else None],
+            stdout=self.recording.stdout(),
             stderr=end.stderr.text(),
             status=end.status,
             elapsed=self.reactor.time() - self.started,
             ended=self.stopped or ("deadline" if late else "itself"),
-            first_output=self.first,
-            arrivals=tuple(self.arrivals),
+            first_output=self.recording.first,
+            arrivals=tuple(self.recording.arrivals),
             signalled=self.signalled,
             stalled=self.stalled,
             pending=self.pending,
             outgoing=self.custody.outgoing(),
-            terminal_output=bytes(self.terminal),
+            terminal_output=b"" if self.terminal is None else bytes(self.terminal.output),
             orphans=self.orphans or (("a process of its group",) if end.leftovers and not late else ()),
             notes=self.notes,
         )
