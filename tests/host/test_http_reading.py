@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from operable.host import http_reading
-from operable.host.http_reading import body, events, refusal
+from operable.host.http_reading import Place, body, events, refusal
 from operable.wire.frames import LineTooLong
 
 PATIENCE = 200
@@ -89,3 +89,33 @@ def test_an_error_is_shown_in_part_and_never_with_half_of_a_word():
         "Bearer",
         "t0ken-for-the-server",
     }
+
+
+def test_a_stream_says_where_it_is_and_when_to_come_back():
+    place = Place(silent=3)
+
+    async def read(response):
+        return [event async for event in events(response, place)]
+
+    stream = [b"id: a\nretry: 1500\ndata:\n\n", b"id: \xc3\xa9\ndata: x\n\n", b"retry: soon\n\n"]
+
+    assert answered(stream, read) == [("message", b"x")]
+    assert place.headers() == {"last-event-id": b"\xc3\xa9"}
+    assert place.delay() == 1.5
+
+
+@pytest.mark.parametrize("told", [b"", b"a\0b", b"\x1b[2J", b"x" * 3000])
+def test_a_number_that_no_header_can_carry_is_none(told):
+    place = Place(b"before")
+    place.note(b"id: " + told)
+
+    assert place.headers() == {}
+
+
+def test_who_gets_nothing_asks_ever_less_often_and_never_sooner_than_the_server_said():
+    alone = [Place(silent=times).delay() for times in (0, 1, 2, 3, 8, 100)]
+    told = [Place(retry=3.0, silent=times).delay() for times in (0, 1, 2, 5)]
+
+    assert alone == [0.5, 0.5, 1.0, 2.0, 60.0, 60.0]
+    assert told == [3.0, 3.0, 3.0, 8.0]
+    assert Place(retry=0.0, silent=4).delay() == 4.0

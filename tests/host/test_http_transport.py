@@ -12,7 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from operable.host import define_agent_cli
-from operable.host.http_transport import _same_host
 from operable.kernel.errors import Fail
 from tests.host.agents import manifest
 
@@ -118,12 +117,6 @@ def test_nobody_there_is_told_at_once(tmp_path):
     assert failure.value.code == "AGENT_EXITED"
 
 
-def test_messages_are_never_posted_to_another_host():
-    assert _same_host("http://a:1/sse", "/messages?id=1") == "http://a:1/messages?id=1"
-    with pytest.raises(ValueError, match="another host"):
-        _same_host("http://a:1/sse", "http://b:1/messages")
-
-
 class Awkward(BaseHTTPRequestHandler):
     """A server whose one tool does what it is asked to: `end` ends the stream without an answer, `think` answers late."""
 
@@ -131,7 +124,9 @@ class Awkward(BaseHTTPRequestHandler):
     taken_back = threading.Event()
 
     def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.take(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+
+    def take(self, asked):
         if "id" not in asked:
             if asked["method"] == "notifications/cancelled":
                 self.taken_back.set()
@@ -209,3 +204,94 @@ def test_a_cancel_reaches_a_server_that_answers_only_when_it_is_done(tmp_path, a
 
     assert first.reason == "cancelled"
     assert second.text == "You said: again"
+
+
+class Closing(Awkward):
+    """A server that closes its streams. It numbers what it says, and the rest of it is to be fetched."""
+
+    def setup(self):
+        super().setup()
+        self.seen = self.server.seen
+
+    def take(self, asked):
+        word = asked.get("params", {}).get("arguments", {}).get("prompt")
+        if word in ("later", "never"):
+            self.seen["waiting"] = asked["id"]
+            self._answer(200, f"id: {word}\nretry: 10\ndata:\n\n".encode(), "text/event-stream")
+        else:
+            super().take(asked)
+
+    def end_headers(self):
+        self.send_header("mcp-session-id", "s1")
+        super().end_headers()
+
+    def do_GET(self):
+        last = self.headers["last-event-id"]
+        if last == "later":
+            result = {"content": [{"type": "text", "text": "at last"}]}
+            answer = json.dumps({"jsonrpc": "2.0", "id": self.seen["waiting"], "result": result})
+            self._answer(200, f"id: later\ndata: {answer}\n\n".encode(), "text/event-stream")
+        elif last == "never":
+            self._answer(404, b"what was that?")
+        else:
+            self._unasked(last)
+
+    def _unasked(self, last):
+        opened = self.seen["opened"]
+        opened.append(last)
+        if len(opened) == 4:
+            self.seen["enough"].set()
+        if last == "2":
+            self._answer(400, b"what was that?")
+        elif len(opened) > 4:
+            self._answer(405, b"")
+        else:
+            self._answer(200, f"id: {len(opened)}\nretry: 10\ndata:\n\n".encode(), "text/event-stream")
+
+
+@pytest.fixture
+def closing():
+    running = ThreadingHTTPServer(("127.0.0.1", 0), Closing)
+    running.seen = {"opened": [], "enough": threading.Event()}
+    thread = threading.Thread(target=running.serve_forever)
+    thread.start()
+    yield running
+    running.shutdown()
+    thread.join()
+    running.server_close()
+
+
+def closing_agent(tmp_path, closing):
+    port = closing.server_port
+    return remote(tmp_path, "http", f"http://127.0.0.1:{port}/mcp", [f"127.0.0.1:{port}"])
+
+
+def test_a_stream_that_the_server_closes_is_opened_again_from_where_it_was_or_else_from_now(
+    tmp_path, closing
+):
+    async def scene():
+        async with await closing_agent(tmp_path, closing).start(workspace=str(tmp_path)):
+            assert await asyncio.to_thread(closing.seen["enough"].wait, 150)
+
+    run(scene())
+
+    assert closing.seen["opened"][:4] == [None, "1", "2", None]
+
+
+def test_an_answer_whose_stream_is_closed_is_fetched_from_where_it_was(tmp_path, closing):
+    async def scene():
+        async with await closing_agent(tmp_path, closing).start(workspace=str(tmp_path)) as session:
+            return await session.send("later").result()
+
+    assert run(scene()).text == "at last"
+
+
+def test_an_answer_that_the_server_does_not_know_any_more_ends_the_turn_with_its_words(tmp_path, closing):
+    async def scene():
+        async with await closing_agent(tmp_path, closing).start(workspace=str(tmp_path)) as session:
+            return await session.send("never").result()
+
+    found = run(scene())
+
+    assert found.reason == "error"
+    assert "HTTP 404: what was that?" in str(found.errors)

@@ -1,10 +1,13 @@
 """What an agent behind a web address answers: one document, a stream of events, or why it does not.
 
-Bounded while it is read: a server that never ends a line, or an answer, costs no more than MESSAGE_LIMIT. What is done with
-a message is for `operable.host.http_transport` to say.
+Bounded while it is read: a server that never ends a line, or an answer, costs no more than MESSAGE_LIMIT. Where a stream
+was when it broke off, and when the server wants to be asked again, is its `Place`. What is done with a message is for
+`operable.host.http_transport` to say.
 """
 
+import re
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -14,6 +17,11 @@ from operable.wire.frames import LineSplitter, LineTooLong
 
 MESSAGE_LIMIT = 32 * 1024 * 1024
 ERROR_SHOWN = 1000
+# Seconds before a stream is asked for again: twice as long each time that nothing came, up to the longest.
+_FIRST_DELAY, _LONGEST_DELAY = 0.5, 60.0
+# What travels back in a header: printable, and short enough for every server's limit.
+_ID = re.compile(rb"[\x20-\x7e\x80-\xff]{1,2000}")
+_RETRY = re.compile(rb"[0-9]{1,9}")
 
 
 class Envelope(msgspec.Struct, rename="camel"):
@@ -40,11 +48,43 @@ def envelope(line: bytes) -> Envelope | None:
         return None
 
 
-async def events(response: Any) -> AsyncIterator[tuple[str, bytes]]:
+@dataclass(slots=True)
+class Place:
+    """Where a stream was when it broke off. `silent`: how often in a row it was opened and brought nothing."""
+
+    last_id: bytes | None = None
+    retry: float | None = None  # seconds, as the server said
+    silent: int = 0
+
+    def note(self, line: bytes) -> None:
+        """A line `id:` or `retry:`; what cannot be taken is as if it were not there."""
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"id":
+            self.last_id = value if _ID.fullmatch(value) else None
+            self.silent = 0
+        elif field == b"retry" and _RETRY.fullmatch(value):
+            self.retry = int(value) / 1000
+
+    def headers(self) -> dict[str, bytes]:
+        return {} if self.last_id is None else {"last-event-id": self.last_id}
+
+    def delay(self) -> float:
+        """How long to wait before it is opened again: what the server said, and longer if nothing comes."""
+        grown = min(_FIRST_DELAY * 2 ** min(self.silent - 1, 10), _LONGEST_DELAY) if self.silent else 0.0
+        if self.retry is not None and self.silent < 2:
+            return self.retry
+        return max(self.retry or 0.0, grown, _FIRST_DELAY)
+
+
+async def events(response: Any, place: Place | None = None) -> AsyncIterator[tuple[str, bytes]]:
     """(name, data) of a stream of server-sent events."""
+    place = place or Place()
     name, data, size = "message", [], 0
     async for line in _lines(response):
-        if line.startswith(b"data:"):
+        if line.startswith((b"id:", b"retry:")):
+            place.note(line)
+        elif line.startswith(b"data:"):
             data.append(line[5:].removeprefix(b" "))
             size += len(line)
             if size > MESSAGE_LIMIT:
@@ -52,7 +92,8 @@ async def events(response: Any) -> AsyncIterator[tuple[str, bytes]]:
         elif line.startswith(b"event:"):
             name = line[6:].strip().decode("utf-8", "replace")
         elif not line:
-            if data:
+            if any(data):  # an event without text only says where the stream is
+                place.silent = 0
                 yield name, b"\n".join(data)
             name, data, size = "message", [], 0
 

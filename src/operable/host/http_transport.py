@@ -2,37 +2,35 @@
 
 `Remote` looks to a link like a process does: lines go in, lines come out, and at some point it has ended. Each line out is
 one POST; what comes back, as one JSON document or as a stream of events, is handed on message by message. Where the server
-wants to speak unasked, one GET stays open. Every request has the given headers (`operable.host.http_auth`): nothing is
-followed to another host (a redirection is an error, told with where it leads), what goes to this machine goes through no
-proxy, and no answer is waited for without a limit except the streams themselves, which the watchdogs of a session cover.
-Answers are read by `operable.host.http_reading`.
+wants to speak unasked, one GET stays open, and is asked for again when the server closes it: from where it was, if the
+server numbers what it says, and after a time that grows while nothing comes. An answer whose stream breaks off is fetched in
+the same way.
 
-The agent runs elsewhere, so there is no process to confine: what is enforced is that its host is on the manifest's egress
-list (`operable.host.launching`). The client library comes with the extra `mcp` and is loaded when the first one is needed.
+Every request has the given headers (`operable.host.http_auth`): nothing is followed to another host (a redirection is an
+error, told with where it leads), what goes to this machine goes through no proxy, and no answer is waited for without a
+limit except the streams themselves, which the watchdogs of a session cover. Answers are read by
+`operable.host.http_reading`; where messages may go is for `operable.host.http_address` to say.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
-from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
-from operable.host.http_auth import HERE
-from operable.host.http_reading import Envelope, body, envelope, events, refusal
-from operable.host.placing import sandbox_of
-from operable.kernel.errors import Fail
+from operable.host.http_address import same_host
+from operable.host.http_client import client, errors
+from operable.host.http_reading import Envelope, Place, body, envelope, events, refusal
 from operable.kernel.redact import redact_text, redact_url
-from operable.manifest.kinds.agent_cli import AgentCli
-from operable.manifest.loading import Loaded
 from operable.proc.child import End
-from operable.proc.egress_rules import Rules
 from operable.proc.excerpt import Excerpt
 from operable.wire.frames import LineTooLong
 
-CONNECT_TIMEOUT = 10.0
 _STREAM = "text/event-stream"
+_BUSY = (429, 500, 502, 503, 504)
+# How often in a row a stream that owes an answer is opened and brings nothing: about two minutes.
+_ATTEMPTS = 8
 
 
 class Remote:
@@ -50,7 +48,6 @@ class Remote:
         self.end: End | None = None
         self.too_long: str | None = None
         self._url = url
-        self._is_sse = is_sse
         self._given = dict(headers or {})
         self._on_lines = on_lines
         self._on_end = on_end
@@ -64,7 +61,7 @@ class Remote:
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Task[None] | None = None
-        self._client = _client(url)
+        self._client = client(url)
         self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         if is_sse:
             self._go(self._listen())
@@ -100,7 +97,7 @@ class Remote:
             try:
                 async with asyncio.timeout(eof_grace):
                     await self._client.delete(self._url, headers=self._headers())
-            except (TimeoutError, OSError, ValueError, _errors()):
+            except (TimeoutError, OSError, ValueError, errors()):
                 self._trouble.feed(b"the server did not take the goodbye\n")
         self._over(0, None)
         await self._ended.wait()
@@ -128,7 +125,7 @@ class Remote:
                 await self._answer(response, asked)
             finally:
                 await response.aclose()
-        except (OSError, ValueError, _errors()) as error:
+        except (OSError, ValueError, errors()) as error:
             self._broke(error)
 
     async def _answer(self, response: Any, asked: int | str | None) -> None:
@@ -138,39 +135,76 @@ class Remote:
         opened = self._session_id is None and response.headers.get("mcp-session-id")
         if opened:
             self._session_id = opened
-        if response.headers.get("content-type", "").startswith(_STREAM):
-            async for _, data in events(response):
-                await self._take(data)
-            if asked is not None and asked in self._asked:
-                self._lost("the stream ended without the answer")
-                return
+        if _is_stream(response):
+            await self._stream(response, asked)
         else:
             data = await body(response)
             if data.strip():
                 await self._take(data)
-        if opened:
-            self._go(self._listen())
+        if opened and self.end is None:
+            self._go(self._listen_unasked())
+
+    async def _stream(self, response: Any, asked: int | str | None) -> None:
+        """An answer that comes as a stream; one that breaks off is taken up where it was, if the server says where."""
+        place = Place()
+        try:
+            async for _, data in events(response, place):
+                await self._take(data)
+        except (OSError, errors()):
+            if place.last_id is None or asked not in self._asked:
+                raise
+        why = None
+        while why is None and asked in self._asked and place.last_id is not None and place.silent < _ATTEMPTS:
+            await asyncio.sleep(place.delay())
+            why = await self._follow(place)
+        if asked is not None and asked in self._asked:
+            self._lost(why or "the stream ended without the answer")
+
+    async def _listen_unasked(self) -> None:
+        """What the server says unasked, for as long as the session lasts; a server that never does says 405."""
+        place = Place()
+        while self.end is None:
+            if await self._follow(place) is not None:
+                if place.last_id is None:
+                    return
+                place.last_id = None  # it may no longer know what it said; from now on, then
+            await asyncio.sleep(place.delay())
+
+    async def _follow(self, place: Place) -> str | None:
+        """A stream from its place to where it ends now. None: it may be asked for again; else why not."""
+        headers = {**self._headers(), "accept": _STREAM, **place.headers()}
+        place.silent += 1
+        try:
+            async with self._client.stream("GET", self._url, headers=headers) as response:
+                if response.status_code >= 300 and response.status_code not in _BUSY:
+                    return await refusal(response)
+                if response.status_code == 200 and not _is_stream(response):
+                    return "it is no stream"
+                async for _, data in events(response, place):
+                    await self._take(data)
+        except (OSError, ValueError, errors()) as error:
+            if isinstance(error, LineTooLong):
+                self._broke(error)
+                return str(error)
+        return None
 
     async def _listen(self) -> None:
-        """The stream of what the server says unasked. For SSE it is the only one, and begins with where to post to."""
+        """Of SSE: the only stream, which begins with where to post to."""
         headers = {**self._headers(), "accept": _STREAM}
         try:
             async with self._client.stream("GET", self._url, headers=headers) as response:
                 if response.status_code >= 300:
-                    if self._is_sse:
-                        self._lost(await refusal(response))
-                    return  # a server that never speaks unasked says 405
+                    self._lost(await refusal(response))
+                    return
                 async for name, data in events(response):
                     if name == "endpoint" and not self._endpoint.done():
-                        self._endpoint.set_result(_same_host(self._url, data.decode("utf-8", "replace")))
+                        self._endpoint.set_result(same_host(self._url, data.decode("utf-8", "replace")))
                     else:
                         await self._take(data)
-        except (OSError, ValueError, _errors()) as error:
-            if self._is_sse or isinstance(error, LineTooLong):
-                self._broke(error)
+        except (OSError, ValueError, errors()) as error:
+            self._broke(error)
             return
-        if self._is_sse:
-            self._lost("the server closed the stream")
+        self._lost("the server closed the stream")
 
     async def _take(self, data: bytes) -> None:
         await self._reading.wait()
@@ -231,32 +265,8 @@ class Remote:
         task.add_done_callback(self._tasks.discard)
 
 
-def remote_address(loaded: Loaded) -> tuple[str, bool]:
-    """(address, whether it is SSE) of a manifest whose agent runs elsewhere; Fail when it may not be reached."""
-    manifest = loaded.as_(AgentCli)
-    found = manifest.mcp
-    if found is None or not found.url:
-        raise Fail("config", "MCP_URL_MISSING", "an MCP server over HTTP needs mcp.url", target=manifest.id)
-    parts = urlsplit(found.url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Fail("config", "MCP_URL_INVALID", f"this is no web address: {redact_url(found.url)}")
-    if not Rules(sandbox_of(loaded).network.egress).covers(parts.hostname, port):
-        raise Fail(
-            "authz",
-            "EGRESS_NOT_LISTED",
-            f"{parts.hostname}:{port} is not on the manifest's list of hosts",
-            target=parts.hostname,
-            hint="add it to sandbox.network.egress",
-        )
-    return found.url, found.transport == "sse"
-
-
-def _same_host(url: str, endpoint: str) -> str:
-    found = urljoin(url, endpoint)
-    if urlsplit(found)[:2] != urlsplit(url)[:2]:
-        raise ValueError("the server sends its messages to another host")
-    return found
+def _is_stream(response: Any) -> bool:
+    return bool(response.headers.get("content-type", "").startswith(_STREAM))
 
 
 def _version(line: bytes) -> str | None:
@@ -265,33 +275,3 @@ def _version(line: bytes) -> str | None:
     except (msgspec.MsgspecError, LookupError, TypeError):
         return None
     return found if isinstance(found, str) else None
-
-
-def _client(url: str) -> Any:
-    library = _library()
-    parts = urlsplit(url)
-    return library.AsyncClient(
-        # A turn streams for as long as it takes; only connecting is bounded here, silence is the session's watchdog's.
-        timeout=library.Timeout(None, connect=CONNECT_TIMEOUT),
-        follow_redirects=False,
-        # A proxy of the environment would get, in the clear, what is meant for this machine only.
-        trust_env=parts.scheme == "https" or parts.hostname not in HERE,
-    )
-
-
-def _errors() -> Any:
-    return _library().HTTPError
-
-
-def _library() -> Any:
-    for name in ("httpx2", "httpx"):
-        try:
-            return __import__(name)
-        except ImportError:
-            continue
-    raise Fail(
-        "config",
-        "HTTP_CLIENT_MISSING",
-        "agents over HTTP need an HTTP client",
-        hint="pip install 'operable[mcp]'",
-    )

@@ -26,8 +26,9 @@ from operable.host.chosen import (
 )
 from operable.host.confinement import Confined, provider
 from operable.host.elsewhere import MACHINE_TIMEOUT, admit, ready_elsewhere
+from operable.host.http_address import remote_address
 from operable.host.http_auth import authorization
-from operable.host.http_transport import Remote, remote_address
+from operable.host.http_transport import Remote
 from operable.host.launch.readiness import Launch, Ready, areadiness
 from operable.host.launch.store import SecretStore
 from operable.host.placing import Placing, login_variables, place, sandbox_of, vault_of
