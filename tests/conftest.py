@@ -15,6 +15,14 @@ settings.register_profile("operable", deadline=None)
 settings.load_profile("operable")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--keep-verdicts",
+        action="store_true",
+        help="keep what tests/wrap/test_lint.py finds, for docs/reference/wrappers.md, instead of comparing with it",
+    )
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _private_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test, and no process that a test starts, reads or writes the state of whoever runs the tests."""

@@ -1,9 +1,10 @@
 """Lint wrapped tools, and the bare programs beside them, and keep the verdicts in `lint.json` of each wrapper.
 
-    python -m tools.wrapper_lint [NAME...]
+    ./dev test tests/wrap/test_lint.py -n 3 --keep-verdicts     all of them, or some with -k NAME
+    python -m tools.wrapper_lint [NAME...]                      the same without the tests, one after the other
 
-The kept verdicts are what docs/reference/wrappers.md shows; tests/wrap/test_lint.py fails when a wrapped tool no longer
-passes what is kept. Linting all of them takes some minutes, which is why the page does not do it itself.
+The kept verdicts are what docs/reference/wrappers.md shows. Every run of tests/wrap/test_lint.py lints every wrapper whole
+and fails where the linter says anything else than what is kept.
 
 A profile that says LOOPBACK gets a web server: the word becomes its address on this machine. What it answers stands in
 `loopback.json` beside the profile, by the path of the request, or by the path and a word that the request's body has.
@@ -19,6 +20,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -48,15 +50,48 @@ def search_path() -> str:
 
 
 def main(names: list[str]) -> int:
-    for name in names or sorted(path.parent.name for path in WRAPPERS.glob("*/CLI.md")):
-        found = {"wrapped": wrapped(name), "bare": bare(name)}
+    for name in names or wrappers():
+        found = both(name)
         if found["wrapped"] is None:
             print(f"{name}: not linted", file=sys.stderr)
             continue
-        text = json.dumps(found, indent=1, sort_keys=True)
-        (WRAPPERS / name / "lint.json").write_text(text + "\n")
-        print(name, {kind: counted(pairs) for kind, pairs in found.items()}, flush=True)
+        keep(name, found)
+        pairs = {kind: None if linting is None else linting.pairs for kind, linting in found.items()}
+        print(name, {kind: counted(each) for kind, each in pairs.items()}, flush=True)
     return 0
+
+
+def wrappers() -> list[str]:
+    return sorted(path.parent.name for path in WRAPPERS.glob("*/CLI.md"))
+
+
+@dataclass(frozen=True)
+class Linting:
+    """What the linter said of one program."""
+
+    pairs: dict[str, dict[str, str]]  # command -> characteristic -> result; "*" is the tool as a whole
+    findings: list[dict[str, Any]]
+
+    def reasons(self, command: str, characteristic: str) -> list[str]:
+        """What stands behind a result that is no pass."""
+        return [
+            f"check {finding['number'] or finding['check']}: {finding['result']}, {finding['message']}"
+            f" ({finding['reproduce']})"
+            for finding in self.findings
+            if (finding["command"] or "*") == command
+            and characteristic in finding["characteristics"]
+            and finding["result"] in ("fail", "untested")
+        ]
+
+
+def both(name: str) -> dict[str, Linting | None]:
+    """What is said of the wrapped tool and of the program as it is."""
+    return {"wrapped": wrapped(name), "bare": bare(name)}
+
+
+def keep(name: str, found: dict[str, Linting | None]) -> None:
+    pairs = {kind: None if linting is None else linting.pairs for kind, linting in found.items()}
+    (WRAPPERS / name / "lint.json").write_text(json.dumps(pairs, indent=1, sort_keys=True) + "\n")
 
 
 def counted(pairs: dict[str, dict[str, str]] | None) -> dict[str, int] | None:
@@ -67,8 +102,8 @@ def counted(pairs: dict[str, dict[str, str]] | None) -> dict[str, int] | None:
     return {result: results.count(result) for result in sorted(set(results))}
 
 
-def wrapped(name: str, *options: str) -> dict[str, dict[str, str]] | None:
-    """The verdicts of the wrapped tool, by command and characteristic."""
+def wrapped(name: str, *options: str) -> Linting | None:
+    """What is said of the wrapped tool; None when there is no report."""
     with tempfile.TemporaryDirectory() as folder:
         shim = Path(folder) / f"{name}-aoi"
         program = subprocess.run(
@@ -132,13 +167,13 @@ class Answer(http.server.BaseHTTPRequestHandler):
         """Nobody reads it."""
 
 
-def bare(name: str) -> dict[str, dict[str, str]] | None:
-    """The verdicts of the program as it is; None where it is not installed."""
+def bare(name: str) -> Linting | None:
+    """What is said of the program as it is; None where it is not installed."""
     program = shutil.which(name, path=search_path())
     return None if program is None else linted(program)
 
 
-def linted(program: str, *options: str) -> dict[str, dict[str, str]] | None:
+def linted(program: str, *options: str) -> Linting | None:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         subprocess.run(
@@ -152,11 +187,11 @@ def linted(program: str, *options: str) -> dict[str, dict[str, str]] | None:
         if not report.exists():
             return None
         found: dict[str, Any] = json.loads(report.read_text())
+    (tool,) = found["tools"]
     pairs: dict[str, dict[str, str]] = {}
-    for tool in found["tools"]:
-        for verdict in tool["verdicts"]:
-            pairs.setdefault(verdict["command"] or "*", {})[verdict["characteristic"]] = verdict["result"]
-    return pairs
+    for verdict in tool["verdicts"]:
+        pairs.setdefault(verdict["command"] or "*", {})[verdict["characteristic"]] = verdict["result"]
+    return Linting(pairs, tool["findings"])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """docs/reference/wrappers.md: the wrapped tools, their commands, and what the linter said of each, bare and wrapped.
 
-The verdicts are those that `python -m tools.wrapper_lint` kept beside each wrapper, and tests/wrap/test_lint.py repeats.
+The verdicts are those that a run of tests/wrap/test_lint.py kept beside each wrapper; every later run compares with them.
 """
 
 import json
@@ -21,7 +21,9 @@ def render() -> str:
     lines = [
         "# Wrapped tools",
         "",
-        "Generated from `src/operable/wrap/wrappers/` by `./dev fix`; the verdicts by `python -m tools.wrapper_lint`.",
+        "Generated from `src/operable/wrap/wrappers/` by `./dev fix`. The verdicts are those of a test run: `./dev test`",
+        "lints every wrapper whole, and the program as it is, and fails where the linter says anything else than this page.",
+        "`./dev test tests/wrap/test_lint.py -n 3 --keep-verdicts`, then `./dev fix`, renews it.",
         "`operable wrap show TOOL` tells more; [Wrap a tool](../guides/wrap-a-tool.md) says how to add one.",
         "",
         "## Bare and wrapped",
