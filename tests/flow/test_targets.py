@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from operable.flow.canonical import stable_id
+from operable.flow.canonical import canonical_digest, hash_text, stable_id
 from operable.flow.contracts import FlowError
 from operable.flow.expand import expand
 from operable.flow.job_fields import BY_VERSION, V1, V2, V3, V4
@@ -327,6 +327,221 @@ def test_a_portable_plan_keeps_references_profiles_and_says_what_it_can():
         "Retains cron schedule directly for backends that understand scheduled roots."
     ]
     assert "canary" not in json.dumps(output)
+
+
+@requirement("agentcli:compile:standalone", "agentcli:compile:version")
+def test_a_portable_plan_has_its_members_in_order_and_profiles_only_when_there_are_some():
+    names = "identity_profiles authorization_proof_profiles authorization_profiles evidence_profiles".split()
+    none: Json = {name: [] for name in names}
+
+    assert list(standalone(manifest(**none))) == ["target", "version", "capabilities", "workflows"]
+    full = standalone(manifest(shell_task(**GOVERNED), version="0.1", **PROFILES), explain=True)
+    assert list(full) == ["target", "version", "capabilities", *names, "workflows", "explain"]
+    assert (full["target"], full["version"]) == ("standalone", "0.2")
+    assert list(full["workflows"][0]) == ["id", "name", "tasks", "edges"]
+    assert (full["workflows"][0]["id"], full["workflows"][0]["name"]) == ("w", "W")
+
+
+@requirement("agentcli:compile:plans")
+def test_a_portable_plan_claims_to_keep_declarations_and_to_enforce_nothing():
+    portable = "model_policy execution_intent output_hints timeout_support context_retrieval".split()
+    promised = "identity_declaration authoring planning rpc budgets identity contracts".split()
+    nothing = (
+        "runtime_execution runtime_identity_resolution evidence_generation audit_export trust_evaluation delegation_validation "
+        "credential_handoff authorization_proof_verification authorization_hook root_approval_gate approval_scope_enforcement "
+        "structured_output_format"
+    ).split()
+
+    assert standalone(manifest())["capabilities"] == {
+        "approvals": "intent-only",
+        **dict.fromkeys(portable, "portable"),
+        **dict.fromkeys(promised, True),
+        **dict.fromkeys(nothing, False),
+    }
+
+
+@requirement("agentcli:compile:plans")
+def test_edges_are_of_one_workflow_and_handlers_have_theirs():
+    value = manifest(
+        shell_task(on_failure={"prompt": "x", "delay_s": 2}),
+        shell_task("b", **triggered("a", on="complete")),
+        shell_task("c", **triggered("b", condition="regex:^x$", delay_s=1)),
+    )
+    value["workflows"].append(
+        {"id": "v", "name": "V", "tasks": [shell_task(), shell_task("b", **triggered("a"))]}
+    )
+
+    def edge(workflow, start, end, on, condition, delay):
+        return {
+            "from": stable_id(workflow, start), "to": stable_id(workflow, end), "on": on, "condition": condition, "delay_s": delay,
+        }  # fmt: skip
+
+    first, second = (json.dumps(flow["edges"]) for flow in standalone(value)["workflows"])
+    assert first == json.dumps(
+        [
+            edge("w", "a", "a.failure", "failure", None, 2),
+            edge("w", "a", "b", "complete", None, 0),
+            edge("w", "b", "c", "success", "regex:^x$", 1),
+        ]
+    )
+    assert second == json.dumps([edge("v", "a", "b", "success", None, 0)])
+    assert standalone(manifest())["workflows"][0]["edges"] == []
+
+
+@requirement("agentcli:compile:plans")
+def test_an_explanation_of_a_portable_plan_has_its_words():
+    output = standalone(manifest(shell_task(), shell_task("b", **triggered("a"))), explain=True)
+    root = {
+        "workflow_id": "w",
+        "task_id": "a",
+        "compiled_id": stable_id("w", "a"),
+        "target": "standalone",
+        "invocation_mode": "schedule",
+        "notes": ["Retains cron schedule directly for backends that understand scheduled roots."],
+    }
+    child = {
+        "workflow_id": "w",
+        "task_id": "b",
+        "compiled_id": stable_id("w", "b"),
+        "target": "standalone",
+        "invocation_mode": "trigger",
+        "notes": ["Retains trigger semantics directly; no scheduler-specific cron sentinel is needed."],
+    }
+
+    assert json.dumps(output["explain"]) == json.dumps([root, child])
+
+
+@requirement("agentcli:compile:standalone")
+def test_what_a_portable_plan_shows_of_a_shell():
+    env = {"B": "secret", "a": "s", "A": "t"}
+    found = [
+        standalone(manifest(shell_task(shell=shell)))["workflows"][0]["tasks"][0]["execution"]["payload"]
+        for shell in (
+            {"program": "x", "args": ["y"], "cwd": "/d", "env": env, "stdin": "in"},
+            {"program": "x"},
+        )
+    ]
+
+    assert json.dumps(found) == json.dumps(
+        [
+            {
+                "program": "x", "args": ["y"], "cwd": "/d", "env": None, "env_keys": ["A", "B", "a"], "env_hash": canonical_digest(env),
+                "stdin": None, "stdin_hash": hash_text("in"),
+            },
+            {
+                "program": "x", "args": [], "cwd": None, "env": None, "env_keys": [], "env_hash": canonical_digest({}),
+                "stdin": None, "stdin_hash": None,
+            },
+        ]
+    )  # fmt: skip
+
+
+@requirement("agentcli:compile:standalone")
+def test_what_a_portable_plan_shows_of_identities_and_references():
+    [task] = standalone(manifest(shell_task(**GOVERNED), version="0.1", **PROFILES))["workflows"][0]["tasks"]
+    [flat] = standalone(manifest(shell_task(identity={"principal": "me"}), version="0.1"))["workflows"][0][
+        "tasks"
+    ]
+    secret = {
+        "ref": "i",
+        "subject": {"attributes": {"k": 1}},
+        "auth": {"provider_config": {"a": 1}, "inputs": {"b": 1}},
+    }
+    [hidden] = standalone(manifest(shell_task(identity=secret), version="0.1", **PROFILES))["workflows"][0][
+        "tasks"
+    ]
+
+    assert flat["identity"] == {
+        "principal": "me", "run_as": None, "attestation": None, "subject": None, "auth": None,
+    }  # fmt: skip
+    assert (task["identity"]["ref"], task["identity"]["subject"]["kind"]) == (
+        "i",
+        None,
+    )  # without its profile
+    assert "provider" not in task["identity"]
+    assert task["identity"]["subject"]["attributes_hash"] is None
+    assert hidden["identity"]["subject"]["attributes_hash"] == canonical_digest({"k": 1})
+    assert hidden["identity"]["subject"]["attributes"] is None
+    assert (hidden["identity"]["auth"]["provider_config"], hidden["identity"]["auth"]["inputs"]) == (
+        None,
+        None,
+    )
+    assert task["authorization_proof"] == {
+        "ref": "p", "claims": {"agent_id": "2"}, "verify": {"required": None}, "proof": None,
+    }  # fmt: skip
+    assert json.dumps(task["authorization"]) == json.dumps(
+        {"ref": "z", "provider_config": None, "on_error": "warn", "request": None, "decision": None}
+    )
+    assert task["evidence"] == {
+        "ref": "e",
+        "payload": {"bind": None, "context": None, "format": None},
+        "verify": {"required": True},
+        "provider_config": None,
+    }
+
+
+@requirement("agentcli:compile:standalone")
+@pytest.mark.parametrize("target", ["standalone", "openclaw-scheduler"])
+def test_profiles_are_shown_without_what_they_keep_to_themselves(target):
+    bare: Json = {
+        "identity_profiles": [{"id": "j", "provider": "none", "trust": {"level": "restricted"}}],
+        "authorization_proof_profiles": [{"id": "q", "method": "none"}],
+        "authorization_profiles": [{"id": "y", "provider": "none"}],
+        "evidence_profiles": [{"id": "f", "provider": "none"}],
+    }
+    profiles: Json = {name: [*PROFILES[name], *bare[name]] for name in bare}
+    found = compile_manifest(manifest(shell_task(), version="0.1", **profiles), target)
+
+    identity, plain = found["identity_profiles"]
+    assert identity == {
+        "id": "i",
+        "provider": "env-bearer",
+        "subject": {
+            "kind": "service", "principal": "agent://bot", "attributes": None, "attributes_hash": canonical_digest({"k": "canary-1"}),
+        },
+        "auth": {"mode": "service", "provider_config": None, "inputs": None},
+        "trust": {"level": "restricted"},
+        "provider_config": None,
+    }  # fmt: skip
+    assert plain == {
+        "id": "j", "provider": "none", "trust": {"level": "restricted"}, "subject": None, "auth": None, "provider_config": None,
+    }  # fmt: skip
+    assert found["authorization_proof_profiles"] == [
+        PROFILES["authorization_proof_profiles"][0],
+        {"id": "q", "method": "none", "proof": None},
+    ]
+    assert found["authorization_profiles"] == [
+        {"id": "z", "provider": "opa", "on_error": "deny", "provider_config": None},
+        {"id": "y", "provider": "none", "provider_config": None},
+    ]
+    assert found["evidence_profiles"] == [
+        {"id": "e", "provider": "ssh", "methods": ["ssh-signature"], "provider_config": None},
+        {"id": "f", "provider": "none", "provider_config": None},
+    ]
+
+
+@requirement("agentcli:compile:standalone")
+@pytest.mark.parametrize(
+    "source, shown",
+    [
+        ({"env": "E", "file": "f", "command": "c"}, {"env": "E"}), ({"file": "f", "command": "c"}, {"file": "f"}),
+        ({"command": "c"}, None), ({"env": "E"}, {"env": "E"}),
+    ],
+)  # fmt: skip
+def test_a_profiles_proof_is_shown_as_the_name_of_its_variable_else_of_its_file(source, shown):
+    profiles = [{"id": "p", "method": "jwt", "proof": {"value_from": source}}]
+    found = standalone(manifest(version="0.1", authorization_proof_profiles=profiles))
+
+    assert found["authorization_proof_profiles"][0]["proof"] == {"value_from": shown}
+
+
+@requirement("agentcli:compile:plans")
+def test_the_names_of_several_workflows_prefix_jobs_too():
+    two = manifest(shell_task(on_failure={"prompt": "x"}))
+    two["workflows"].append({"id": "v", "name": "V w", "tasks": [shell_task()]})
+
+    assert [job["name"] for job in jobs(two)] == ["W: A", "W: A Failure Handler", "V w: A"]
+    assert len({job["id"] for job in jobs(two)}) == 3
 
 
 def test_an_unknown_target_and_an_invalid_manifest_are_errors_of_the_caller():
