@@ -1019,7 +1019,9 @@ def test_evidence_is_made_by_whom_the_caller_the_profile_or_the_environment_name
     tmp_path, chosen, profile, ambient, provider
 ):
     by = caller(tmp_path, **({} if ambient is None else {"AGENTCLI_EVIDENCE_PROVIDER": ambient}))
-    members = {} if profile is None else {"evidence_profiles": [{"id": "e", "provider": profile}]}
+    members: dict[str, Any] = (
+        {} if profile is None else {"evidence_profiles": [{"id": "e", "provider": profile}]}
+    )
     task = script("true", evidence=None if profile is None else {"ref": "e"})
     options = ExecOptions(evidence_provider=chosen, require_evidence=profile is None)
     try:

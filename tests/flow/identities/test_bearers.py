@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from operable.flow.contracts import FlowError, listed
+from operable.flow.contracts import FlowError, entry, listed
 from operable.flow.sessions import described_session
 from tests.flow.identities.requests import CANARY, problems, request, session
 from tests.requirement import requirement
@@ -36,6 +36,50 @@ def test_every_provider_states_all_its_capabilities(found):
     )
     kinds = able["presentation_kinds"]
     assert ("stdin" in kinds) == (found.name not in ("none", "stripe-api-key"))
+
+
+LEVELS = ["untrusted", "restricted", "supervised", "autonomous"]
+KINDS = ["env", "file", "stdin"]
+
+
+@requirement("agentcli:rpc:listings")
+@pytest.mark.parametrize(
+    "name, modes, kinds, handoffs, refreshable, delegation, levels, mechanisms",
+    [
+        ("none", ["none"], ["none"], ["none"], False, False, LEVELS, []),
+        ("env-bearer", ["service"], KINDS, ["none"], False, False, LEVELS, []),
+        ("file-bearer", ["service"], KINDS, ["none"], False, False, LEVELS, []),
+        ("oidc-client-credentials", ["service"], KINDS, ["none"], None, False, LEVELS, []),
+        ("oidc-token-exchange", ["exchange"], KINDS, ["none", "downscope"], None, True, LEVELS, []),
+        ("azure-managed-identity", ["service"], KINDS, ["none"], True, False, LEVELS, []),
+        ("aws-sts-assume-role", ["service", "exchange"], KINDS, ["none"], None, True, LEVELS, []),
+        ("gcp-workload-identity", ["service"], KINDS, ["none"], True, False, LEVELS, []),
+        ("spiffe-jwt-svid", ["service"], KINDS, ["none"], None, None, LEVELS[1:], []),
+        (
+            "entra-agent-id",
+            ["service", "on-behalf-of"],
+            KINDS,
+            ["none", "downscope"],
+            None,
+            True,
+            LEVELS,
+            ["ciba"],
+        ),
+        ("stripe-api-key", ["service"], ["env"], ["none", "downscope"], None, True, LEVELS, []),
+    ],
+)
+def test_every_provider_can_what_the_contract_says_of_it(
+    name, modes, kinds, handoffs, refreshable, delegation, levels, mechanisms
+):
+    """None: the contract says nothing of it."""
+    able = entry("identities", name).capabilities
+
+    assert able["auth_modes"] == modes
+    assert able["presentation_kinds"] == kinds
+    assert able["handoff_modes"] == handoffs
+    assert refreshable is None or able["refreshable"] is refreshable
+    assert delegation is None or able["delegation"] is delegation
+    assert (able["trust_levels"], able["approval_mechanisms"]) == (levels, mechanisms)
 
 
 @requirement("agentcli:providers:bearers")

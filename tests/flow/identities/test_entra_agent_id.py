@@ -5,7 +5,7 @@ import json
 import pytest
 
 from operable.flow.contracts import FlowError, entry
-from operable.flow.sessions import described_session
+from operable.flow.sessions import described_session, resolve_identity
 from tests.flow.identities.requests import CANARY, problems, request, session
 from tests.flow.loopback import loopback
 from tests.requirement import requirement
@@ -98,13 +98,63 @@ def test_nobody_acts_twice_and_every_hop_went_through(change, valid):
     assert (found == []) is valid
 
 
+GOOD = {"resource": "r"}
+USER = {"inputs": {"user_token": {"value_from": {"env": "U"}}}}
+
+
 @requirement("agentcli:providers:entra")
-def test_profiles_are_checked():
-    assert problems("entra-agent-id", IDS, auth={"resource": "r"}) == []
-    assert len(problems("entra-agent-id", {}, auth={"resource": "r"})) == 3
-    assert len(problems("entra-agent-id", {**IDS, "tenant_id": "contoso"}, auth={"resource": "r"})) == 1
-    assert len(problems("entra-agent-id", IDS)) == 1
-    assert len(problems("entra-agent-id", IDS, auth={"resource": "r", "mode": "on-behalf-of"})) == 1
-    assert (
-        len(problems("entra-agent-id", {**IDS, "authority": "http://x.example"}, auth={"resource": "r"})) == 1
-    )
+@pytest.mark.parametrize(
+    "config, auth, named",
+    [
+        (IDS, GOOD, []),
+        (IDS, {"scopes": ["User.Read"]}, []),
+        (IDS, {**GOOD, "mode": "on-behalf-of", **USER}, []),
+        ({}, GOOD, ["tenant_id", "blueprint_app_id", "agent_identity_id"]),
+        ({**IDS, "tenant_id": "contoso"}, GOOD, ["tenant_id must be a GUID"]),
+        ({**IDS, "blueprint_app_id": BLUEPRINT[:-1]}, GOOD, ["blueprint_app_id must be a GUID"]),
+        ({**IDS, "agent_identity_id": AGENT + "\n"}, GOOD, ["agent_identity_id must be a GUID"]),
+        (IDS, {}, ["auth.scopes or auth.resource"]),
+        (IDS, {**GOOD, "mode": "on-behalf-of"}, ["user_token"]),
+        (IDS, {**GOOD, "mode": "impersonation"}, ["auth.mode"]),
+        (IDS, {**GOOD, "refresh": "auto"}, ["refresh"]),
+        (IDS, {**GOOD, "inputs": {"client_assertion": "clear"}}, ["client_assertion"]),
+        ({**IDS, "authority": "http://x.example"}, GOOD, ["authority"]),
+    ],
+)
+def test_profiles_are_checked(config, auth, named):
+    found = problems("entra-agent-id", config, auth=auth)
+
+    assert len(found) == len(named), found
+    assert all(name in message for name, message in zip(named, found, strict=True)), found
+
+
+@requirement("agentcli:providers:entra")
+def test_downscoping_is_declared_tolerated_where_nothing_runs_and_refused_here():
+    with entra() as server:
+        asked = request(
+            "entra-agent-id",
+            {**IDS, "authority": server.url},
+            env=ENV,
+            resource="r",
+            presentation={"handoff": "downscope"},
+        )
+        with pytest.raises(FlowError) as refused:
+            resolve_identity(asked)
+        assert server.asked == [], "nothing is asked for that would not be used"
+        found = resolve_identity(asked, tolerate_handoff=True)
+
+    assert refused.value.code == "unsupported_capability"
+    assert problems("entra-agent-id", IDS, auth=GOOD, presentation={"handoff": "downscope"}) == []
+    assert found is not None
+    assert found["handoff"] == {"mode": "downscope", "prepared": False}
+
+
+@requirement("agentcli:providers:entra")
+def test_the_assertion_of_the_inputs_counts_more_than_the_environments():
+    with entra() as server:
+        session(
+            "entra-agent-id", {**IDS, "authority": server.url}, env={**ENV, "A": f"{CANARY}-own"}, resource="r",
+            inputs={"client_assertion": {"value_from": {"env": "A"}}},
+        )  # fmt: skip
+
+    assert server.asked[0].form["client_assertion"] == f"{CANARY}-own"

@@ -105,14 +105,18 @@ def test_a_chain_that_the_policy_forbids_is_refused():
     ],
 )
 @requirement("agentcli:providers:oidc")
-def test_a_refused_request_shows_no_secret(status, body, message):
+@pytest.mark.parametrize("provider", ["oidc-client-credentials", "oidc-token-exchange"])
+def test_a_refused_request_shows_no_secret(provider, status, body, message):
     data = json.dumps(body).encode()
     with (
         loopback(lambda asked: (status, {"location": "/x"}, data)) as server,
         pytest.raises(FlowError) as caught,
     ):
         session(
-            "oidc-client-credentials", {"token_endpoint": server.url, "client_id": "me", **SECRET}, env=ENV
+            provider,
+            {"token_endpoint": server.url, "client_id": "me", **SECRET},
+            env=ENV,
+            inputs={"subject_token": {"value_from": {"env": "T"}}} if provider.endswith("exchange") else None,
         )
 
     assert caught.value.code == "token_request_failed"

@@ -96,6 +96,7 @@ def test_a_key_is_minted_for_a_task_and_deleted_after_it():
     assert MASTER not in shown
 
 
+@requirement("agentcli:providers:stripe")
 def test_a_minted_key_that_cannot_be_used_is_deleted_at_once():
     with stripe("rk_live_4f1c9dCanary") as server, pytest.raises(FlowError, match="mode"):
         session("stripe-api-key", {**MADE, "api_base": server.url}, env={"MASTER": MASTER})
@@ -114,11 +115,13 @@ def test_refusals_of_stripe_show_no_key(status):
     assert MASTER not in str(caught.value)
 
 
+@requirement("agentcli:providers:stripe")
 def test_an_answer_without_a_key_is_an_error():
     with loopback(lambda asked: (200, {}, b"{}")) as server, pytest.raises(FlowError, match="holds no key"):
         session("stripe-api-key", {**MADE, "api_base": server.url}, env={"MASTER": MASTER})
 
 
+@requirement("agentcli:providers:stripe")
 def test_nothing_is_released_that_was_not_made():
     asked = request("stripe-api-key", KEPT, env={"FULL": KEY})
 
@@ -143,28 +146,35 @@ def test_nobody_hands_on_more_than_he_holds(scopes, valid):
 
 
 @pytest.mark.parametrize(
-    "config, count",
+    "config, named",
     [
-        (KEPT, 0),
-        (MADE, 0),
-        ({}, 2),
-        ({**KEPT, "account_mode": "both"}, 1),
-        ({**KEPT, "permission_sets": {}}, 1),
-        ({**KEPT, "permission_sets": {"a": {}, "b": {"key_env": "A", "key_file": "b"}}}, 2),
-        ({**KEPT, "scope_hierarchy": {"a": ["b"], "b": ["c"], "c": ["a"]}}, 1),
-        ({**KEPT, "scope_hierarchy": {"a": ["a"]}}, 1),
-        ({**KEPT, "scope_hierarchy": {"a": "b"}}, 1),
-        ({**MADE, "master_key_source": {}}, 1),
-        ({**MADE, "scope_permissions": {"a": {"charges": "admin"}}}, 1),
-        ({**MADE, "scope_permissions": None}, 1),
-        ({**MADE, "api_base": "http://stripe.example"}, 1),
+        (KEPT, []),
+        (MADE, []),
+        ({}, ["key_strategy is required and must be one of: precreated, dynamic", "account_mode is required and must be one of: live, test"]),
+        ({**KEPT, "key_strategy": "other"}, ["key_strategy"]),
+        ({**KEPT, "account_mode": "both"}, ["account_mode"]),
+        ({**KEPT, "permission_sets": {}}, ["permission_sets must contain at least one scope"]),
+        ({**KEPT, "permission_sets": {"a": {}, "b": {"key_env": "A", "key_file": "b"}}}, ['permission_sets["a"]', 'permission_sets["b"]']),
+        ({**KEPT, "scope_hierarchy": {"a": ["b"], "b": ["c"], "c": ["a"]}}, ["contains a cycle at a"]),
+        ({**KEPT, "scope_hierarchy": {"a": ["a"]}}, ["contains a cycle at a"]),
+        ({**KEPT, "scope_hierarchy": {"a": ["b", "c"], "b": ["d"], "c": ["d"]}}, []),
+        ({**KEPT, "scope_hierarchy": {"a": "b"}}, ["scope_hierarchy must map"]),
+        ({**MADE, "master_key_source": {}}, ["master_key_source"]),
+        ({**MADE, "master_key_source": {"env": "A", "file": "b"}}, ["master_key_source"]),
+        ({**MADE, "scope_permissions": {"a": {"charges": "admin"}}}, ['scope_permissions["a"]']),
+        ({**MADE, "scope_permissions": None}, ["scope_permissions is required"]),
+        ({**MADE, "api_base": "http://stripe.example"}, ["api_base"]),
     ],
-)
+)  # fmt: skip
 @requirement("agentcli:providers:stripe")
-def test_profiles_are_checked(config, count):
-    assert len(problems("stripe-api-key", config)) == count
+def test_profiles_are_checked(config, named):
+    found = problems("stripe-api-key", config)
+
+    assert len(found) == len(named), found
+    assert all(name in message for name, message in zip(named, found, strict=True)), found
 
 
+@requirement("agentcli:providers:stripe")
 def test_keys_are_presented_as_variables_only():
     binding = {"source": "credentials.api_key.value", "target": {"kind": "file", "name": "k"}}
 
@@ -172,6 +182,7 @@ def test_keys_are_presented_as_variables_only():
     assert '"file" is not supported' in problem
 
 
+@requirement("agentcli:providers:stripe")
 def test_a_declared_handoff_is_refused_here_and_tolerated_where_nothing_runs():
     asked = request("stripe-api-key", KEPT, env={"FULL": KEY}, presentation={"handoff": "downscope"})
 
