@@ -5,6 +5,7 @@ import pytest
 from operable.flow.contracts import FlowError, Surroundings
 from operable.flow.proving import methods, verify_proof
 from tests.flow.proofs.tokens import ISSUER, MANIFEST, NOW, RSA, pem, token
+from tests.requirement import requirement
 
 GOOD = token()
 PROOF = {"ref": "p", "method": "jwt", "issuer": ISSUER, "public_key": pem(RSA)}
@@ -16,11 +17,10 @@ def proven(source, *, manifest=MANIFEST, **around):
 
 
 def test_methods_are_listed_in_the_documented_order():
-    assert methods() == [
-        name for name in ("none", "jwt", "detached-signature", "certificate") if name in methods()
-    ]
+    assert methods() == ["none", "jwt", "detached-signature", "certificate"]
 
 
+@requirement("agentcli:exec:proof")
 def test_a_proof_comes_from_a_variable_a_file_or_an_allowed_command(tmp_path):
     (tmp_path / "t").write_text(f"{GOOD}\n")
     place = {"cwd": str(tmp_path)}
@@ -66,6 +66,9 @@ def test_a_proof_for_another_manifest_stops_the_task():
         proven({"env": "T"}, environment={"T": GOOD}, manifest={**MANIFEST, "version": "0.1"})
 
     assert caught.value.code == "authorization_proof_failed"
+    assert str(caught.value) == (
+        'Authorization proof verification failed for profile "p": the token is not bound to this manifest'
+    )
     assert GOOD not in str(caught.value)
 
 
@@ -78,6 +81,7 @@ def test_a_proof_for_another_manifest_stops_the_task():
         ({"ref": "p", "method": "none", "verify": {"required": True}}, "authorization_proof_invalid"),
     ],
 )
+@requirement("agentcli:exec:proof")
 def test_profiles_that_cannot_be_used_have_their_codes(proof, code):
     with pytest.raises(FlowError) as caught:
         verify_proof(proof, MANIFEST, Surroundings(cwd="/"))
@@ -85,6 +89,18 @@ def test_profiles_that_cannot_be_used_have_their_codes(proof, code):
     assert caught.value.code == code
 
 
+@requirement("agentcli:exec:proof")
+def test_an_unknown_method_is_named_as_json_has_it():
+    with pytest.raises(FlowError, match="Unknown verifier method: null"):
+        verify_proof({"ref": "p", "method": None}, MANIFEST, Surroundings(cwd="/"))
+
+
+@requirement("agentcli:exec:proof")
+def test_a_command_has_half_a_minute_unless_somebody_says_otherwise():
+    assert Surroundings(cwd="/").timeout == 30
+
+
+@requirement("agentcli:exec:proof")
 def test_required_false_does_not_make_a_token_optional():
     with pytest.raises(FlowError):
         verify_proof(

@@ -19,6 +19,7 @@ from operable.flow.contracts import (
     known,
     listed,
 )
+from operable.flow.failures import spelled
 from operable.flow.value_from import read_value
 
 Json = dict[str, Any]
@@ -47,7 +48,7 @@ def verify_proof(
         return None
     method = proof.get("method")
     if not isinstance(method, str) or method not in known("proofs"):
-        raise FlowError("unknown_verifier", f"Unknown verifier method: {method}")
+        raise FlowError("unknown_verifier", f"Unknown verifier method: {spelled(method)}")
     found: Proof = entry("proofs", method)
     name = proof.get("ref")
     problems = found.check(proof)

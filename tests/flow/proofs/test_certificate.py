@@ -1,19 +1,20 @@
 """Certificates with proof of possession."""
 
 import base64
+import hashlib
 import json
 import time
 
 import pytest
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, padding
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from operable.flow.canonical import canonical_digest, canonical_text
-from operable.flow.contracts import ProofRequest, Surroundings, entry
+from operable.flow.contracts import HandoffContext, ProofRequest, Surroundings, entry
 from operable.flow.keys_and_signatures import certificate_id
 from tests.flow.certificates import Authority
-from tests.flow.proofs.tokens import MANIFEST, Ledger, named
+from tests.flow.proofs.tokens import ED, MANIFEST, RSA, Ledger, named
 from tests.requirement import requirement
 
 CA = Authority("Acme CA")
@@ -26,7 +27,8 @@ def signed(leaf, data=TEXT):
 
 
 def proof(leaf=LEAF, **changed):
-    return json.dumps({"certificate": leaf.certificate_pem.decode(), "signature": signed(leaf), **changed})
+    made = {"certificate": leaf.certificate_pem.decode(), **changed}
+    return json.dumps(made if "signature" in made else {**made, "signature": signed(leaf)})
 
 
 def proven(value, handoff=None, environment=None, **profile):
@@ -100,6 +102,25 @@ def test_names_must_be_exactly_those_that_are_declared(profile, good):
     assert proven(proof(), **profile)["verified"] is good
 
 
+@requirement("agentcli:proofs:certificate")
+@pytest.mark.parametrize("kind", ["rsa", "ed25519"])
+def test_a_leaf_may_have_any_kind_of_key(kind):
+    key = RSA if kind == "rsa" else ED
+    data = TEXT
+    made = key.sign(data, padding.PKCS1v15(), hashes.SHA256()) if key is RSA else key.sign(data)
+    leaf = CA.issue("deploy", key=key)
+
+    assert proven(proof(leaf, signature=base64.b64encode(made).decode()))["verified"] is True
+
+
+@requirement("agentcli:proofs:certificate")
+def test_the_id_of_a_certificate_is_its_digest():
+    der = LEAF.certificate.public_bytes(Encoding.DER)
+
+    assert certificate_id(LEAF.certificate) == f"x509-sha256:{hashlib.sha256(der).hexdigest()}"
+
+
+@requirement("agentcli:proofs:certificate")
 def test_the_authority_comes_from_a_source_or_is_a_key():
     key = CA.key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
     nothing = {"ca_certificate": None}
@@ -142,6 +163,34 @@ def test_in_v4_a_certificate_signs_the_envelope_and_is_used_once():
         in proven(envelope(key_id="x509-sha256:00", nonce="n2"), ledger.context())["reason"]
     )
     assert "no nonce" in proven(proof(artifact_digest="a"), ledger.context())["reason"]
+
+
+@requirement("agentcli:proofs:handoff")
+@pytest.mark.parametrize(
+    "name", "certificate signature artifact_digest nonce issued_at expires_at key_id".split()
+)
+def test_in_v4_the_envelope_has_every_member(name):
+    whole = json.loads(envelope())
+    del whole[name]
+    ledger = Ledger()
+
+    assert proven(json.dumps(whole), ledger.context())["verified"] is False
+    assert ledger.used == set()
+
+
+@requirement("agentcli:proofs:handoff")
+@pytest.mark.parametrize("revoked", [certificate_id(LEAF.certificate), "n1"], ids=["certificate", "nonce"])
+def test_in_v4_what_is_revoked_is_refused(revoked):
+    assert "revoked" in proven(envelope(), Ledger(revoked).context())["reason"]
+
+
+@requirement("agentcli:proofs:handoff")
+def test_in_v4_a_checker_and_a_store_are_needed():
+    for context in (
+        HandoffContext("sha256:artifact"),
+        HandoffContext("sha256:artifact", revoked=lambda _: False),
+    ):
+        assert proven(envelope(), context)["verified"] is False
 
 
 SOURCE = {"proof": {"value_from": {"file": "p"}}}

@@ -84,6 +84,14 @@ def test_ssh_signatures_of_others_prove_nothing(tmp_path, signed, profile, reaso
     assert reason in found["reason"]
 
 
+@requirement("agentcli:proofs:detached")
+def test_claims_are_ignored():
+    found = proven(raw(ED), public_key=pem(ED), claims={"subject": "somebody else"})
+
+    assert found["verified"] is True
+
+
+@requirement("agentcli:proofs:detached")
 def test_another_namespace_can_be_declared(tmp_path):
     key = KINDS["ed25519"]()
     allowed(tmp_path, key, "ann@x.org")
@@ -149,6 +157,50 @@ def test_any_other_v4_envelope_fails_closed(value, reason):
     assert ledger.used == set()
 
 
+@requirement("agentcli:proofs:handoff")
+@pytest.mark.parametrize("name", "signature artifact_digest nonce issued_at expires_at key_id".split())
+def test_a_v4_envelope_has_every_member(name):
+    whole = json.loads(envelope())
+    del whole[name]
+    ledger = Ledger()
+
+    assert proven(json.dumps(whole), ledger.context(), public_key=pem(ED))["verified"] is False
+    assert ledger.used == set()
+
+
+@requirement("agentcli:proofs:handoff")
+@pytest.mark.parametrize(
+    "times, good",
+    [
+        ({"issued_at": NOW + 60}, True),
+        ({"issued_at": NOW + 60.5}, False),
+        ({"issued_at": NOW - 99, "expires_at": NOW - 59.5}, True),
+        ({"issued_at": NOW - 99, "expires_at": NOW - 60}, False),
+        ({"issued_at": NOW, "expires_at": NOW}, False),
+    ],
+)
+def test_clocks_may_differ_by_a_minute(times, good):
+    assert proven(envelope(**times), Ledger().context(), public_key=pem(ED))["verified"] is good
+
+
+@requirement("agentcli:proofs:handoff")
+@pytest.mark.parametrize("change", [{"version": 3}, {"method": "certificate"}, {"schema": "other"}])
+def test_a_signature_of_another_version_method_or_schema_is_none_of_v4(change):
+    made = json.loads(envelope())
+    signed = {name: made[name] for name in "artifact_digest nonce issued_at expires_at key_id".split()}
+    body = {
+        "schema": "openclaw.scheduler.authorization-proof",
+        "version": 4,
+        "method": "detached-signature",
+        **signed,
+        **change,
+    }
+    made["signature"] = raw(ED, canonical_text(body).encode())
+
+    assert proven(json.dumps(made), Ledger().context(), public_key=pem(ED))["verified"] is False
+
+
+@requirement("agentcli:proofs:handoff")
 def test_revoked_keys_and_proofs_are_refused():
     for name in (key_id(ED.public_key()), "n1"):
         assert "revoked" in proven(envelope(), Ledger(name).context(), public_key=pem(ED))["reason"]

@@ -5,11 +5,14 @@ import hmac
 import json
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
+from operable.flow import jwks
 from operable.flow.contracts import HandoffContext, entry
 from operable.flow.keys_and_signatures import key_id
 from tests.flow.loopback import loopback
@@ -99,15 +102,90 @@ def test_a_token_that_proves_nothing_says_why(value, reason):
     assert value not in json.dumps(found)
 
 
+@requirement("agentcli:proofs:jwt")
 def test_checks_come_in_the_documented_order():
-    wrong = claims(iss="x", aud="x", exp=1, manifest_digest="x")
-    for fixed, reason in (
-        ({}, "issuer"),
-        ({"iss": ISSUER}, "audience"),
-        ({"iss": ISSUER, "aud": "agentcli"}, "expired"),
-        ({"iss": ISSUER, "aud": "agentcli", "exp": NOW + 1}, "manifest"),
+    """Each step mends what the step before was refused for; the next check refuses then."""
+    made = claims(iss="x", aud="x", exp=1, nbf=NOW + 5, sub="x", manifest_digest="x")
+    stranger = rsa.generate_private_key(65537, 2048)
+    seen = [proven(token(made, key=stranger), claims={"subject": "deploy"})["reason"]]
+    for mended in (
+        {"iss": ISSUER},
+        {"aud": "agentcli"},
+        {"exp": NOW + 1},
+        {"nbf": NOW},
+        {"sub": "deploy"},
+        {"manifest_digest": DIGEST},
     ):
-        assert reason in proven(token({**wrong, **fixed}))["reason"]
+        made |= mended
+        seen.append(proven(token(made, key=stranger), claims={"subject": "deploy"})["reason"])
+
+    words = ("issuer", "audience", "expired", "valid yet", "claim subject", "this manifest", "signature")
+    assert [word in reason for word, reason in zip(words, seen, strict=True)] == [True] * 7, seen
+    assert proven(token(made), claims={"subject": "deploy"})["verified"] is True
+
+
+SHOWN = (
+    "sub aud iss exp nbf org_id on_behalf_of_user_id delegation_grant_id run_id agent_id verification_ref verification_level "
+    "verification_verified_at step_up_policy session_id request_id manifest_digest"
+).split()
+
+
+@requirement("agentcli:proofs:jwt")
+def test_exactly_the_listed_claims_are_shown():
+    others = {
+        name: f"secret {name}" for name in "jti iat email name azp nonce scope sid client_id act".split()
+    }
+    told = {name: name for name in SHOWN} | claims(nbf=NOW)
+    found = proven(token({**others, **told}))
+
+    assert found["verified"] is True
+    assert list(found["decoded_claims"]) == SHOWN
+    assert found["decoded_claims"] == told
+    assert "secret" not in json.dumps(found)
+
+
+@requirement("agentcli:proofs:jwt")
+@pytest.mark.parametrize(
+    "members, reason",
+    [
+        ({"nbf": NOW}, None),
+        ({"nbf": "soon"}, "nbf is not a number"),
+        ({"nbf": NOW + 0.5}, "not valid yet"),
+        ({"exp": NOW + 0.5}, None),
+        ({"aud": ["other", "agentcli"]}, None),
+        ({"aud": ["other"]}, "another audience"),
+        ({"aud": []}, "another audience"),
+        ({"aud": ...}, "another audience"),
+        ({"iss": ...}, "another issuer"),
+        ({"iss": [ISSUER]}, "another issuer"),
+    ],
+)
+def test_the_edges_of_times_audiences_and_issuers(members, reason):
+    found = proven(token(claims(**members)))
+
+    assert found["verified"] is (reason is None), found
+    assert reason is None or reason in found["reason"]
+
+
+@requirement("agentcli:proofs:jwt")
+def test_a_profile_without_issuer_and_audience_asks_for_neither():
+    assert proven(token(claims(iss="x", aud="y")), issuer=None, audience=None)["verified"] is True
+
+
+@requirement("agentcli:proofs:jwt")
+def test_an_ecdsa_signature_is_r_and_s_and_not_der():
+    head = b64(b'{"alg":"ES256"}')
+    signed = f"{head}.{b64(json.dumps(claims()).encode())}"
+    der = KEYS["ES256"].sign(signed.encode(), ec.ECDSA(hashes.SHA256()))
+
+    assert proven(f"{signed}.{b64(der)}", public_key=pem(KEYS["ES256"]))["verified"] is False
+
+
+@requirement("agentcli:proofs:jwt")
+def test_the_id_of_a_key_is_the_digest_of_its_public_half():
+    der = RSA.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
+    assert proven(token())["key_id"] == f"spki-sha256:{hashlib.sha256(der).hexdigest()}"
 
 
 @pytest.mark.parametrize(
@@ -128,6 +206,7 @@ def test_declared_claims_must_be_there(declared, members, good):
     assert proven(token(claims(**members)), claims=declared)["verified"] is good
 
 
+@requirement("agentcli:proofs:jwt")
 def test_the_digest_may_go_without_its_prefix():
     assert proven(token(claims(manifest_digest=DIGEST.removeprefix("sha256:"))))["verified"] is True
 
@@ -144,6 +223,7 @@ def test_unsigned_and_symmetric_tokens_are_never_verified():
     assert proven(f"{head}.{body}.{b64(mac)}")["reason"] == "the token's algorithm is not accepted"
 
 
+@requirement("agentcli:proofs:jwt")
 def test_claims_are_shown_but_not_believed_without_a_signature():
     found = proven(token(key=rsa.generate_private_key(65537, 2048)))
 
@@ -261,6 +341,12 @@ def test_a_set_is_kept_and_fetched_again_when_a_key_is_missing():
     assert len(server.asked) == 2
 
 
+@requirement("agentcli:proofs:jwks")
+def test_a_set_is_fetched_within_five_seconds_and_kept_for_five_minutes():
+    assert (jwks._TIMEOUT, jwks._KEPT) == (5.0, 300.0)
+
+
+@requirement("agentcli:proofs:jwks")
 def test_a_set_is_kept_no_longer_than_its_server_says():
     body = json.dumps({"keys": [RSA_JWK]}).encode()
     with loopback(lambda asked: (200, {"cache-control": "public, max-age=0"}, body)) as server:
@@ -287,6 +373,7 @@ def test_in_v4_a_token_is_good_once():
     assert "already used" in again["reason"]
 
 
+@requirement("agentcli:proofs:handoff")
 def test_in_v4_the_short_name_of_the_artifact_digest_is_good_too():
     bound = {"iat": NOW, "jti": "two", "artifact_digest": "artifact"}
 
@@ -347,6 +434,15 @@ def test_a_bad_signature_does_not_use_up_a_token():
     proven(value[:-4] + "AAAA", ledger.context())
 
     assert proven(value, ledger.context())["verified"] is True
+
+
+@requirement("agentcli:proofs:handoff")
+@pytest.mark.parametrize("revoked", [key_id(RSA.public_key()), "one"], ids=["key", "jti"])
+def test_in_v4_a_revoked_key_or_token_is_refused_and_not_used_up(revoked):
+    ledger = Ledger(revoked)
+    found = proven(token(claims(**BOUND)), ledger.context())
+
+    assert (found["verified"], "revoked" in found["reason"], ledger.used) == (False, True, set())
 
 
 # --- profiles
