@@ -18,6 +18,7 @@ from operable.flow.keys_and_signatures import key_id
 from tests.flow.loopback import loopback
 from tests.flow.proofs.tokens import (
     DIGEST,
+    EC,
     ED,
     ISSUER,
     KEYS,
@@ -176,9 +177,9 @@ def test_a_profile_without_issuer_and_audience_asks_for_neither():
 def test_an_ecdsa_signature_is_r_and_s_and_not_der():
     head = b64(b'{"alg":"ES256"}')
     signed = f"{head}.{b64(json.dumps(claims()).encode())}"
-    der = KEYS["ES256"].sign(signed.encode(), ec.ECDSA(hashes.SHA256()))
+    der = EC.sign(signed.encode(), ec.ECDSA(hashes.SHA256()))
 
-    assert proven(f"{signed}.{b64(der)}", public_key=pem(KEYS["ES256"]))["verified"] is False
+    assert proven(f"{signed}.{b64(der)}", public_key=pem(EC))["verified"] is False
 
 
 @requirement("agentcli:proofs:jwt")
