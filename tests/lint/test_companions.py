@@ -284,6 +284,19 @@ def test_a_dry_run_that_changes_the_server_is_found_by_the_state(tmp_path: Path)
     assert any("a dry run changes things: state: gained" in message for message in failed)
 
 
+def test_where_nobody_would_see_what_a_server_holds_nothing_is_said_of_it(tmp_path: Path):
+    program = served(tmp_path)
+    profile = tmp_path / "aoi-lint.toml"
+    profile.write_text(profile.read_text().replace('state = ["list"]', 'state = ["--version"]'))
+
+    found = findings(program, "6", "7", commands=("create",))
+
+    assert told(found, "fail") == []
+    untested = told(found, "untested")
+    assert [message.partition(":")[0] for message in untested] == ["6 create", "7 create"]
+    assert all("what it changes in the program beside it cannot be seen" in message for message in untested)
+
+
 def test_what_a_program_writes_because_of_a_call_is_an_effect_of_the_call(tmp_path: Path):
     server = (
         f"import socket, time\ns = socket.create_server(('127.0.0.1', {PORT}))\nopen('log', 'w')\n"

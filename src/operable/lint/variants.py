@@ -72,6 +72,21 @@ def unconfirmed(case: Case) -> Invocation:
     return replace(call, words=tuple(words))
 
 
+def demand_visible(case: Case, seen: Observation) -> None:
+    """`Untested` where nobody would see a change: that there was none then says nothing about the call that was seen.
+
+    What a program beside the tool holds in memory shows only where the tool tells its state, or the program writes it down.
+    """
+    if not seen.invocation.beside:
+        return
+    done, changes = case.effect(case.sample_invocation())
+    if done.succeeded and not changes:
+        raise Untested(
+            "what it changes in the program beside it cannot be seen: say in the profile's `state` how to ask for it, "
+            "or let that program keep it in a file of the work dir"
+        )
+
+
 def streams(case: Case) -> Iterator[tuple[str, Observation]]:
     """Every stream of a command that is cheap to see: the sample, refusals, a dry run. Never raises for lack of one."""
     command = case.target

@@ -21,6 +21,7 @@ from operable.lint.check import Case, Check, Finding, NotApplicable, Room, Untes
 from operable.lint.evidence import Invocation, Observation, encode, excerpt
 from operable.lint.example import CREATED, meta, summary, transcript
 from operable.lint.samples import from_schema
+from operable.lint.variants import demand_visible
 
 _KEY = "aoi-lint-7c1e"
 _VOLATILE = ("timestamp", "trace_id", "elapsed_ms")
@@ -54,6 +55,7 @@ def _command(case: Case) -> Iterator[Finding]:
         if other is not None:
             found += _other(case, room, other)
         yield from found
+        demand_visible(case, first)
         if other is None and not found:
             raise Untested(
                 "other arguments under the same key could not be tried; give it `other_args` in the profile"

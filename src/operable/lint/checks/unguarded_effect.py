@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from operable.lint.check import Case, Change, Check, Finding, NotApplicable, Untested
 from operable.lint.evidence import Observation, excerpt
 from operable.lint.example import error, meta, summary, transcript
-from operable.lint.variants import dry_run, unconfirmed
+from operable.lint.variants import demand_visible, dry_run, unconfirmed
 
 _KEY = "aoi-lint-7c1e"
 _DESTRUCTIVE_VERBS = ("delete", "remove", "rm", "destroy", "purge", "drop", "wipe", "erase")
@@ -99,6 +99,8 @@ def _planned(case: Case) -> Iterator[Finding]:
         )
     elif not seen.of("aoi:plan") and seen.readable:
         yield case.fail("a dry run emits no aoi:plan event", seen, section="14.2")
+    if not changes:
+        demand_visible(case, seen)
 
 
 def _planned_for_good(case: Case) -> Iterator[Finding]:
