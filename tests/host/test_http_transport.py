@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
@@ -206,8 +207,16 @@ def test_a_cancel_reaches_a_server_that_answers_only_when_it_is_done(tmp_path, a
     assert second.text == "You said: again"
 
 
+class Watched(ThreadingHTTPServer):
+    """A server that notes what it was asked."""
+
+    seen: dict[str, Any]
+
+
 class Closing(Awkward):
     """A server that closes its streams. It numbers what it says, and the rest of it is to be fetched."""
+
+    server: Watched
 
     def setup(self):
         super().setup()
@@ -251,7 +260,7 @@ class Closing(Awkward):
 
 @pytest.fixture
 def closing():
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Closing)
+    running = Watched(("127.0.0.1", 0), Closing)
     running.seen = {"opened": [], "enough": threading.Event()}
     thread = threading.Thread(target=running.serve_forever)
     thread.start()

@@ -1,5 +1,6 @@
 """Cloud sandboxes through their own SDKs, against servers on loopback that speak each provider's wire format."""
 
+import hashlib
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ from operable.proc.confine import Confinement, Limits, Tunnel, refuse, sandbox
 from operable.proc.machine import LIFETIME
 from operable.proc.reactor import SelectorReactor
 from operable.proc.remote import remote_command
-from operable.proc.spawn import prepare
+from operable.proc.spawn import launch, prepare
 from tests.proc.clouds.room import KEY
 from tests.proc.clouds.sky import KEYS, NAMES, PATIENCE, sky
 
@@ -103,6 +104,27 @@ def test_only_what_was_given_is_in_its_environment_and_the_key_is_not(cloud, tmp
     assert "OF_THE_HOST" not in found
     assert not [name for name in found if name.startswith(("OPERABLE", "E2B", "DAYTONA", "BL_", "MODAL"))]
     assert KEY not in talk.said.decode()
+
+
+def test_variables_that_are_too_large_for_one_of_ours_arrive_whole(cloud, tmp_path):
+    given = {f"LARGE_{number}": f"{number}€" * 20_000 for number in range(4)}  # 80 kB each, 320 kB in all
+    count = "; ".join(f'printf %s "${name}" | sha256sum' for name in given)
+    talk = Talk(cloud.name, ["sh", "-c", count], place(tmp_path), given)
+    end = talk.end()
+
+    assert end.status == 0, end.stderr.text()
+    told = [line.split()[0] for line in talk.said.decode().splitlines()]
+    assert told == [hashlib.sha256(value.encode()).hexdigest() for value in given.values()]
+
+
+def test_more_than_any_machine_could_take_is_told_as_such(cloud, tmp_path):
+    given = {f"LARGE_{number}": "x" * 100_000 for number in range(80)}
+    command = sandbox(cloud.name).wrap(remote_command(["env"], given), place(tmp_path))
+
+    with pytest.raises(Fail) as refused:
+        launch(command)
+
+    assert refused.value.code == "ARGV_TOO_LONG"
 
 
 def test_much_in_both_directions_arrives_whole(cloud, tmp_path):

@@ -1,6 +1,6 @@
 """The program between a host and a command on somebody else's machine: our standard input and output are its own.
 
-Theory of operation. The host starts it like any agent, below the keeper, with the job in a variable that is taken out of the
+Theory of operation. The host starts it like any agent, below the keeper, with the job in variables that are taken out of the
 environment at once. It makes the machine, unpacks the copies of the mounts there, starts the command, and then only carries
 bytes: what the host writes goes there as it comes, what the command writes comes back and is read no faster than the host
 reads. The status of the command becomes its own.
@@ -24,7 +24,7 @@ from typing import Any
 
 from operable.kernel.catalogue import load
 from operable.kernel.redact import redact_text
-from operable.proc.machine import COPY_LIMIT, JOB_VARIABLE, LIFETIME, Job, Machine
+from operable.proc.machine import COPY_LIMIT, LIFETIME, Job, Machine, from_variables
 
 _CHUNK = 64 * 1024
 # A goodbye that is not answered in this time is left to the provider's own limit: the host's SIGKILL is near.
@@ -36,7 +36,7 @@ _QUOTED = 500
 
 def main(name: str, argv: list[str]) -> None:
     """Run the job on a new machine of this provider, and exit with its status."""
-    told = json.loads(os.environ.pop(JOB_VARIABLE))
+    told = json.loads(from_variables(os.environ))
     secrets = tuple(told.pop("secrets"))
     files = tuple((place, source) for place, source in told.pop("files"))
     job = Job(tuple(argv), files=files, egress=tuple(told.pop("egress")), **told)

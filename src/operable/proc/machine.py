@@ -8,7 +8,7 @@ renewed while the bridge lives: when the bridge is killed, the provider ends the
 from __future__ import annotations
 
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,8 +17,10 @@ from typing import Protocol
 LIFETIME = 300
 # What a copy of the mounts may hold: it travels whenever a session starts.
 COPY_LIMIT = 256 * 1024 * 1024
-# Where the bridge finds its job. Not in argv, which every user of this machine can read.
-JOB_VARIABLE = "OPERABLE_BRIDGE_JOB"
+# Where the bridge finds its job. Not in argv, which every user of this machine can read, nor in a file, which a host that
+# is killed would leave behind. In parts: Linux takes 128 KiB in one variable, and some MiB in all of them.
+_JOB = "OPERABLE_BRIDGE_JOB"
+_PART = 30_000  # characters, of at most 4 bytes
 
 Out = Callable[[bytes], Awaitable[None]]
 """Takes what the command wrote; returns when whoever reads it has room for more."""
@@ -40,6 +42,20 @@ class Job:
     def line(self) -> str:
         """The command for a shell that is to become it, in its working directory."""
         return f"cd {shlex.quote(self.cwd)} && exec {shlex.join(self.argv)}"
+
+
+def to_variables(job: str) -> dict[str, str]:
+    """A job in words as variables of the bridge."""
+    starts = range(0, len(job), _PART)
+    return {f"{_JOB}_{number}": job[start : start + _PART] for number, start in enumerate(starts)}
+
+
+def from_variables(variables: MutableMapping[str, str]) -> str:
+    """The job in words. It is taken out: nothing that the bridge starts may see it."""
+    parts: list[str] = []
+    while (part := variables.pop(f"{_JOB}_{len(parts)}", None)) is not None:
+        parts.append(part)
+    return "".join(parts)
 
 
 class Machine(Protocol):

@@ -23,7 +23,7 @@ from operable.kernel.errors import Fail
 from operable.proc.confine import Confinement, Enforcement, Item, Outcome, Sandbox, refuse
 from operable.proc.egress_rules import address, parse
 from operable.proc.environment import environment, is_encodable
-from operable.proc.machine import COPY_LIMIT, JOB_VARIABLE, LIFETIME
+from operable.proc.machine import COPY_LIMIT, LIFETIME, to_variables
 from operable.proc.spawn import Command
 
 # What an SDK needs to reach its provider from a network like the operator's. None of it goes to the machine.
@@ -130,7 +130,7 @@ def _bridge(cloud: Cloud, command: Command, confinement: Confinement) -> Command
         "secrets": _values(cloud, confinement),
     }
     env = environment({"HOME": _NO_HOME, "DO_NOT_TRACK": "1"}, inherit=(*_REACHING, *cloud.settings))
-    env |= {JOB_VARIABLE: json.dumps(job)} | _credential(cloud, confinement)
+    env |= to_variables(json.dumps(job, ensure_ascii=False)) | _credential(cloud, confinement)
     program = _PROGRAM.format(path=sys.path)
     argv = (sys.executable, "-I", "-c", program, cloud.name, *command.argv)
     # In the root: an SDK that reads settings from its working directory (.env) must not find a project's.
