@@ -1,5 +1,7 @@
 """Negotiation: what a runtime says of itself, what holds, and what a manifest needs of it."""
 
+from typing import Any
+
 import pytest
 
 from operable.flow.capabilities import compatibility, effective, field_version, query, supports_v4, understood
@@ -28,6 +30,64 @@ def test_a_runtime_is_believed_in_both_directions_and_only_in_known_words():
     assert found["features"]["approvals"] == "none"
     assert "unheard_of" not in found["features"]
     assert found["features"]["authorization_hook"] is False  # 1 is neither a boolean nor a string
+
+
+@requirement("agentcli:apply:capabilities")
+def test_a_runtimes_no_takes_away_what_the_static_list_gives_and_other_types_do_not():
+    static = target("openclaw-scheduler").features
+    assert static["execution_intent"] == "runtime"
+
+    for said, expected in (
+        (False, False),
+        ("none", "none"),
+        (True, True),
+        (1, "runtime"),
+        (None, "runtime"),
+        ([], "runtime"),
+        ({}, "runtime"),
+    ):
+        found = effective(understood({"features": {"execution_intent": said}}))["features"]
+        assert found == {**static, "execution_intent": expected}
+
+
+@requirement("agentcli:apply:capabilities")
+def test_the_static_list_claims_what_it_maps_and_no_enforcement():
+    nothing = (
+        "identity_declaration runtime_execution runtime_identity_resolution evidence_generation audit_export trust_evaluation "
+        "delegation_validation credential_handoff authorization_proof_verification authorization_hook root_approval_gate "
+        "approval_scope_enforcement structured_output_format handoff_v4_artifact artifact_bound_proofs "
+        "signed_or_provider_verified_evidence provider_session_cache credential_presentation source_run_bound_delegation "
+        "immutable_runtime_events"
+    ).split()
+
+    assert target("openclaw-scheduler").features == {
+        "approvals": "runtime",
+        "model_policy": "model+thinking",
+        **dict.fromkeys("execution_intent output_hints timeout_support context_retrieval".split(), "runtime"),
+        **dict.fromkeys(nothing, False),
+    }
+
+
+@requirement("agentcli:apply:capabilities")
+def test_an_answer_is_repeated_in_its_documented_members():
+    said = {"features": {"x": 1}, "scheduler_version": "1.2.3", "handoff_version": "2", "schema_version": 7, "handoff_contract": {"a": 1}, "more": 1}  # fmt: skip
+
+    assert list(understood(said).items()) == [
+        ("ok", True),
+        ("features", {"x": 1}),
+        ("version", "1.2.3"),
+        ("handoff_version", "2"),
+        ("schema_version", 7),
+        ("handoff_contract", {"a": 1}),
+        ("source", "runtime"),
+    ]
+    found = effective(understood(said))
+    assert list(found) == ["features", "source", "negotiated", "handoff_version", "schema_version", "handoff_contract"]  # fmt: skip
+    assert [found[name] for name in list(found)[1:]] == ["runtime", True, "2", 7, {"a": 1}]
+    silent = understood({"features": {}})
+    assert [
+        silent[name] for name in ("version", "handoff_version", "schema_version", "handoff_contract")
+    ] == [None] * 4
 
 
 @requirement("agentcli:apply:capabilities")
@@ -109,6 +169,38 @@ def test_fields_are_sent_in_a_version_that_keeps_them_all():
         field_version(governed, None)
 
 
+@requirement("agentcli:apply:field-versions")
+@pytest.mark.parametrize(
+    "needed, advertised, sent",
+    [
+        (1, None, "1"), (1, "1", "1"), (1, "2", "2"), (1, "3", "3"), (1, "4", "3"), (1, "9", "3"), (2, "2", "2"), (2, "4", "3"),
+        (3, "3", "3"), (3, "4", "3"), (4, "4", "4"), (4, "5", "4"), (4, 4, "4"),
+        (2, None, None), (2, "1", None), (3, "2", None), (4, "3", None), (1, "none", None), (1, True, None),
+    ],
+)  # fmt: skip
+def test_what_is_sent_for_what_is_needed_and_what_is_advertised(needed, advertised, sent):
+    fields: dict[int, Any] = {
+        1: {},
+        2: {"contract_audit": "none"},
+        3: {"output_format": "json"},
+        4: {"handoff_version": 4},
+    }
+    given = [{**jobs(shell_task())[0], **fields[needed]}, jobs(shell_task())[0]]
+
+    if sent is not None:
+        assert field_version(given, advertised) == sent
+        return
+    with pytest.raises(FlowError) as refused:
+        field_version(given, advertised)
+    said = "1" if advertised is None else advertised
+    assert (
+        refused.value.message
+        == f'Scheduler handoff version "{said}" cannot preserve fields requiring version {needed}'
+    )
+    assert refused.value.code == "unsupported_capability"
+    assert refused.value.details["required_handoff_version"] == str(needed)
+
+
 EVIDENCE = [{"id": "e", "provider": "ssh", "methods": ["ssh-signature"]}]
 POLICY = [{"id": "a", "provider": "opa", "provider_config": {"endpoint": "http://127.0.0.1:1/x"}}]
 
@@ -146,13 +238,59 @@ def test_a_triggered_approval_needs_no_gate_at_a_root():
     assert compatibility(compiled, effective(query(None))["features"])["ok"]
 
 
+@requirement("agentcli:apply:capability-errors", "agentcli:apply:capability-warnings")
+def test_findings_of_all_jobs_come_together_in_their_order_and_with_their_members():
+    tasks = (
+        shell_task(
+            output={"format": "json"}, approval={"required": True}, child_credential_policy="downscope"
+        ),
+        shell_task("b", output={"format": "json"}),
+        prompt_task("c", child_credential_policy="downscope"),
+    )
+
+    found = compatibility(jobs(*tasks), effective(query(None))["features"])
+
+    assert list(found) == ["ok", "errors", "warnings"]
+    assert found["ok"] is False
+    assert [(each["feature"], each["required_by"]) for each in found["errors"]] == [
+        ("root_approval_gate", 'job "A"'),
+        ("structured_output_format", 'job "A"'),
+        ("structured_output_format", 'job "B"'),
+    ]
+    assert [(each["feature"], each["required_by"]) for each in found["warnings"]] == [
+        ("credential_handoff", 'job "A"'),
+        ("credential_handoff", 'job "C"'),
+    ]
+    for each in found["errors"] + found["warnings"]:
+        assert list(each) == ["code", "feature", "required_by", "message"]
+
+
+@requirement("agentcli:apply:capability-errors", "agentcli:apply:capability-warnings")
+@pytest.mark.parametrize(
+    "tasks, members",
+    [
+        ([shell_task(approval={"policy": "auto-approve"})], {}),
+        ([shell_task(approval={"required": False})], {}),
+        ([shell_task(identity={"presentation": {"handoff": "none"}})], {}),
+        ([shell_task(identity={"ref": "i"})], {"identity_profiles": [{"id": "i", "provider": "none"}]}),
+        ([shell_task(child_credential_policy="inherit")], {}),
+        ([shell_task(contract={"trust_enforcement": "strict", "sandbox": "strict"})], {}),
+    ],
+)  # fmt: skip
+def test_what_needs_no_enforcement_needs_no_feature(tasks, members):
+    found = compatibility(jobs(*tasks, version="0.1", **members), effective(query(None))["features"])
+
+    assert found == {"ok": True, "errors": [], "warnings": []}
+
+
 @requirement("agentcli:apply:capability-errors")
 def test_an_artifact_needs_every_feature_of_v4():
     [job] = jobs(shell_task())
 
     found = compatibility([{**job, "handoff_version": 4}], effective(query(None))["features"])
 
-    assert len(found["errors"]) == 7
+    assert [error["feature"] for error in found["errors"]] == OF_V4[:7]
+    assert {error["code"] for error in found["errors"]} == {"capability_mismatch"}
 
 
 @requirement("agentcli:apply:capability-warnings")

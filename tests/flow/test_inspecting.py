@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,10 @@ from operable.flow.field_masks import masked, sanitised
 from operable.flow.inspect_entities import ENTITIES
 from operable.flow.inspecting import inspect, inspection_of
 from tests.requirement import requirement
+
+NO_LIMITS: list[Any] = ["0", "-1", "1.0", "1e1", " 1", "", [], {}, False]
+NO_FIELDS: list[Any] = [True, {}, 1.5]
+NO_NAMES: list[Any] = [5, "", "\ufeff", None]
 
 
 @pytest.fixture
@@ -70,6 +75,32 @@ def test_the_newest_come_first_and_twenty_are_shown(database):
 @pytest.mark.parametrize("entity", list(ENTITIES))
 def test_every_entity_can_be_read(database, entity):
     assert shown(database, entity=entity)["entity"] == entity
+
+
+@requirement("agentcli:inspect:result")
+@pytest.mark.parametrize(
+    "entity, table, column",
+    [
+        ("jobs", "jobs", "created_at"), ("runs", "runs", "started_at"), ("queue", "job_dispatch_queue", "created_at"),
+        ("approvals", "approvals", "requested_at"), ("evidence", "evidence_records", "created_at"),
+        ("artifacts", "handoff_artifacts", "created_at"), ("events", "runtime_events", "id"),
+        ("provider_sessions", "provider_sessions", "updated_at"),
+        ("credential_presentations", "credential_presentations", "created_at"),
+    ],
+)  # fmt: skip
+def test_every_entity_has_its_table_and_is_shown_newest_first(tmp_path, entity, table, column):
+    path = str(tmp_path / "scheduler.db")
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"CREATE TABLE {table} (name TEXT, {column} TEXT)")
+        for name, moment in (("old", "1"), ("newest", "3"), ("new", "2")):
+            connection.execute(f"INSERT INTO {table} VALUES (?, ?)", (name, moment))
+    connection.close()
+
+    found = shown(path, entity=entity)
+
+    assert list(found) == ["ok", "target", "entity", "count", "items"]
+    assert (found["entity"], found["count"], found["target"]) == (entity, 3, "openclaw-scheduler")
+    assert names(found, "name") == ["newest", "new", "old"]
 
 
 @requirement("agentcli:inspect:params")
@@ -154,6 +185,24 @@ def test_fields_mask_rows_also_inside_json_text(database):
     assert found["items"] == [{"id": "j29", "blob": {"a": {"b": 29}}}]
     assert shown(database, fields=["name"], limit=1)["items"] == [{"name": "N2"}]
     assert len(shown(database, fields=" , ", limit=1)["items"][0]) == 5
+
+
+@requirement("agentcli:inspect:params", "agentcli:inspect:fields")
+def test_nothing_and_null_are_the_defaults(database):
+    nothing = dict.fromkeys(("entity", "limit", "fields", "sanitize"))
+
+    assert shown(database, **nothing) == shown(database) == shown(database, entity="", limit=20, fields=[])
+    assert shown(database, fields="")["items"] == shown(database)["items"]
+    for limit in (1, "1", 1.0):
+        assert names(shown(database, limit=limit)) == ["j29"]
+    for wrong in NO_LIMITS:
+        assert refused(database, limit=wrong) == "inspect limit must be a positive integer"
+    for no_list in NO_FIELDS:
+        message = "inspect fields must be a comma-delimited string or an array of field names"
+        assert refused(database, fields=no_list) == message
+    for position, no_name in enumerate(NO_NAMES):
+        fields = ["id"] * position + [no_name]
+        assert refused(database, fields=fields) == f"inspect fields[{position}] must be a non-empty string"
 
 
 @requirement("agentcli:inspect:fields")
