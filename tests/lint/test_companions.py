@@ -114,13 +114,20 @@ def test_a_program_that_a_command_names_runs_beside_that_command_only(tmp_path: 
 @contextmanager
 def beside(tmp_path: Path, script: str, *servers: str, timeout: float = 60.0) -> Iterator[LabRoom]:
     """A room with a tool that is this shell script, and programs in Python beside it."""
+    profile = Profile(tool=ToolProfile(beside=[python(server) for server in servers], timeout=timeout))
+    with laboratory(shell(tmp_path, script), profile) as lab, lab.room() as room:
+        yield room
+
+
+def shell(tmp_path: Path, script: str) -> Path:
     program = tmp_path / "tool"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    programs = [["/usr/bin/python3", "-IS", "-c", server] for server in servers]
-    profile = Profile(tool=ToolProfile(beside=programs, timeout=timeout))
-    with laboratory(program, profile) as lab, lab.room() as room:
-        yield room
+    return program
+
+
+def python(code: str) -> list[str]:
+    return ["/usr/bin/python3", "-IS", "-c", code]
 
 
 READY = "print('ready', flush=True)\n"
@@ -151,7 +158,22 @@ def test_what_does_not_get_ready_beside_a_tool_voids_the_call(tmp_path: Path, se
     ):
         room.run(Invocation(()))
 
-    assert caught.value.code == "COMPANION_FAILED"
+    assert caught.value.code in ("COMPANION_FAILED", "COMPANION_NOT_READY")
+
+
+def test_what_did_not_get_ready_in_one_room_is_not_started_in_the_next(tmp_path: Path):
+    server = "open('begun', 'w')\nimport time; time.sleep(1000)"
+    lists = shell(tmp_path, "ls")
+
+    found = []
+    with laboratory(lists, Profile(tool=ToolProfile(beside=[python(server)], timeout=5.0))) as lab:
+        for _ in range(2):
+            with lab.room() as room:
+                with pytest.raises(Fail, match="printed no line within 5 s"):
+                    room.furnish()
+                found.append(room.run(Invocation((), bare=True)).stdout)
+
+    assert found == [b"begun\n", b""]
 
 
 def test_what_a_program_says_before_it_fails_is_the_reason(tmp_path: Path):

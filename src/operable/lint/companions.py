@@ -35,6 +35,7 @@ _WATCH = 0.25
 _SETTLING = 5.0
 _DYING = 15.0
 _QUOTED = 500
+NOT_READY = "COMPANION_NOT_READY"
 
 
 class Companion:
@@ -67,12 +68,14 @@ class Companion:
         self._attendant.start(lambda: self._ended is not None, self._has_crashed)
 
     def await_ready(self, timeout: float) -> None:
-        """Fail temporary/COMPANION_FAILED when it does not say a line in time."""
+        """Fail when it does not say a line in time, or has come to grief."""
         self._ready.wait(timeout)
         self.demand()
-        if not self._spoken:
-            how = "ended" if self._ended is not None else f"printed no line within {timeout:g} s"
-            raise self._failure(f"{how}, and was not ready")
+        if self._spoken:
+            return
+        if self._ended is not None:
+            raise self._failure("ended, and was not ready")
+        raise self._failure(f"printed no line within {timeout:g} s, and was not ready", code=NOT_READY)
 
     def demand(self) -> None:
         """Fail when it has come to grief."""
@@ -138,17 +141,19 @@ class Companion:
         self._child.abort()
         self._ready.set()
 
-    def _failure(self, how: str) -> Fail:
+    def _failure(self, how: str, *, code: str = "COMPANION_FAILED") -> Fail:
         said = self._child.stderr.text().strip()[-_QUOTED:]
         message = f"`{self._shown}`, which is to run beside it, {how}" + (f": {said}" if said else "")
-        return Fail("temporary", "COMPANION_FAILED", message, target=self._shown)
+        return Fail("temporary", code, message, target=self._shown)
 
 
 class Companions:
     """Those of one room. All methods belong to the thread that uses the room."""
 
-    def __init__(self, probe: Probe, place: Place) -> None:
+    def __init__(self, probe: Probe, place: Place, hopeless: dict[tuple[str, ...], Fail]) -> None:
+        """`hopeless`: those that did not get ready in another room of the lab; they are not waited for again."""
         self._probe = probe
+        self._hopeless = hopeless
         self.place = place  # with their network, once there is one
         self._living: dict[tuple[str, ...], Companion] = {}
 
@@ -159,10 +164,17 @@ class Companions:
     def attend(self, programs: Iterable[tuple[str, ...]]) -> None:
         """See to it that these run and are ready; Fail when one does not."""
         for words in programs:
+            if words in self._hopeless:
+                raise self._hopeless[words]
             if words not in self._living:
                 self._join_network()
                 self._living[words] = Companion(self._probe, words, self.place)
+            try:
                 self._living[words].await_ready(self._probe.timeout)
+            except Fail as problem:
+                if problem.code == NOT_READY:
+                    self._hopeless[words] = problem
+                raise
 
     def demand(self) -> None:
         """Fail when one of them has come to grief."""

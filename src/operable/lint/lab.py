@@ -44,6 +44,7 @@ class Laboratory:
         self._template: str | None = None
         self._setup: tuple[Invocation, ...] | None = None
         self._state: Invocation | None = None
+        self._hopeless: dict[tuple[str, ...], Fail] = {}
         self._seen: dict[tuple[Invocation, bool], tuple[Observation, tuple[Change, ...]]] = {}
         self._locks: dict[tuple[Invocation, bool], threading.Lock] = {}
         self._lock = threading.Lock()
@@ -102,7 +103,13 @@ class Laboratory:
 
     def _entered(self, folder: str) -> LabRoom:
         return LabRoom(
-            self.probe, self.profile, folder, setup=self._setup, state=self._state, ran=self._has_run
+            self.probe,
+            self.profile,
+            folder,
+            setup=self._setup,
+            state=self._state,
+            ran=self._has_run,
+            hopeless=self._hopeless,
         )
 
     def _rehearse(self) -> None:

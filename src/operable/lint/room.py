@@ -39,15 +39,18 @@ class LabRoom:
         setup: tuple[Invocation, ...] | None = None,
         state: Invocation | None = None,
         ran: Callable[[Observation], object],
+        hopeless: dict[tuple[str, ...], Fail],
     ) -> None:
-        """`setup`: what is to be done first; None: that was done. `state` tells the state. `ran` hears of each call."""
+        """`setup`: what is to be done first; None: that was done. `state` tells the state. `ran` hears of each call.
+        `hopeless`: see `Companions`.
+        """
         self._probe = probe
         self._profile = profile
         self._folder = folder
         self._setup = setup
         self._state = state
         self._ran = ran
-        self._companions = Companions(probe, _place(probe, folder))
+        self._companions = Companions(probe, _place(probe, folder), hopeless)
 
     def run(self, invocation: Invocation) -> Observation:
         if not invocation.bare:
