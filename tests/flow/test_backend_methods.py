@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from operable.flow.canonical import stable_id
 from operable.flow.method import Defaults
 from operable.flow.rpc import answer_to
 from tests.flow.manifests import manifest, shell_task
+from tests.flow.proofs.tokens import RSA, pem
 from tests.flow.schedulers import StandIn, capabilities
 from tests.requirement import requirement
 
@@ -63,6 +65,133 @@ def test_apply_uses_the_servers_defaults_and_truthiness(client):
         "db_path": str(client.scheduler.database),
     }
     assert applied["actions"][0]["job_id"] == A
+
+
+BEARER = [
+    {"id": "i", "provider": "env-bearer", "auth": {"mode": "service", "provider_config": {"token_env": "T"}}}
+]
+
+
+@requirement("agentcli:apply:capability-warnings", "agentcli:apply:result")
+def test_warnings_are_in_the_result_and_on_stderr_line_by_line(client, capfd):
+    client.scheduler.behave(
+        capabilities_answer=capabilities(
+            features={"runtime_identity_resolution": False, "credential_handoff": False}
+        )
+    )
+    task = shell_task(identity={"ref": "i"}, child_credential_policy="downscope")
+    result = client.result("apply", manifest=manifest(task, identity_profiles=BEARER), dryRun=True)
+
+    warnings = result["capabilities"]["warnings"]
+    assert [(each["code"], each["feature"]) for each in warnings] == [
+        ("capability_warning", "runtime_identity_resolution"),
+        ("capability_warning", "credential_handoff"),
+    ]
+    assert capfd.readouterr().err.splitlines() == [f"warning: {each['message']}" for each in warnings]
+    assert "warnings" not in client.result("apply", manifest=manifest(), dryRun=True)["capabilities"]
+
+
+@requirement("agentcli:apply:result")
+def test_the_members_of_a_result_come_in_their_order(client):
+    client.scheduler.behave(
+        capabilities_answer=capabilities("3", schema_version=28, handoff_contract={"a": 1})
+    )
+    result = client.result("apply", manifest=manifest(), explain=True, dryRun=True)
+
+    assert list(result) == (
+        "ok target dry_run scheduler capabilities handoff job_count actions explain".split()
+    )
+    assert list(result["scheduler"]) == ["command", "db_path"]
+    assert list(result["capabilities"].items()) == [
+        ("source", "runtime"),
+        ("negotiated", True),
+        ("handoff_version", "3"),
+        ("schema_version", 28),
+        ("handoff_contract", {"a": 1}),
+    ]
+    assert list(result["handoff"]) == ["field_version", "projected_fields", "v02_fields_included"]
+    assert list(result["actions"][0]) == ["action", "job_id", "name", "invocation_mode"]
+    client.defaults = replace(client.defaults, db_path=None, environment=client.defaults.environment | {"SCHEDULER_DB": str(client.scheduler.database)})  # fmt: skip
+    assert client.result("apply", manifest=manifest(), dryRun=True)["scheduler"]["db_path"] is None
+
+
+@requirement("agentcli:apply:actions")
+def test_a_job_that_is_as_it_should_be_is_sent_to_a_scheduler_again_and_our_own_engine_leaves_it_alone(
+    client,
+):
+    for target, actions in (
+        ("openclaw-scheduler", ["created", "updated"]),
+        ("operable", ["created", "unchanged"]),
+    ):
+        found = [
+            client.result("apply", manifest=manifest(), target=target)["actions"][0]["action"]
+            for _ in range(2)
+        ]
+        assert found == actions
+    assert client.scheduler.writes() == ["add", "update"]
+
+
+OLD = {"id": "old-1", "name": "A", "enabled": True, "run_timeout_ms": 5, "origin": "telegram:7"}
+
+
+@requirement("agentcli:apply:actions", "agentcli:apply:dry-run")
+def test_a_job_is_adopted_by_adding_the_new_row_and_then_deleting_the_old_one(client):
+    client.scheduler.store(OLD)
+
+    assert client.result("apply", manifest=manifest(), dryRun=True)["actions"][0]["action"] == "created"
+    preview = client.result("apply", manifest=manifest(), adoptBy="name", dryRun=True)
+    assert client.scheduler.writes() == ["add"]
+    adopted = client.result("apply", manifest=manifest(), adoptBy="name")
+
+    assert preview["actions"] == adopted["actions"]
+    assert list(adopted["actions"][0].items()) == [
+        ("action", "adopted"),
+        ("job_id", A),
+        ("adopted_from_job_id", "old-1"),
+        ("name", "A"),
+        ("invocation_mode", "schedule"),
+    ]
+    assert client.scheduler.writes() == ["add", "add", "delete"]
+    assert [(row["id"], row["origin"]) for row in client.scheduler.rows()] == [(A, "telegram:7")]
+
+
+@requirement("agentcli:apply:actions", "agentcli:apply:capability-errors")
+def test_what_is_wrong_with_one_job_keeps_the_others_from_being_written_in_earnest_and_in_a_dry_run(client):
+    two = manifest(shell_task("z"), shell_task())
+    client.scheduler.store(OLD)
+    client.scheduler.store({**OLD, "id": "old-2"})
+    client.scheduler.behave(
+        capabilities_answer=capabilities("3", features={"structured_output_format": False})
+    )
+    before = client.scheduler.writes()
+
+    for dry in (True, False):
+        error = client.error("apply", manifest=two, adoptBy="name", dryRun=dry)
+        assert (error["code"], error["message"]) == (
+            -32602,
+            "Cannot use --adopt-by name because existing scheduler jobs have duplicate names: A",
+        )
+        needs = manifest(shell_task("z"), shell_task(output={"format": "json"}))
+        error = client.error("apply", manifest=needs, dryRun=dry)
+        assert error["data"]["code"] == "unsupported_capability"
+    assert client.scheduler.writes() == before
+
+
+@requirement("agentcli:apply:proofs")
+def test_a_proof_by_command_needs_the_callers_word(client):
+    profile = {
+        "id": "p", "method": "jwt", "issuer": "i", "public_key": pem(RSA), "proof": {"value_from": {"command": "cat proof"}},
+    }  # fmt: skip
+    value = manifest(shell_task(authorization_proof={"ref": "p"}), authorization_proof_profiles=[profile])
+    (client.folder / "proof").write_text("no.such.token")
+
+    for allowed in (None, False):
+        error = client.error("apply", manifest=value, allowProofCommand=allowed)
+        assert (error["code"], error["data"]["code"]) == (-32000, "authorization_proof_failed")
+        assert error["message"].startswith('Authorization proof not available for profile "p": ')
+    error = client.error("apply", manifest=value, allowProofCommand=True)
+    assert error["message"].startswith('Authorization proof verification failed for profile "p": ')
+    assert client.scheduler.writes() == []
 
 
 @requirement("agentcli:rpc:apply")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from operable import __version__
 from tests.cli.drive import alive, operable
 from tests.flow.manifests import manifest
 from tests.requirement import requirement
@@ -40,6 +41,30 @@ def test_the_server_is_ready_first_and_answers_a_ping():
         "params": {"ok": True, "manifest_version": "0.2"},
     }
     assert pong == {"jsonrpc": "2.0", "id": "x", "result": {"ok": True, "pong": True}}
+
+
+READY = b'{"jsonrpc":"2.0","method":"agentcli.ready","params":{"ok":true,"manifest_version":"0.2"}}'
+
+
+@requirement("agentcli:rpc:ready", "agentcli:rpc:ping", "agentcli:rpc:methods")
+@pytest.mark.parametrize("words", [("operable", "rpc"), ("operable-agentcli", "serve")])
+def test_the_first_line_needs_no_request_and_answers_are_compact_lines_in_their_order(words):
+    program = str(Path(sys.executable).with_name(words[0]))
+    lines = b'{"jsonrpc":"2.0","id":"p","method":"agentcli.ping"}\r\n{"jsonrpc":"2.0","id":2,"method":"agentcli.version","params":{"x":1}}'
+
+    silent, asked = (
+        subprocess.run([program, *words[1:]], input=text, capture_output=True, timeout=50, check=True)
+        for text in (b"", lines)
+    )
+
+    assert silent.stdout == READY + b"\n"
+    version = f'{{"ok":true,"package_version":"{__version__}","manifest_version":"0.2"}}'
+    assert asked.stdout.splitlines() == [
+        READY,
+        b'{"jsonrpc":"2.0","id":"p","result":{"ok":true,"pong":true}}',
+        f'{{"jsonrpc":"2.0","id":2,"result":{version}}}'.encode(),
+    ]
+    assert silent.stderr == asked.stderr == b""
 
 
 @requirement("agentcli:rpc:envelope")
