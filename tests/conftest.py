@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 from tests import needs
+from tests.order import dealt
 
 # No stopwatch in tests, and that includes the one that hypothesis brings: 200 ms for an example by default.
 settings.register_profile("operable", deadline=None)
@@ -39,6 +40,16 @@ def _private_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 # the tests start and interrupt: an ignored signal is inherited, a handled one is back to its default after exec.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    items[:] = dealt(items, workers, _limit)
+
+
+def _limit(item: pytest.Item) -> float:
+    mark = item.get_closest_marker("timeout")
+    return float(mark.args[0]) if mark is not None and mark.args else 0.0
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
