@@ -13,8 +13,9 @@ from typing import Any
 from operable.cli.agents_events import AgentSession, AuditProblem, AuditRecord, AuditVerdict
 from operable.cli.agents_wire import Said, logged
 from operable.host.audit import parse_head, verify_audit
-from operable.host.log_files import POLL_INTERVAL, FileCursor
+from operable.host.log_files import POLL_INTERVAL, FileCursor, Record
 from operable.host.registry import ALIVE, Registry, SessionMeta
+from operable.host.spoken import user_words
 from operable.kernel.errors import EX_DATAERR, Fail
 from operable.tool import Context
 
@@ -29,8 +30,9 @@ def listed(after: Any, *, workspace: str | None, agent: str | None, alive: bool)
             yield _session(meta)
 
 
-def read(session: str, after: int, *, follow: bool) -> Iterator[Said]:
+def read(session: str, after: int, *, follow: bool, people: bool = False) -> Iterator[Said]:
     """The events behind a number; with `follow` until the session has ended and everything is read."""
+    row = _shown if people else logged
     registry = Registry()
     home = registry.session(session)
     cursor = FileCursor(home.folder, max(0, after))
@@ -39,12 +41,21 @@ def read(session: str, after: int, *, follow: bool) -> Iterator[Said]:
             # Asked before reading: what a session wrote before it ended is then never missed.
             running = follow and registry.session(home.meta.id).meta.status in ALIVE
             while records := cursor.read():
-                yield from map(logged, records)
+                yield from map(row, records)
             if not running:
                 return
             time.sleep(POLL_INTERVAL)
     finally:
         cursor.close()
+
+
+def _shown(record: Record) -> Said:
+    """As people read it: of the user's message its words, which for machines are in `data`."""
+    plain: Any = logged(record)
+    words = user_words(record.event)
+    if words is not None:
+        plain["message"] = words
+    return plain  # type: ignore[no-any-return]  # a dictionary of that shape
 
 
 def audited(workspace: str, *, file: str | None, after: int) -> Iterator[AuditRecord]:

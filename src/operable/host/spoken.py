@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from operable.host.log_files import USER_MESSAGE, Record
-from operable.wire.events import Notice, TextDelta, TurnEnd
+from operable.wire.events import AnyEvent, Notice, TextDelta, TurnEnd
 
 # About 8,000 tokens: enough for the thread of a conversation, a small part of any window.
 LIMIT = 32_000
@@ -40,9 +40,16 @@ def spoken(records: Iterable[Record]) -> list[Said]:
         elif isinstance(event, TurnEnd):
             found.append(Said("agent", "".join(words)))
             words.clear()
-        elif isinstance(event, Notice) and event.code == USER_MESSAGE and isinstance(event.data, dict):
-            found.append(Said("user", _own_words(str(event.data.get("text", "")))))
+        elif (said := user_words(event)) is not None:
+            found.append(Said("user", said))
     return [said for said in found if said.text]
+
+
+def user_words(event: AnyEvent) -> str | None:
+    """What the user said, without what was quoted before it; None when the event is something else."""
+    if isinstance(event, Notice) and event.code == USER_MESSAGE and isinstance(event.data, dict):
+        return _own_words(str(event.data.get("text", "")))
+    return None
 
 
 def quoted(history: Sequence[Said], text: str) -> str:

@@ -21,6 +21,19 @@ def test_a_log_is_read_by_cursor_page_by_page(scene):
     assert scene("logs", "ses_log", "--after", "3").results == whole[3:]
 
 
+def test_people_read_the_users_own_words_and_machines_find_them_in_the_data(scene):
+    scene.user()
+    scene("prompt", "scripted", "--prompt", "Where is \x1b[31mthe exit?", "--session", "ses_words")
+
+    (said,) = [each for each in scene("logs", "ses_words").results if each.get("code") == "user_message"]
+    assert (said["message"], said["data"]) == ("the user's message", {"text": "Where is \x1b[31mthe exit?"})
+    shown = scene("logs", "ses_words", output=None).stdout.decode()
+    (line,) = [line for line in shown.splitlines() if "user_message" in line]
+    assert "the exit?" in line
+    assert "\x1b" not in line
+    assert "the user's message" not in shown
+
+
 def test_a_running_session_is_followed_from_another_process_until_it_ends(scene):
     scene.user()
     said = steps({"say": "one"}, {"hang": True})

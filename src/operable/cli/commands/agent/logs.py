@@ -2,13 +2,14 @@
 
 Gives the events of the conversation as `operable agent prompt` does, each with its number (`id`) and its time (`at`). The
 number is a cursor: `--after N` begins behind it, and a page says how to go on. With `--follow` the stream ends when the
-session does, or at the limit. What retention has removed is one `notice` with the code `log_gap`.
+session does, or at the limit. What the user said is a `notice` with the code `user_message`: its words are in `data` for
+machines, and for people in the place of the message. What retention has removed is one with the code `log_gap`.
 """
 
 from __future__ import annotations
 
 from operable.cli.agents_wire import Said
-from operable.tool import Page, command
+from operable.tool import Context, Page, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     columns=("id", "sessionId", "text", "toolName", "reason", "code", "message", "result", "error"),
     examples=["agent logs ses_0f2c --limit 20", "agent logs ses_0f2c --follow --output jsonl"],
 )
-def logs(session: str, *, after: int = 0, follow: bool = False, page: Page) -> Iterator[Said]:
+def logs(
+    session: str, *, after: int = 0, follow: bool = False, page: Page, context: Context
+) -> Iterator[Said]:
     """Read the log of a session by cursor.
 
     session: its id, or the unique beginning of one
@@ -31,7 +34,8 @@ def logs(session: str, *, after: int = 0, follow: bool = False, page: Page) -> I
     """
     from operable.cli.agents_logs import read
 
-    return read(session, after if page.after is None else int(page.after), follow=follow)
+    begin = after if page.after is None else int(page.after)
+    return read(session, begin, follow=follow, people=not context.machine)
 
 
 COMMAND = logs
