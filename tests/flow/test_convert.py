@@ -67,6 +67,17 @@ def test_each_pair_of_principal_and_run_as_is_one_profile_also_when_half_of_it_i
 
 
 @requirement("agentcli:cli:convert")
+def test_whom_a_task_runs_as_is_inherited_too():
+    task = shell_task(identity={"principal": "x"})
+    found = convert(old(task, workflow={"identity": {"principal": "bot", "run_as": "svc"}}))
+
+    assert found["identity_profiles"] == [
+        profile("converted-bot", "bot", "svc"),
+        profile("converted-x", "x", "svc"),
+    ]
+
+
+@requirement("agentcli:cli:convert")
 @pytest.mark.parametrize(
     "principal, slug",
     [
