@@ -293,6 +293,7 @@ def test_a_word_with_which_commands_begin_has_help(words):
 
     assert (asked.exit_code, asked.stderr) == (0, "")
     assert asked.stdout.startswith(b"Usage: operable wrap COMMAND ")
+    assert b"\n       operable wrap TOOL [COMMAND]" in asked.stdout
     shown = [line.split()[:2] for line in asked.stdout.decode().splitlines() if line.startswith("  wrap ")]
     assert shown == [["wrap", name] for name in ("doctor", "list", "shim", "show", "verify")]
 
@@ -304,6 +305,7 @@ def test_a_word_with_which_commands_begin_is_no_command_and_no_excuse_for_anothe
         "UNKNOWN_COMMAND",
         "operable wrap needs another word",
     )
+    assert alone.error["hint"] == "operable wrap --help"
     assert wrong.error["message"] == "operable has no command 'wrapp'"
 
 

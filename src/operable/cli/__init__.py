@@ -71,8 +71,10 @@ def check_processes() -> Check:
 
 def main() -> None:
     """Entry point of the console script."""
-    if len(sys.argv) > 2 and sys.argv[1] == "wrap":
+    if "wrap" in sys.argv:
         from operable.cli.wrapping import call_wrapped
 
-        call_wrapped(sys.argv[2:])  # returns when these words are for `operable wrap` itself
+        call_wrapped(
+            sys.argv[1:]
+        )  # returns when these words are for `operable wrap` itself, or for another command
     tool.main()

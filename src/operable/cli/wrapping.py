@@ -1,19 +1,48 @@
-"""`operable wrap TOOL …`: the words of a wrapped tool are its own: they are handed over before anybody reads them."""
+"""`operable wrap TOOL …`: the words of a wrapped tool are its own: they are handed over before anybody reads them.
+
+What stands before the name of the tool are options that every tool has (`--output jsonl`); they go with the rest.
+"""
 
 from __future__ import annotations
+
+# Options of every tool that may stand before its name, and whether a value follows.
+_BEFORE = {"--output": True, "--format": True, "--timeout": True, "--no-color": False, "--debug": False}
 
 
 def call_wrapped(words: list[str]) -> None:
     """Run a wrapped tool and end the process; returns when the words mean a command of `operable wrap` itself."""
     from operable.wrap.places import RESERVED
 
-    name = words[0]
-    if name == "--mcp" and len(words) > 1:
+    first, words = _split(words)
+    if words[:1] != ["wrap"]:
+        return
+    second, words = _split(words[1:])
+    before = [*first, *second]
+    if not words or words[0] in RESERVED:
+        return
+    name, *rest = words
+    if name == "--mcp" or name.startswith("--mcp="):
         from operable.wrap.from_mcp import main as bridge
 
-        bridge(words[1], words[2:])
-    if name.startswith("-") or name in RESERVED or name == "help":
+        command = [name.removeprefix("--mcp=")] if name != "--mcp" else rest[:1]
+        bridge(command[0] if command else "", [*before, *(rest if name != "--mcp" else rest[1:])])
+    if name == "help":
+        from operable.cli import tool
+
+        tool.main(["wrap", "--help", *before])
+    if name.startswith("-"):
         return
     from operable.wrap.front import main
 
-    main(name, words[1:])
+    main(name, [*before, *rest])
+
+
+def _split(words: list[str]) -> tuple[list[str], list[str]]:
+    """The options that every tool has at the beginning of these words, and what follows."""
+    place = 0
+    while place < len(words):
+        name, equals, _ = words[place].partition("=")
+        if name not in _BEFORE:
+            break
+        place += 2 if _BEFORE[name] and not equals else 1
+    return words[:place], words[place:]

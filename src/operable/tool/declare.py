@@ -255,6 +255,16 @@ class Tool:
         places = sys.modules[self.catalogue].__path__
         return any(os.path.exists(f"{path}/{folder}/__init__.py") for path in places)
 
+    def other_forms(self, group: str) -> tuple[str, ...]:
+        """What may follow the first word of a group beside its commands: `FORMS` of the folder of the catalogue."""
+        module = f"{self.catalogue}.{group.replace('-', '_')}"
+        try:
+            __import__(module)
+        except (ImportError, ValueError):
+            return ()  # its commands lie in no folder of a catalogue
+        forms: tuple[str, ...] = getattr(sys.modules[module], "FORMS", ())
+        return forms
+
     def built_in_names(self) -> list[str]:
         """The discovery commands as they are called here: where an author owns the name, `schema` is `aoi-schema`."""
         return [self.called(name) for name in BUILT_IN]

@@ -91,6 +91,7 @@ def group_help(tool: Tool, group: str) -> str:
     names = [name for name in tool.names() if name.startswith(f"{group} ")]
     lines = [
         f"Usage: {tool.invocation} {group} COMMAND [ARGUMENTS] [OPTIONS]",
+        *(f"       {tool.invocation} {group} {form}" for form in tool.other_forms(group)),
         "",
         "Commands:",
         *_table(_summaries(tool, names)),

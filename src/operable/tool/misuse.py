@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # As much of a wrong word as a person needs to recognise it.
 _SHOWN = 80
+# More than this are no suggestion any more.
+_NEAR = 3
 _RANGES = {
     COUNT: "a whole number",
     POSITIVE: "a whole number of at least 1",
@@ -42,12 +44,13 @@ def unknown_command(tool: Tool, name: str) -> Fail:
     from operable.kernel.catalogue import nearest
 
     group = [command for command in known if command.startswith(f"{name} ")]
-    near = group or nearest(name, known)
-    hint = (
-        f"did you mean {' or '.join(f'{tool.invocation} {command}' for command in near[:3])}?"
-        if near
-        else help_
-    )
+    near = group or nearest(name, known)[:_NEAR]
+    if len(near) > _NEAR:
+        hint = f"{tool.invocation} {name} --help"
+    elif near:
+        hint = f"did you mean {' or '.join(f'{tool.invocation} {command}' for command in near)}?"
+    else:
+        hint = help_
     short = _short(name)
     message = f"{tool.name} {short} needs another word" if group else f"{tool.name} has no command {short!r}"
     return Fail("usage", "UNKNOWN_COMMAND", message, hint=hint, target=short)

@@ -76,15 +76,15 @@ def refuse(words: list[str], fail: Fail) -> NoReturn:
     from operable import __version__
     from operable.tool.declare import Command, Tool
 
-    tool = Tool("operable-wrap", version=__version__, schema_name="org.operable.wrap.events")
+    tool = Tool("operable", version=__version__, schema_name="org.operable.events")
 
-    def broken() -> None:
+    def refused() -> None:
         """The wrapper cannot be used."""
         raise fail
 
-    tool._commands["broken"] = Command(broken, "broken", {})  # noqa: SLF001 - a tool of one command, for one answer
+    tool._commands["wrap"] = Command(refused, "wrap", {})  # noqa: SLF001 - a tool of one command, for one answer
     output = [word for word in ("--output=jsonl",) if _machine(words)]
-    tool.main(["broken", *output])
+    tool.main(["wrap", *output])
 
 
 def _machine(words: list[str]) -> bool:

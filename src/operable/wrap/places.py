@@ -22,9 +22,17 @@ _BUNDLED = os.path.join(os.path.dirname(__file__), "wrappers")
 
 def folders() -> list[str]:
     """The folders that hold wrappers, in the order in which they are searched."""
-    named = [
-        path for path in os.environ.get("OPERABLE_WRAPPERS", "").split(os.pathsep) if os.path.isabs(path)
-    ]
+    named = [path for path in os.environ.get("OPERABLE_WRAPPERS", "").split(os.pathsep) if path]
+    for path in named:
+        if not os.path.isabs(path):
+            # It would mean another folder in each project: what `.` in PATH is known for.
+            raise Fail(
+                "config",
+                "WRAPPERS_PLACE_RELATIVE",
+                "OPERABLE_WRAPPERS names a folder that is no absolute path",
+                target=path,
+                hint=f"write {os.path.abspath(path)}",
+            )
     return [*named, *_own(), _BUNDLED]
 
 

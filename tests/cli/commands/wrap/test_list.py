@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from tests.cli.drive import operable
-from tests.wrap.drive import Made
+from tests.wrap.drive import Made, wrap
 
 
 def test_it_lists_bundled_wrappers_and_those_of_named_folders(tmp_path):
@@ -77,3 +77,14 @@ def test_a_wrapper_whose_verdicts_cannot_be_read_hides_nobody(tmp_path):
     assert (found["prog"]["lint"], found["prog"]["passes"]) == ("not linted", [])
     assert "verdicts" in found["prog"]["problem"]
     assert "git" in found
+
+
+def test_a_place_that_depends_on_where_one_stands_is_refused_and_not_ignored(tmp_path):
+    Made(tmp_path, "#!/bin/sh\n")
+
+    listed = operable("wrap", "list", cwd=tmp_path, env={"OPERABLE_WRAPPERS": "wrappers"})
+    called = wrap("prog", "go", cwd=tmp_path, env={"OPERABLE_WRAPPERS": ":wrappers"})
+
+    for done in (listed, called):
+        assert (done.exit_code, done.error["code"]) == (78, "WRAPPERS_PLACE_RELATIVE")
+        assert done.error["hint"] == f"write {tmp_path / 'wrappers'}"
