@@ -47,6 +47,7 @@ def test_json_is_the_first_word_and_the_database_goes_along(tmp_path):
     assert shown.jobs() == []  # a relative database is below the caller's folder
 
 
+@requirement("agentcli:apply:invocation")
 def test_the_callers_secrets_do_not_reach_the_scheduler(tmp_path):
     scheduler = StandIn(tmp_path)
 
