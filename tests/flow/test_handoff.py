@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from operable.flow.binding import child_environment, execution_binding, task_hash
-from operable.flow.canonical import canonical_digest
+from operable.flow.canonical import canonical_digest, hash_text
 from operable.flow.contracts import FlowError
 from operable.flow.handoff import handoff_fields
 from operable.flow.job_binding import job_binding_digest, rebound
 from operable.flow.plan import plans
 from operable.flow.target import compile_manifest
-from tests.flow.manifests import shell_task
+from tests.flow.manifests import manifest, prompt_task, shell_task
 from tests.requirement import requirement
 
 ENVIRONMENT = {
@@ -102,3 +102,221 @@ def test_neither_arguments_nor_environment_are_in_the_artifact():
 
     assert "hush" not in str(payload["handoff_artifact_payload"])
     assert "/home/fixture" not in str(payload["handoff_artifact_payload"])
+
+
+def made(*tasks, **members):
+    return fields(manifest(*tasks, version="0.1", **members))["handoff_artifact_payload"]
+
+
+@requirement("agentcli:handoff:published-digests")
+def test_constants_and_sections_of_an_artifact():
+    payload = fields(MANIFEST)["handoff_artifact_payload"]
+
+    assert (
+        list(payload)
+        == (
+            "schema artifact_schema_version handoff_version scheduler_schema_min canonicalization execution_binding_version "
+            "scheduler_job_binding manifest compiled lifecycle command runtime approval identity contract authorization_proof "
+            "authorization evidence verification output child_credential_policy intent delegation"
+        ).split()
+    )
+    assert [payload[name] for name in list(payload)[:6]] == [
+        "openclaw.scheduler.handoff-artifact", 1, 4, 29,
+        {"name": "json-sort-v1", "version": 1, "digest": "sha256", "undefined": "null"}, 2,
+    ]  # fmt: skip
+    assert payload["scheduler_job_binding"]["version"] == 1
+    assert fields(MANIFEST)["handoff_version"] == 4
+    assert list(fields(MANIFEST)) == (
+        "handoff_version handoff_artifact_digest handoff_artifact_payload effective_task_hash".split()
+    )
+
+
+@requirement("agentcli:handoff:published-digests")
+def test_what_a_task_says_is_in_its_sections():
+    task = shell_task(
+        enabled=False, delete_after_run=True, child_credential_policy="inherit", intent={"mode": "plan", "read_only": True},
+        approval={"policy": "manual", "timeout_s": 9, "auto": "approve", "risk_level": "high", "approver_scope": "user:a"},
+        contract={
+            "sandbox": "strict", "allowed_paths": ["/a"], "network": "none", "max_cost_usd": 2.5, "audit": "always",
+            "required_trust_level": "restricted", "trust_enforcement": "strict",
+        },
+        output={"format": "json", "preview_bytes": 64}, verify={"shell": "v", "timeout_seconds": 3, "on_failure": "warn"},
+        authorization={"ref": "z"}, runtime={"timeout_ms": 7}, target={"session_target": "shell", "agent_id": "ops"},
+        shell={"program": "x", "args": ["a", "b"], "cwd": "/nowhere"},
+    )  # fmt: skip
+    policy = {"id": "z", "provider": "opa", "provider_config": {"endpoint": "e"}, "on_error": "deny", "request": {"include": ["identity"]}, "decision": {"allow_values": ["y"]}}  # fmt: skip
+    found = made(task, authorization_profiles=[policy])
+
+    assert found["lifecycle"] == {
+        "enabled": False, "delete_after_run": True,
+        "target": {"session_target": "shell", "agent_id": "ops", "payload_kind": "shellCommand"},
+    }  # fmt: skip
+    assert found["runtime"] == {"timeout_ms": 7, "instance_id": {"kind": "deferred", "source": "run.id"}}
+    assert found["approval"] == {
+        "required": True, "timeout_s": 9, "auto": "approve", "risk_level": "high", "approver_scope": "user:a",
+    }  # fmt: skip
+    verified = hash_text("cd '/nowhere' && 'sh' '-c' 'v'")
+    assert found["contract"] == {
+        "required_trust_level": "restricted", "trust_enforcement": "strict", "sandbox": "strict",
+        "allowed_paths_sha256": canonical_digest(["/a"]), "network": "none", "max_cost_usd": 2.5, "audit": "always",
+        "postcondition": {
+            "output_format": "json", "verify_shell_sha256": verified, "verify_timeout_s": 3, "verify_on_failure": "warn",
+        },
+    }  # fmt: skip
+    assert found["authorization"] == {
+        "ref": "z", "provider": "opa", "policy_digest": canonical_digest({"endpoint": "e"}), "on_error": "deny",
+        "request_hash": canonical_digest({"include": ["identity"]}), "decision_hash": canonical_digest({"allow_values": ["y"]}),
+    }  # fmt: skip
+    assert found["verification"] == {"shell_sha256": verified, "timeout_s": 3, "on_failure": "warn"}
+    assert found["output"] == {
+        "format": "json", "store_limit_bytes": 65536, "excerpt_limit_bytes": 64, "summary_limit_bytes": 5000,
+        "offload_threshold_bytes": 65536,
+    }  # fmt: skip
+    assert found["child_credential_policy"] == "inherit"
+    assert found["intent"] == {"mode": "plan", "read_only": True}
+    arguments = [hash_text("a"), hash_text("b")]
+    assert found["command"] == {
+        "kind": "shell", "program": "x", "args_count": 2, "args_sha256": arguments, "argv_sha256": canonical_digest(["x", *arguments]),
+        "cwd": "/nowhere", "stdin_sha256": None, "prompt_sha256": None, "input_sha256": None,
+        "payload_message_sha256": hash_text("cd '/nowhere' && 'x' 'a' 'b'"),
+        "env": {
+            "declared_env_sha256": None, "effective_env_keys": sorted(ENVIRONMENT),
+            "effective_env_value_sha256": {name: hash_text(value) for name, value in ENVIRONMENT.items()},
+        },
+    }  # fmt: skip
+
+
+@requirement("agentcli:handoff:published-digests")
+def test_a_prompt_is_bound_as_its_hash_and_has_no_environment():
+    command = made(prompt_task())["command"]
+
+    assert (command["kind"], command["program"], command["args_count"], command["args_sha256"]) == ("prompt", None, 0, [])  # fmt: skip
+    assert command["prompt_sha256"] == command["payload_message_sha256"] == hash_text("do it")
+    assert command["env"]["effective_env_keys"] == []
+    assert (command["cwd"], command["stdin_sha256"]) == (None, None)
+
+
+@requirement("agentcli:handoff:defaults")
+@pytest.mark.parametrize(
+    "policy, iterations, mode, depth, per_hop",
+    [
+        (None, None, None, 16, False),
+        (None, 3, None, 3, False),
+        ({"max_depth": 2}, 3, None, 2, False),
+        (None, None, "none", 16, False),
+        (None, None, "on-behalf-of", 16, True),
+        (None, None, "impersonation", 16, True),
+        ({"require_grant_per_hop": False}, None, "impersonation", 16, False),
+        ({"require_grant_per_hop": True}, None, None, 16, True),
+    ],
+)
+def test_defaults_of_delegation(policy, iterations, mode, depth, per_hop):
+    identity = {"scope": "s", "subject": {"delegation_mode": mode}, "auth": {"delegation_policy": policy}}
+    found = made(shell_task(identity=identity, budgets={"max_iterations": iterations}))["delegation"]
+
+    assert found == {
+        "mode": mode, "source_binding": "source_run_id", "max_depth": depth, "target_scope": "s", "allowed_delegators": [],
+        "allowed_delegators_hash": canonical_digest([]), "require_grant_per_hop": per_hop,
+    }  # fmt: skip
+
+
+@requirement("agentcli:handoff:defaults")
+@pytest.mark.parametrize("method", ["jwt", "detached-signature", "certificate", "none"])
+def test_a_proof_that_can_be_verified_is_bound_to_the_artifact_used_once_and_not_revoked(method):
+    profile = {"id": "p", "method": method, "issuer": "i", "audience": "a", "claims": {"x": 1}, "proof": {"value_from": {"env": "E"}}}  # fmt: skip
+    found = made(shell_task(authorization_proof={"ref": "p"}), authorization_proof_profiles=[profile])["authorization_proof"]  # fmt: skip
+    nothing = made(shell_task())["authorization_proof"]
+
+    for name in ("artifact_binding_required", "replay_protection_required", "revocation_check_required"):
+        assert found[name] is (method != "none")
+        assert nothing[name] is False
+    assert [found[name] for name in ("ref", "method", "issuer", "audience")] == ["p", method, "i", "a"]
+    assert found["claims_hash"] == canonical_digest({"x": 1})
+    assert found["proof_source_hash"] == canonical_digest({"value_from": {"env": "E"}})
+    assert [nothing[name] for name in nothing if name.endswith("_hash")] == [None] * 3
+
+
+@requirement("agentcli:handoff:defaults")
+def test_evidence_is_bound_by_hashes_of_its_payload_and_configuration():
+    profile = {"id": "e", "provider": "ssh", "methods": ["ssh-signature"], "provider_config": {"key_path": "k"}, "payload": {"bind": ["result"]}}  # fmt: skip
+    found = made(shell_task(evidence={"ref": "e", "verify": {"required": True}}), evidence_profiles=[profile])["evidence"]  # fmt: skip
+    nothing = made(shell_task())["evidence"]
+
+    assert [found[name] for name in ("ref", "provider", "methods", "payload_bind", "verify_required", "retention")] == [
+        "e", "ssh", ["ssh-signature"], ["result"], True, None,
+    ]  # fmt: skip
+    assert found["payload_hash"] == canonical_digest({"bind": ["result"], "context": None, "format": None})
+    assert found["provider_config_hash"] == canonical_digest({"key_path": "k"})
+    assert found["signed_or_provider_verified_required"] is True
+    assert nothing == {
+        "ref": None, "provider": None, "methods": [], "payload_bind": [], "payload_hash": None, "provider_config_hash": None,
+        "verify_required": False, "retention": None, "signed_or_provider_verified_required": False,
+    }  # fmt: skip
+
+
+@requirement("agentcli:handoff:media")
+@pytest.mark.parametrize(
+    "kind, task, medium",
+    [
+        ("env", shell_task, "env"),
+        ("env", prompt_task, "gateway-env-header"),
+        ("file", shell_task, "temp-file"),
+        ("file", prompt_task, "temp-file"),
+        ("stdin", shell_task, "stdin"),
+        ("none", shell_task, "none"),
+    ],
+)
+def test_the_medium_of_each_kind_of_target(kind, task, medium):
+    binding = {"source": "credentials.x", "target": {"kind": kind, "name": "N"}}
+    identity = {"scope": "s", "presentation": {"bindings": [binding, binding]}}
+    found = made(task(identity=identity))["identity"]["presentation"]
+
+    assert found["handoff"] == medium
+    assert [each["medium"] for each in found["bindings"]] == [medium] * 2
+    main = made(prompt_task(target={"session_target": "main"}, identity=identity))["identity"]["presentation"]
+    assert main["handoff"] == ("env" if kind == "env" else medium)
+
+
+@requirement("agentcli:handoff:media")
+@pytest.mark.parametrize(
+    "binding, presentation, expected",
+    [
+        ({}, {}, {"required": True, "redact": True, "format": "raw"}),
+        ({}, {"default_redaction": False}, {"required": True, "redact": False, "format": "raw"}),
+        ({"redact": True}, {"default_redaction": False}, {"required": True, "redact": True, "format": "raw"}),
+        ({"required": False, "redact": False, "format": "json"}, {}, {"required": False, "redact": False, "format": "json"}),
+    ],
+)  # fmt: skip
+def test_defaults_of_a_binding(binding, presentation, expected):
+    whole = {"source": "credentials.x", "target": {"kind": "env", "name": "N"}, **binding}
+    found = made(shell_task(identity={"presentation": {"bindings": [whole], **presentation}}))
+
+    assert found["identity"]["presentation"] == {
+        "mode": "none",
+        "handoff": "env",
+        "bindings": [
+            {
+                "name": "credentials.x", "medium": "env", "env_key": "N", "file_name": None,
+                "source_hash": hash_text("credentials.x"), **expected,
+            }
+        ],
+        "default_redaction": presentation.get("default_redaction"),
+        "cleanup": "always",
+    }  # fmt: skip
+
+
+@requirement("agentcli:handoff:defaults")
+def test_an_identity_is_bound_by_hashes_of_its_subject_and_its_auth():
+    profile = {"id": "i", "provider": "env-bearer", "subject": {"kind": "agent", "principal": "p", "attributes": {"k": 1}}, "auth": {"mode": "service", "inputs": {"t": 1}}, "trust": {"level": "restricted"}}  # fmt: skip
+    found = made(shell_task(identity={"ref": "i", "scope": "s"}), identity_profiles=[profile])["identity"]
+    subject = {"kind": "agent", "principal": "p", "display_name": None, "run_as": None, "issuer": None, "delegation_mode": None, "attributes_hash": canonical_digest({"k": 1})}  # fmt: skip
+    auth = {
+        **dict.fromkeys("scopes audience resource cache refresh required delegation_policy provider_config_hash".split()),
+        "mode": "service", "inputs_hash": canonical_digest({"t": 1}),
+    }  # fmt: skip
+
+    assert {name: value for name, value in found.items() if name != "presentation"} == {
+        "ref": "i", "provider": "env-bearer", "scope": "s", "subject_kind": "agent", "subject_principal": "p",
+        "subject_hash": canonical_digest(subject), "auth_hash": canonical_digest(auth), "trust_level": "restricted",
+        "delegation_mode": None,
+    }  # fmt: skip
