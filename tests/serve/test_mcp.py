@@ -303,6 +303,27 @@ def test_the_end_of_its_input_ends_the_server(world):
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "code", "says"),
+    [("sleeping", "NOT_SERVABLE", "unapproved"), ("no-such-thing", "UNKNOWN_OPERABLE", "no-such-thing")],
+)
+def test_what_is_there_and_cannot_be_served_is_told_from_what_is_not_there(world, name, code, says):
+    made(world.project / "apps" / "sleeping", slug="sleeping")
+
+    done = subprocess.run(
+        [*world.command("--output", "jsonl", "--only", name)],
+        env=world.env,
+        cwd=world.project,
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+    (error,) = [event for event in map(json.loads, done.stdout.splitlines()) if event["type"] == "aoi:error"]
+    assert error["code"] == code
+    assert says in error["message"]
+
+
 def test_a_machine_is_told_what_would_be_served(world):
     done = subprocess.run(
         [*world.command("--output", "jsonl", "--only", "bench")],

@@ -7,12 +7,15 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
 from operable.cli.catalog_events import McpServing, McpTool
 from operable.kernel.catalogue import unknown
+from operable.kernel.errors import Fail
 from operable.serve.catalog import catalog
 from operable.serve.mcp_tools import Toolbox
 from operable.serve.mcp_transports import listening, serve_http, serve_stdio, token_of
+from operable.serve.operables import Operable
 from operable.tool import Context
 from operable.tool.places import state_directory
 
@@ -21,12 +24,26 @@ _KINDS = ("app", "tool", "wrap")
 
 def toolbox_of(workspace: str, only: Sequence[str], kinds: Sequence[str], *, enabled: bool) -> Toolbox:
     """What can be called; Fail for a name that nothing has."""
-    everything = catalog(os.path.realpath(workspace), only=kinds or _KINDS)
+    everything = list(catalog(os.path.realpath(workspace), only=kinds or _KINDS))
     found = [each for each in everything if each.door is not None]
     for name in only:
         if not any(each.name == name for each in found):
-            raise unknown("operable", name, sorted({each.name for each in found}))
+            _refuse(name, everything)
     return Toolbox([each for each in found if not only or each.name in only], enabled=enabled)
+
+
+def _refuse(name: str, everything: Sequence[Operable]) -> NoReturn:
+    """Why nothing of this name can be served: it is in no catalog, or it is and cannot be used now."""
+    for each in everything:
+        if each.name == name:
+            raise Fail(
+                "config",
+                "NOT_SERVABLE",
+                f"{name} cannot be served: {each.health}" + (f", {each.problem}" if each.problem else ""),
+                target=name,
+                hint=f"operable catalog {name}",
+            )
+    raise unknown("operable", name, sorted({each.name for each in everything if each.door is not None}))
 
 
 def listing(toolbox: Toolbox) -> Iterator[McpTool]:

@@ -38,14 +38,12 @@ class AoiDoor:
         inherit: Sequence[str] = (),
         grace: float = INTERRUPT_GRACE,
         cwd: str | None = None,
-        folder: str | None = None,
     ) -> None:
         self._words = tuple(words)
         self._inherit = (*_PLACES, own_variables(name), *inherit)
         self._schemas: dict[str, dict[str, Any] | None] = dict(schemas or {})
         self._graces = Graces(interrupt=grace)
         self._cwd = cwd
-        self._folder = folder
 
     async def input_schema(self, action: Action) -> dict[str, Any]:
         schema = await self._schema(action.name)
@@ -70,7 +68,7 @@ class AoiDoor:
             timeout=ENDLESS_TIMEOUT if action.unbounded else TIMEOUT,
             unbounded=True if action.unbounded else None,
         )
-        with Gathering(self._folder, ENDLESS_RESULTS if action.unbounded else None) as gathering:
+        with Gathering(ENDLESS_RESULTS if action.unbounded else None) as gathering:
             async with running:
                 async for event in running:
                     told = gathering.keep(event)

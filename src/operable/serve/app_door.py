@@ -26,12 +26,9 @@ _ON_THE_WAY = 16
 class AppDoor:
     """The commands of one package, as it is when it is called."""
 
-    def __init__(
-        self, package: Package, *, approvals: Approvals | None = None, folder: str | None = None
-    ) -> None:
+    def __init__(self, package: Package, *, approvals: Approvals | None = None) -> None:
         self._package = package
         self._approvals = approvals
-        self._folder = folder
 
     async def input_schema(self, action: Action) -> dict[str, Any]:  # noqa: ARG002 - APP.md describes no arguments
         return unspecified()
@@ -41,7 +38,7 @@ class AppDoor:
     ) -> Result:
         words = [*action.name.split(), *map(str, arguments.get("arguments", ()))]
         telling: set[asyncio.Future[None]] = set()
-        with Gathering(self._folder) as gathering:
+        with Gathering() as gathering:
 
             def passed(_: bytes, events: list[Event]) -> bool:
                 for event in events:

@@ -1,19 +1,18 @@
 """What one call gave, on its way into a bounded result: a part that a model can read, and all of it in a file.
 
-Results are kept up to a size; every one goes to the file, up to a limit, for whoever wants the rest. The file is gone with
-the block unless the result names it.
+Results are kept up to a size; where there are more, every one goes to a file (`spool`) for whoever wants the rest. The file
+is gone with the block unless the result names it.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from operable.serve.operables import Result
+from operable.serve.spool import Spool
 from operable.wire.framework import Error, Heartbeat, Meta, Open, Progress, Summary, Warning, encode  # noqa: A004
 
 if TYPE_CHECKING:
@@ -21,10 +20,13 @@ if TYPE_CHECKING:
 
 # About 12 000 tokens: what a model can be given at once. The rest is one read away.
 KEPT = 50_000
-SPOOL_LIMIT = 64 * 1024 * 1024
 # Of a stream without an end of its own: so many results are an answer.
 ENDLESS_RESULTS = 100
+# Of warnings, and of errors: more than this tells nobody anything, and a program may put anything into one.
 _NOTICES = 100
+_NOTICES_ROOM = 20_000
+# Of one field of a summary; an application may answer with more than its results.
+_FIELD = 4000
 
 Told = tuple[float, float | None, str | None]
 
@@ -32,29 +34,23 @@ Told = tuple[float, float | None, str | None]
 class Gathering:
     """The events of one call. `most`: how many results are enough; None: as many as there are."""
 
-    def __init__(self, folder: str | None, most: int | None = None) -> None:
-        self._folder = folder
+    def __init__(self, most: int | None = None) -> None:
         self._most = most
         self._room = KEPT
         self._entries: list[Any] = []
         self._warnings: list[dict[str, Any]] = []
         self._errors: list[dict[str, Any]] = []
+        self._notices_room = _NOTICES_ROOM
         self._count = 0
-        self._size = 0
-        self._file: IO[bytes] | None = None
+        self._cut = False
+        self._whole = Spool(KEPT)
         self.enough = False
 
     def __enter__(self) -> Self:
-        descriptor, self._path = tempfile.mkstemp(prefix="result-", suffix=".jsonl", dir=self._folder)
-        self._file = os.fdopen(descriptor, "wb")
-        self._wanted = False
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-        if not self._wanted:
-            os.unlink(self._path)
+        self._whole.discard()
 
     def keep(self, event: Any) -> Told | None:
         """Keep one event of a stream; progress is not kept, and given back to be told: done, total, message."""
@@ -68,11 +64,9 @@ class Gathering:
         if isinstance(event, Progress):
             return _progress(fields)
         if isinstance(event, Warning):
-            self._spool(fields)
-            self._warnings += [fields] if len(self._warnings) < _NOTICES else []
+            self._notice(self._warnings, fields)
         elif isinstance(event, Error):
-            self._spool(fields)
-            self._errors += [fields] if len(self._errors) < _NOTICES else []
+            self._notice(self._errors, fields)
         else:
             self.entry(fields)
         return None
@@ -86,6 +80,17 @@ class Gathering:
         if self._most is not None and self._count >= self._most:
             self.enough = True
 
+    def _notice(self, kept: list[dict[str, Any]], fields: dict[str, Any]) -> None:
+        size = self._spool(fields)
+        if len(kept) >= _NOTICES or size > self._notices_room:
+            self._cut = True
+            # What a failure is, is said whatever it says beside that.
+            if kept or kept is not self._errors:
+                return
+            fields = {name: str(fields.get(name, ""))[:1000] for name in ("code", "category", "message")}
+        self._notices_room -= size
+        kept.append(fields)
+
     def judged(self, verdict: Verdict, *, ok: bool, endless: bool = False) -> Result:
         """The result of a stream with this verdict; one that would not end may be stopped by its limits."""
         stopped = self.enough or (endless and verdict.code == "DEADLINE_EXCEEDED")
@@ -95,8 +100,11 @@ class Gathering:
         return self.result(_summary(verdict.summary), code="OK" if ok else verdict.code, stopped=stopped)
 
     def result(self, summary: dict[str, Any], *, code: str = "OK", stopped: bool = False) -> Result:
-        cut = len(self._entries) < self._count
-        self._wanted = cut
+        summary = self._bounded(summary)
+        cut = self._cut or len(self._entries) < self._count
+        spool = self._whole.finish() if cut else None
+        if cut and self._whole.problem is not None:
+            self._warnings.append({"code": "RESULT_NOT_KEPT", "message": self._whole.problem})
         return Result(
             ok=code == "OK",
             entries=self._entries,
@@ -105,15 +113,25 @@ class Gathering:
             errors=self._errors,
             code=code,
             truncated=cut or stopped,
-            spool=self._path if cut else None,
+            spool=spool,
         )
 
+    def _bounded(self, summary: dict[str, Any]) -> dict[str, Any]:
+        """The summary without what is too long in it; the whole of it then stands at the end of the file."""
+        short = {name: value for name, value in summary.items() if len(_line(value)) <= _FIELD}
+        if len(short) < len(summary) or len(_line(short)) > _NOTICES_ROOM:
+            self._cut = True
+            self._spool({"summary": summary})
+        return short if len(_line(short)) <= _NOTICES_ROOM else {}
+
     def _spool(self, value: Any) -> int:
-        line = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
-        self._size += len(line)
-        if self._file is not None and self._size <= SPOOL_LIMIT:
-            self._file.write(line)
+        line = _line(value)
+        self._whole.add(line)
         return len(line)
+
+
+def _line(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
 def _progress(fields: dict[str, Any]) -> Told | None:

@@ -7,7 +7,6 @@ needs none. Results are structured; what is too long for a model is one resource
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import re
@@ -18,6 +17,7 @@ from typing import Any
 
 from operable.kernel.errors import Fail
 from operable.serve.operables import Action, Operable, Progress, Result
+from operable.serve.spool import remove
 
 _NAME = re.compile(r"[^A-Za-z0-9_-]+")
 _NAME_LIMIT = 64  # of most clients
@@ -135,27 +135,27 @@ class Results:
         uri = f"operable://results/{hashlib.sha256(os.urandom(32)).hexdigest()[:32]}"
         self._paths[uri] = path
         while len(self._paths) > _KEPT_RESULTS:
-            _, oldest = self._paths.popitem(last=False)
-            os.unlink(oldest)
+            remove(self._paths.popitem(last=False)[1])
         return uri
 
     def all(self) -> dict[str, int]:
         """Their addresses and sizes."""
-        return {uri: os.path.getsize(path) for uri, path in self._paths.items()}
+        there = {uri: path for uri, path in self._paths.items() if os.path.isfile(path)}
+        return {uri: os.path.getsize(path) for uri, path in there.items()}
 
     def read(self, uri: str) -> str:
-        if uri not in self._paths:
+        try:
+            with open(self._paths[uri], encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except (KeyError, OSError) as problem:
             raise Fail(
                 "not_found", "UNKNOWN_RESOURCE", "there is no such result, or it is gone", target=uri[:200]
-            )
-        with open(self._paths[uri], encoding="utf-8", errors="replace") as file:
-            return file.read()
+            ) from problem
 
     def close(self) -> None:
-        """Remove them all; one that somebody else has removed is gone as well."""
+        """Remove them all."""
         while self._paths:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._paths.popitem()[1])
+            remove(self._paths.popitem()[1])
 
 
 def checked(tool: McpTool, arguments: Mapping[str, Any]) -> None:

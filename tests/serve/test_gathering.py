@@ -1,0 +1,113 @@
+"""Results in bounds: a part that a model can read, the whole of it beside, whatever a program says and whatever the disk does."""
+
+import json
+import os
+
+import pytest
+
+from operable.serve.gathering import KEPT, Gathering
+from operable.wire.framework import Error, Warning  # noqa: A004
+
+
+def error(text):
+    return Error(category="internal", code="BOOM", message=text, retryable=False)
+
+
+def size(result):
+    return len(json.dumps([result.entries, result.summary, result.warnings, result.errors]))
+
+
+def whole(result):
+    with open(result.spool, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def test_what_fits_touches_no_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+
+    with Gathering() as gathering:
+        gathering.entry({"a": 1})
+        result = gathering.result({"ok": True})
+
+    assert (result.entries, result.truncated, result.spool, result.warnings) == ([{"a": 1}], False, None, [])
+
+
+def test_what_does_not_fit_is_whole_in_a_private_file():
+    rows = [{"number": number, "text": "x" * 100} for number in range(2000)]
+
+    with Gathering() as gathering:
+        for row in rows:
+            gathering.entry(row)
+        result = gathering.result({"ok": True})
+
+    assert result.truncated
+    assert 0 < len(result.entries) < len(rows)
+    assert whole(result) == rows
+    assert result.spool is not None
+    assert os.stat(result.spool).st_mode & 0o777 == 0o600
+    assert os.stat(os.path.dirname(result.spool)).st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("place", ["/dev/full", "/nowhere/at/all"])
+def test_a_disk_without_room_does_not_spoil_a_call_that_was_made(monkeypatch, place):
+    monkeypatch.setattr(
+        "operable.serve.spool.tempfile.mkstemp", lambda **_: (os.open(place, os.O_WRONLY), place)
+    )
+    monkeypatch.setattr("operable.serve.spool.os.unlink", lambda _: None)
+
+    with Gathering() as gathering:
+        for number in range(2000):
+            gathering.entry({"number": number, "text": "x" * 100})
+        result = gathering.result({"ok": True})
+
+    assert (result.ok, result.truncated, result.spool) == (True, True, None)
+    (warning,) = result.warnings
+    assert warning["code"] == "RESULT_NOT_KEPT"
+    assert result.entries[0] == {"number": 0, "text": "x" * 100}
+
+
+def test_a_result_beyond_the_limit_of_the_file_says_so(monkeypatch):
+    monkeypatch.setattr("operable.serve.spool.LIMIT", 200_000)
+
+    with Gathering() as gathering:
+        for number in range(5000):
+            gathering.entry({"number": number, "text": "x" * 100})
+        result = gathering.result({})
+
+    assert 1000 < len(whole(result)) < 5000
+    assert [each["code"] for each in result.warnings] == ["RESULT_NOT_KEPT"]
+
+
+@pytest.mark.parametrize("kind", [Warning, Error])
+def test_notices_are_bounded_too_and_a_failure_is_still_told(kind):
+    with Gathering() as gathering:
+        for _ in range(50):
+            gathering.keep(
+                Warning(code="LOUD", message="y" * 100_000) if kind is Warning else error("y" * 100_000)
+            )
+        result = gathering.result({}, code="OK" if kind is Warning else "BOOM")
+
+    assert size(result) < KEPT
+    assert result.truncated
+    assert len(whole(result)) == 50
+    if kind is Error:
+        assert (result.errors[0]["code"], result.errors[0]["category"]) == ("BOOM", "internal")
+
+
+def test_a_summary_is_bounded_and_the_whole_of_it_is_in_the_file():
+    answer = {"ok": True, "count": 3, "blob": "z" * 1_000_000}
+
+    with Gathering() as gathering:
+        gathering.entry(1)
+        result = gathering.result(answer)
+
+    assert (result.summary, result.truncated) == ({"ok": True, "count": 3}, True)
+    assert whole(result) == [1, {"summary": answer}]
+
+
+def test_a_summary_of_many_fields_is_bounded():
+    with Gathering() as gathering:
+        result = gathering.result({f"field_{number}": "z" * 100 for number in range(5000)})
+
+    assert size(result) < KEPT
+    assert len(whole(result)[0]["summary"]) == 5000
