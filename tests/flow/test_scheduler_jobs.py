@@ -3,11 +3,14 @@
 import json
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from operable.flow.canonical import canonical_digest, stable_id
 from operable.flow.contracts import FlowError
 from operable.flow.job_fields import REBINDABLE, V1, V2, V3, V4
+from operable.flow.json_schema import schema
+from operable.flow.scheduler_specs import Handoffs
 from operable.flow.target import compile_manifest
 from tests.flow.manifests import Json, manifest, prompt_task, shell_task, triggered
 from tests.requirement import requirement
@@ -477,3 +480,23 @@ def test_a_flat_identity_is_three_fields_and_a_structured_one_none_of_them():
     assert [both[name] for name in expected] == [None] * 3
     assert (both["identity"]["scope"], both["identity"]["provider"], both["identity_ref"]) == ("s", None, None)  # fmt: skip
     assert both["identity"]["presentation"] is None
+
+
+@requirement("agentcli:compile:scheduler", "agentcli:rpc:schema")
+def test_the_published_schema_describes_every_field_of_every_version_and_no_other():
+    _, document = schema("schedulerJob")
+    checker = jsonschema_rs.Draft202012Validator(document)
+    governed = manifest(shell_task(**REFERENCES), version="0.1", **GOVERNED)
+    rich = job_of(shell_task(**REFERENCES), version="0.1", **GOVERNED)
+    bound = Handoffs(governed, ambient={"PATH": "/bin"}, base="/").bound(rich)
+
+    assert document["additionalProperties"] is False
+    assert set(document["properties"]) == {*V1, *V2, *V3, *V4, "source"}
+    assert set(schema("schedulerJob", legacy=True)[1]["fields"]) == {*V1, *V2, *V3, *V4, "source"}
+    for job in (NOTHING, rich, bound, *jobs_of(prompt_task(), shell_task(**triggered("p")))):
+        checker.validate(job)
+    assert set(bound) == {*V1, *V2, *V3, *V4, "source"}
+    assert not checker.is_valid({**NOTHING, "zzz": None})
+    for name in document["properties"]:
+        assert not checker.is_valid({**NOTHING, name: ["no field is a list"]}), name
+        assert not checker.is_valid({**NOTHING, name: -1}), name

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from operable.flow.failures import invalid_argument, spelled
-from operable.flow.job_fields import BY_VERSION
+from operable.flow.job_shape import JOB
 from operable.flow.shape import FLAT_IDENTITY, IDENTITY, MANIFEST, TASK, WORKFLOW, Node
 
 Json = dict[str, Any]
@@ -186,16 +186,9 @@ _CONDITIONS: dict[str, Callable[[], Json]] = {"task": _task_conditions, "on_fail
 
 
 def _scheduler_job() -> Json:
-    properties: Json = {name: {} for name in BY_VERSION["4"]}
-    properties["source"] = {"type": "object"}
-    return {
-        "$schema": DIALECT,
-        "title": "openclaw-scheduler job",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["id", "name", "enabled"],
-        "properties": properties,
-    }
+    definitions: Json = {}
+    body = _object(JOB, definitions)
+    return {"$schema": DIALECT, "title": "openclaw-scheduler job", **body, "$defs": definitions}
 
 
 def _standalone_plan() -> Json:
@@ -298,7 +291,7 @@ _LEGACY: dict[str, Callable[[], Json]] = {
     "manifest": lambda: _descriptor(MANIFEST),
     "workflow": lambda: _descriptor(WORKFLOW),
     "task": lambda: _descriptor(TASK),
-    "schedulerJob": lambda: _described(_scheduler_job()),
+    "schedulerJob": lambda: _descriptor(JOB),
     "standalonePlan": lambda: _described(_standalone_plan()),
     "rpcRequest": lambda: _described(_rpc_request()),
     "rpcResponse": lambda: _described(_rpc_response()),
