@@ -4,7 +4,7 @@ What it does
     For commands that advertise a limit: sees all items, then asks for one. The limit must be respected, `truncated` true
     exactly when more exists, and `next_cursor` given where cursors are supported. Following cursors to the end must give
     every item once, the same ones in the same order as without a limit. A damaged cursor must be refused. Where there is
-    but one item to list, there is nothing to see, and it is untested.
+    but one item to list, there is nothing to see, and it is untested. A stream without an end must end after one result.
 
 Why is this bad?
     A caller that cannot trust `truncated` either misses data or reads everything always; one that loses items between
@@ -123,13 +123,13 @@ def _pages(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterat
 
 
 def _stream(case: Case, room: Room, call: Invocation) -> Iterator[Finding]:
-    whole = room.run(call)
-    if not whole.domain:
-        raise Untested("the stream told nothing while it was watched; give it `args` with which it does")
-    one = _run(case, room, replace(call, settle=1.0), "--limit", "1")
+    """It has no end but the limit, and for its first result as long as any other call: no silence tells that none comes."""
+    one = _run(case, room, replace(call, signal=""), "--limit", "1")
+    if not one.domain:
+        raise Untested("the stream told nothing; give it `args` with which it does")
     if len(one.domain) > 1:
         yield case.fail(f"--limit 1 gives {len(one.domain)} results", one)
-    elif one.signalled is not None:
+    elif one.ended != "itself":
         yield case.fail("--limit 1 does not end the stream after one result", one)
 
 

@@ -60,7 +60,12 @@ def identities(event: dict[str, Any]) -> dict[str, str]:
     return {
         name: str(value)
         for name, value in event.items()
-        if (name in _NAMES or name.endswith(("_id", "_path", "_url", "_key")))
+        # A number that is called so is a user of Unix; Kubernetes and calendars name their objects by texts.
+        if (
+            name in _NAMES
+            or name.endswith(("_id", "_path", "_url", "_key"))
+            or (name, type(value)) == ("uid", str)
+        )
         and isinstance(value, str | int)
         and not isinstance(value, bool)
         and value != ""
