@@ -1,20 +1,19 @@
 """From the manifests of a wrapper to its plan: plain values that say everything which running it needs.
 
-Reading YAML and judging manifests costs a few hundred milliseconds, so a plan is kept in the user's cache and used for as
-long as every file of the wrapper, and the user's `settings`, have the size and the time that they had. It is kept with
-`marshal`, as Python keeps its own bytecode: loading costs no import and less than a millisecond. The plan of a wrapper that
-comes with the package is kept beside it, as bytecode is (in `__pycache__`, not when none is to be written, not where one may
-not write): who has no home, or a new one for each call as in a sandbox, need not wait either. Where nothing can be kept, the
-manifests are read again. A manifest that cannot be used is a `Fail` with every problem in it.
+Reading YAML and judging manifests costs a few hundred milliseconds, so a plan is kept in the user's cache (`kernel.kept`)
+and used for as long as every file of the wrapper, and the user's `settings`, have the size and the time that they had. The
+plan of a wrapper that comes with the package is kept beside it, as bytecode is (in `__pycache__`, not when none is to be
+written, not where one may not write): who has no home, or a new one for each call as in a sandbox, need not wait either. Where
+nothing can be kept, the manifests are read again. A manifest that cannot be used is a `Fail` with every problem in it.
 """
 
 from __future__ import annotations
 
-import marshal
 import os
 import sys
 
 from operable import __version__
+from operable.kernel import kept
 from operable.wrap import settings
 from operable.wrap.places import MARKER, invalid, origin
 
@@ -33,14 +32,16 @@ def plan_of(folder: str) -> dict[str, Any]:
     fingerprint = _fingerprint(folder, own)
     # What one user allows is nothing for the others who use this package.
     beside, cached = "" if own else _beside(folder), _place(folder)
-    plan = _kept(beside, fingerprint) or _kept(cached, fingerprint, private=True)
+    plan: dict[str, Any] | None = kept.load(beside, fingerprint) or kept.load(
+        cached, fingerprint, private=True
+    )
     if plan is None:
         from operable.wrap.reading import read
 
         plan = read(folder)
         plan["env_pass"] += settings.allowed(plan["name"])
-        if sys.dont_write_bytecode or not _keep(beside, fingerprint, plan):
-            _keep(cached, fingerprint, plan, mode=0o700)
+        if sys.dont_write_bytecode or not kept.keep(beside, fingerprint, plan):
+            kept.keep(cached, fingerprint, plan, mode=0o700)
     return plan
 
 
@@ -65,7 +66,7 @@ def _fingerprint(folder: str, own: str) -> str:
             if file.endswith(MARKER):
                 raise invalid(file, f"{file} cannot be read: {problem.strerror}") from problem
             continue  # a folder below tools/ without a manifest is no command
-        parts.append(_state(file, status))
+        parts.append(kept.state(file, status))
     return ";".join([*parts, own])
 
 
@@ -73,20 +74,14 @@ def _settings() -> str:
     """The state of the user's settings, "" where there are none."""
     own = settings.place()
     try:
-        return "" if own is None else _state(own, os.stat(own))
+        return "" if own is None else kept.state(own, os.stat(own))
     except OSError:
         return "unreadable" if os.path.lexists(str(own)) else ""  # most users have none
 
 
-def _state(file: str, status: os.stat_result) -> str:
-    return f"{file}:{status.st_size}:{status.st_mtime_ns}"
-
-
 def _beside(folder: str) -> str:
     """The file of the kept plan beside its wrapper, "" if that did not come with the package."""
-    if origin(folder) != "bundled":
-        return ""
-    return os.path.join(folder, "__pycache__", f"plan.{sys.implementation.cache_tag}")
+    return kept.beside(folder, "plan") if origin(folder) == "bundled" else ""
 
 
 def _place(folder: str) -> str:
@@ -106,40 +101,3 @@ def _place(folder: str) -> str:
         f"{os.path.basename(folder)}-{digest(os.path.realpath(folder))[7:19]}.{sys.implementation.cache_tag}"
     )
     return os.path.join(base, "wrappers", name)
-
-
-def _kept(place: str, fingerprint: str, *, private: bool = False) -> dict[str, Any] | None:
-    if not place:
-        return None
-    try:
-        with open(place, "rb") as file:
-            # What somebody else could have written is not trusted: marshal is for one's own files. Who can write into the
-            # folder of the package can as well change its code.
-            if private and os.fstat(file.fileno()).st_uid != os.geteuid():
-                return None
-            kept = marshal.load(file)  # noqa: S302 - our own file, as bytecode is
-        if kept[0] == fingerprint:
-            plan: dict[str, Any] = kept[1]
-            return plan
-    except (OSError, EOFError, ValueError, TypeError, IndexError, KeyError):
-        return None  # not there, or cut short: it is made again
-    return None
-
-
-def _keep(place: str, fingerprint: str, plan: dict[str, Any], mode: int = 0o777) -> bool:
-    """Keep a plan; silently not where that is impossible, as with bytecode. Whether it is kept."""
-    if not place:
-        return False
-    temporary = f"{place}.{os.getpid()}"
-    try:
-        os.makedirs(os.path.dirname(place), mode=mode, exist_ok=True)
-        with open(temporary, "wb") as file:
-            marshal.dump((fingerprint, plan), file)
-        os.replace(temporary, place)
-        return True
-    except OSError:
-        try:
-            os.unlink(temporary)
-        except OSError:
-            pass  # it was never made
-        return False

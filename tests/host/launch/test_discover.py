@@ -1,5 +1,6 @@
 import pytest
 
+from operable.host.launch import discover
 from operable.host.launch.discover import Discovery
 from operable.host.launch.ledger import Ledger
 from operable.host.launch.trust import approve
@@ -62,6 +63,30 @@ def test_the_user_comes_before_operable(places, discovery):
     assert discovery.find("agent").path == str(mine)
     first, second = discovery.all()
     assert (first.shadowed_by, second.shadowed_by) == (None, str(mine))
+
+
+@pytest.mark.parametrize("origin, reads", [("user", 2), ("bundled", 1)])
+def test_what_came_with_operable_is_read_once_and_again_when_it_has_changed(
+    places, discovery, monkeypatch, origin, reads
+):
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    read: list[str] = []
+    texts = discover._texts
+
+    def counted(path):
+        read.append(path)
+        return texts(path)
+
+    monkeypatch.setattr(discover, "_texts", counted)
+    folder = dict(zip(("project", "user", "bundled"), places, strict=True))[origin]
+    path = write(folder, "agent", description="Old")
+
+    assert [discovery.find("agent").description for _ in range(2)] == ["Old", "Old"]
+    assert read == [str(path)] * reads
+
+    path.write_text(path.read_text().replace("Old", "Newer"))
+
+    assert discovery.find("agent").description == "Newer"
 
 
 def test_a_project_comes_first_but_only_when_it_is_approved(places, discovery):

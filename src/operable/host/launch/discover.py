@@ -13,12 +13,15 @@ Only the frontmatter is read, and nothing in it is acted on: a manifest that can
 """
 
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from operable import __version__
 from operable.host.launch.ledger import Ledger
 from operable.host.launch.places import MANIFEST, bundled_agents, user_agents
 from operable.host.launch.trust import Standing, not_approved, standing
+from operable.kernel import kept
 from operable.kernel.catalogue import unknown
 from operable.kernel.errors import Fail
 from operable.manifest.frontmatter import decode, parse_document
@@ -123,16 +126,33 @@ class Discovery:
         folder_name = os.path.basename(os.path.dirname(path))
         try:
             judged = standing(path, origin, self.ledger)
-            with open(path, "rb") as file:
-                data = parse_document(decode(file.read(_LIMIT + 1), path), path).data
+            texts = _kept_texts(path) if origin == "bundled" else _texts(path)
         except (ManifestError, Fail, OSError) as problem:
             nobody = Standing(trusted=origin != "project", digest="", why="it cannot be read")
             return Found(folder_name, path, origin, nobody, problem=str(problem))
-        words = {key: data.get(key) for key in ("name", "id", "description", "version", "protocol")}
-        texts = {key: value if isinstance(value, str) else "" for key, value in words.items()}
         return Found(
             path=path, origin=origin, standing=judged, **{**texts, "name": texts["name"] or folder_name}
         )
+
+
+def _texts(path: str) -> dict[str, str]:
+    """What is told of a manifest before anything is done with it."""
+    with open(path, "rb") as file:
+        data = parse_document(decode(file.read(_LIMIT + 1), path), path).data
+    words = {key: data.get(key) for key in ("name", "id", "description", "version", "protocol")}
+    return {key: value if isinstance(value, str) else "" for key, value in words.items()}
+
+
+def _kept_texts(path: str) -> dict[str, str]:
+    """The same, kept beside a manifest that came with Operable: a name is looked for among all, and YAML is slow."""
+    place = kept.beside(os.path.dirname(path), "texts")
+    fingerprint = f"{__version__};{kept.state(path, os.stat(path))}"
+    texts: dict[str, str] | None = kept.load(place, fingerprint)
+    if texts is None:
+        texts = _texts(path)
+        if not sys.dont_write_bytecode:
+            kept.keep(place, fingerprint, texts)
+    return texts
 
 
 def _entries(folder: str) -> list[str]:

@@ -1,0 +1,59 @@
+"""Kept values: read back as they were, and only while they are true, whole and trusted."""
+
+import os
+
+import pytest
+
+from operable.kernel import kept
+
+
+@pytest.fixture
+def place(tmp_path):
+    return kept.beside(str(tmp_path), "value")
+
+
+def test_a_value_is_read_back_with_its_fingerprint_and_with_no_other(place):
+    assert kept.keep(place, "one", {"a": [1, "ü", None]})
+
+    assert kept.load(place, "one") == {"a": [1, "ü", None]}
+    assert kept.load(place, "two") is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xe3junk", b"\x00" * 100, b"N"])
+def test_a_damaged_value_is_none(place, damage):
+    kept.keep(place, "one", 1)
+    with open(place, "wb") as file:
+        file.write(damage)
+
+    assert kept.load(place, "one") is None
+
+
+def test_where_nothing_can_be_kept_nothing_is_and_nothing_is_left(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    assert not kept.keep(str(tmp_path / "file" / "value"), "one", 1)
+    assert not kept.keep("", "one", 1)
+    assert kept.load("", "one") is None
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_private_value_of_somebody_else_is_not_trusted(place, monkeypatch):
+    kept.keep(place, "one", 1)
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+
+    assert kept.load(place, "one", private=True) is None
+    assert kept.load(place, "one") == 1
+
+
+def test_the_state_of_a_file_changes_with_its_content_and_its_time(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("a")
+    os.utime(file, ns=(1, 1))
+    first = kept.state(str(file), file.stat())
+    os.utime(file, ns=(1, 2))
+    later = kept.state(str(file), file.stat())
+    file.write_text("ab")
+    os.utime(file, ns=(1, 1))
+
+    assert len({first, later, kept.state(str(file), file.stat())}) == 3
