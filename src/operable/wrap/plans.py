@@ -3,8 +3,8 @@
 Reading YAML and judging manifests costs a few hundred milliseconds, so a plan is kept in the user's cache (`kernel.kept`)
 and used for as long as every file of the wrapper, and the user's `settings`, have the size and the time that they had. The
 plan of a wrapper that comes with the package is kept beside it, as bytecode is (in `__pycache__`, not when none is to be
-written, not where one may not write): who has no home, or a new one for each call as in a sandbox, need not wait either. Where
-nothing can be kept, the manifests are read again. A manifest that cannot be used is a `Fail` with every problem in it.
+written, not where one may not write): who has no home, or a new one for each call as in a sandbox, need not wait either.
+Where nothing can be kept, the manifests are read again. A manifest that cannot be used is a `Fail` with every problem in it.
 """
 
 from __future__ import annotations
