@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from operable.run import check
 from operable.serve.gathering import KEPT, Gathering
 from operable.wire.framework import Error, Warning  # noqa: A004
 
@@ -111,3 +112,16 @@ def test_a_summary_of_many_fields_is_bounded():
 
     assert size(result) < KEPT
     assert len(whole(result)[0]["summary"]) == 5000
+
+
+def test_a_failure_goes_by_the_name_that_the_tool_gives_it():
+    verdict = check([b'{"type":"aoi:meta"}\n{"type":"aoi:summary","ok":false}\n'], exit_status=1)
+
+    with Gathering() as gathering:
+        gathering.keep(error("no"))
+        told = gathering.judged(verdict, ok=False)
+    with Gathering() as gathering:
+        silent = gathering.judged(verdict, ok=False)
+
+    assert (told.code, told.errors[0]["code"]) == ("BOOM", "BOOM")
+    assert silent.code == silent.errors[0]["code"] == "SUMMARY_NOT_OK"

@@ -97,7 +97,10 @@ class Gathering:
         ok = stopped or ok
         if not ok and not self._errors:
             self._errors.append({"code": verdict.code, "category": "internal", "message": verdict.reason})
-        return self.result(_summary(verdict.summary), code="OK" if ok else verdict.code, stopped=stopped)
+        code = "OK" if ok else verdict.code
+        if code == "SUMMARY_NOT_OK":  # the tool says itself what it is
+            code = str(self._errors[-1].get("code") or code)
+        return self.result(_summary(verdict.summary), code=code, stopped=stopped)
 
     def result(self, summary: dict[str, Any], *, code: str = "OK", stopped: bool = False) -> Result:
         summary = self._bounded(summary)

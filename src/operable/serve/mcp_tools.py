@@ -162,17 +162,30 @@ def checked(tool: McpTool, arguments: Mapping[str, Any]) -> None:
     """Fail INVALID_ARGUMENTS unless they are as the schema says. Values are not repeated: they may be secrets."""
     import jsonschema_rs
 
-    problems = [
-        f"{'/'.join(map(str, error.instance_path)) or 'the whole'}: {error.kind.name}"
-        for error in jsonschema_rs.validator_for(tool.schema).iter_errors(dict(arguments))
-    ]
+    errors = jsonschema_rs.validator_for(tool.schema).iter_errors(dict(arguments))
+    problems = [_fault(error) for error in errors]
     if problems:
         raise Fail(
             "usage",
             "INVALID_ARGUMENTS",
-            f"{tool.name} does not take these arguments ({'; '.join(problems[:5])})",
+            f"{tool.name} does not take these arguments: {'; '.join(problems[:5])}",
             target=tool.name,
+            hint=f"it takes {', '.join(tool.schema['properties']) or 'none'}",
         )
+
+
+def _fault(error: Any) -> str:
+    """What is wrong with one argument, by its name."""
+    name, kind = "/".join(map(str, error.instance_path))[:_NAME_LIMIT], error.kind
+    if kind.name == "additionalProperties":
+        return f"there is no {', '.join(repr(each[:_NAME_LIMIT]) for each in kind.unexpected[:5])}"
+    if kind.name == "required":
+        return f"{kind.property!r} is missing"
+    if kind.name == "type":
+        return f"{name or 'the whole'} must be of type {' or '.join(kind.types)}"
+    if kind.name == "enum":
+        return f"{name} must be one of {', '.join(map(str, kind.options))}"
+    return f"{name}: {kind.name}"
 
 
 def structured(result: Result, uri: str | None) -> dict[str, Any]:
