@@ -2,15 +2,19 @@
 
 import json
 import sqlite3
+import time
 from dataclasses import replace
 
 import pytest
 
-from operable.flow.canonical import stable_id
+from operable.flow.canonical import canonical_digest, stable_id
+from operable.flow.job_binding import job_binding_digest, rebound
 from operable.flow.method import Defaults
 from operable.flow.rpc import answer_to
+from operable.flow.scheduler_specs import create_spec
+from operable.flow.target import compile_manifest
 from tests.flow.manifests import manifest, shell_task
-from tests.flow.proofs.tokens import RSA, pem
+from tests.flow.proofs.tokens import ISSUER, RSA, claims, pem, token
 from tests.flow.schedulers import StandIn, capabilities
 from tests.requirement import requirement
 
@@ -131,7 +135,12 @@ def test_a_job_that_is_as_it_should_be_is_sent_to_a_scheduler_again_and_our_own_
     assert client.scheduler.writes() == ["add", "update"]
 
 
-OLD = {"id": "old-1", "name": "A", "enabled": True, "run_timeout_ms": 5, "origin": "telegram:7"}
+# A row that somebody else added, whole enough for any scheduler.
+OLD = {
+    **create_spec(compile_manifest(manifest(), "openclaw-scheduler")["jobs"][0], "1"),
+    "id": "old-1",
+    "origin": "telegram:7",
+}
 
 
 @requirement("agentcli:apply:actions", "agentcli:apply:dry-run")
@@ -192,6 +201,79 @@ def test_a_proof_by_command_needs_the_callers_word(client):
     error = client.error("apply", manifest=value, allowProofCommand=True)
     assert error["message"].startswith('Authorization proof verification failed for profile "p": ')
     assert client.scheduler.writes() == []
+
+
+@requirement("agentcli:apply:proofs", "agentcli:apply:result")
+def test_a_proof_that_holds_is_told_with_its_job_and_at_the_top(client):
+    profile = {
+        "id": "p", "method": "jwt", "issuer": ISSUER, "public_key": pem(RSA), "proof": {"value_from": {"file": "proof"}},
+    }  # fmt: skip
+    governed = shell_task(
+        authorization_proof={"ref": "p"}, on_failure={"prompt": "see", "authorization_proof": {"ref": "p"}}
+    )
+    value = manifest(governed, shell_task("b"), authorization_proof_profiles=[profile])
+    now = int(time.time())
+    bound = claims(manifest_digest=canonical_digest(value), exp=now + 86400, nbf=now - 86400)
+    (client.folder / "proof").write_text(f" {token(bound)}\n")
+
+    result = client.result("apply", manifest=value, dryRun=True)
+
+    parent, handler, other = result["actions"]
+    assert list(parent) == ["action", "job_id", "name", "invocation_mode", "authorization_proof_verification"]
+    assert "authorization_proof_verification" not in other
+    assert result["authorization_proof_verifications"] == [
+        {
+            "source": {"workflow_id": "w", "task_id": task},
+            "authorization_proof_ref": "p",
+            "verification": action["authorization_proof_verification"],
+        }
+        for task, action in (("a", parent), ("a.failure", handler))
+    ]
+    assert list(result["authorization_proof_verifications"][0]) == [
+        "source",
+        "authorization_proof_ref",
+        "verification",
+    ]
+    assert parent["authorization_proof_verification"]["verified"] is True
+    assert list(result)[-1] == "authorization_proof_verifications"
+
+
+@requirement("agentcli:apply:v4")
+def test_an_adopted_job_is_bound_with_what_the_old_row_was_given(client):
+    client.scheduler.behave(capabilities_answer=capabilities("4"))
+    client.scheduler.store({**OLD, "job_class": "batch", "payload_timeout_seconds": 7})
+
+    client.result("apply", manifest=manifest(), adoptBy="name")
+
+    [row] = client.scheduler.rows()
+    assert (row["id"], row["origin"], row["job_class"], row["payload_timeout_seconds"]) == (
+        A,
+        "telegram:7",
+        "batch",
+        7,
+    )
+    artifact = json.loads(row["handoff_artifact_payload"])
+    assert row["handoff_artifact_digest"] == canonical_digest(artifact)
+    made = compile_manifest(manifest(), "openclaw-scheduler")["jobs"][0]
+    given = {"origin": "telegram:7", "job_class": "batch", "payload_timeout_seconds": 7}
+    assert artifact["scheduler_job_binding"]["digest"] == job_binding_digest(rebound(made, given))
+
+
+@requirement("agentcli:apply:v4")
+@pytest.mark.parametrize("adopt_by, verb", [("id", "update"), ("name", "adopt")])
+def test_after_a_downgrade_a_job_with_an_artifact_is_neither_updated_nor_adopted(client, adopt_by, verb):
+    client.scheduler.behave(capabilities_answer=capabilities("4"))
+    client.result("apply", manifest=manifest())
+    client.scheduler.behave(capabilities_answer=capabilities("3"))
+    other = manifest(workflow={"id": "other"} if verb == "adopt" else None)
+
+    error = client.error("apply", manifest=other, adoptBy=adopt_by)
+
+    assert (error["code"], error["data"]["code"]) == (-32602, "unsupported_capability")
+    assert error["message"].startswith(
+        f'Cannot {verb} handoff v4 scheduler job "{A}" after runtime capability downgrade'
+    )
+    assert client.scheduler.writes() == ["add"]
 
 
 @requirement("agentcli:rpc:apply")
