@@ -445,3 +445,37 @@ def test_the_innermost_reference_counts_and_without_one_there_is_no_block(block)
     assert (declared({block: {"ref": "w"}}, {}) or {})["ref"] == "w"
     assert declared({block: {"verify": {"required": True}}}, {block: {}}) is None
     assert declared({}, {}) is None
+
+
+@requirement("agentcli:merges:others", "agentcli:compile:plans")
+def test_blocks_have_their_members_in_the_documented_order():
+    profiles: Any = {
+        "authorization_proof_profiles": [{"id": "x", "method": "jwt"}],
+        "authorization_profiles": [{"id": "x", "provider": "opa"}],
+        "evidence_profiles": [{"id": "x", "provider": "ssh"}],
+    }
+    task = {name: {"ref": "x"} for name in ("authorization_proof", "authorization", "evidence")}
+
+    assert list(merge.declared_proof({}, task) or ()) == "ref claims verify".split()
+    assert (
+        list(merge.declared_authorization({}, task) or ())
+        == "ref provider_config on_error request decision".split()
+    )
+    assert list(merge.declared_evidence({}, task) or ()) == "ref payload verify".split()
+    evidence = merge.effective_evidence(profiles, {}, task) or {}
+    assert list(evidence) == "ref provider methods provider_config payload verify".split()
+    assert list(evidence["payload"]) == "bind context format".split()
+
+
+@requirement("agentcli:merges:identity")
+def test_what_a_profile_configures_for_its_provider_is_the_outermost_layer():
+    profile = {"id": "i", "provider": "none", "provider_config": {"p": 0, "q": 0, "t": 0}, "auth": {"provider_config": {"q": 1, "t": 1}}}  # fmt: skip
+    task = {"identity": {"ref": "i", "auth": {"provider_config": {"t": 2}}}}
+
+    found = merge.effective_identity({"identity_profiles": [profile]}, {}, task)
+    assert found is not None
+    assert found["provider_config"] == {"p": 0, "q": 1, "t": 2}
+    assert found["auth"]["provider_config"] == {"q": 1, "t": 2}
+    bare = merge.effective_identity({"identity_profiles": [{"id": "i", "provider": "none"}]}, {}, {"identity": {"ref": "i"}})  # fmt: skip
+    assert bare is not None
+    assert bare["provider_config"] is None
