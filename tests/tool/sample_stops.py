@@ -190,6 +190,43 @@ async def waits() -> AsyncIterator[Step]:
         print("cleaned up", file=sys.stderr, flush=True)
 
 
+class _Breaking:
+    def __del__(self) -> None:
+        raise LookupError("in a destructor")
+
+
+def _break() -> None:
+    raise LookupError("elsewhere")
+
+
+@tool.command(limit=None)
+def breaks() -> Iterator[Step]:
+    """Endless; when it is ended, everything breaks that Python tells of by itself."""
+    import asyncio
+    import atexit
+    import logging
+    import threading
+
+    atexit.register(_break)
+    kept = _Breaking()
+    loop = asyncio.new_event_loop()
+    beside = threading.Thread(target=loop.run_forever, daemon=True)
+    beside.start()
+    try:
+        while True:
+            yield Step(name="x" * 1000)
+    finally:
+        del kept
+        loop.call_soon_threadsafe(_break)
+        loop.call_soon_threadsafe(asyncio.sleep, 0)  # a coroutine that nobody awaits
+        loop.call_soon_threadsafe(loop.stop)
+        beside.join()
+        thread = threading.Thread(target=_break)
+        thread.start()
+        thread.join()
+        logging.getLogger("author").warning("put away", exc_info=LookupError("in the log"))
+
+
 @tool.command()
 def lingers(*, how: Literal["thread", "atexit"]) -> Iterator[Step]:
     """End well, and leave something behind that does not."""

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -279,3 +280,46 @@ def test_a_signal_does_not_break_into_an_import(tmp_path, number, exit_code):
 
     assert (outcome.exit_code, outcome.summary["reason"]) == (exit_code, "interrupted")
     assert outcome.stderr.endswith("imported True\n")
+
+
+@requirement("aoi:7:sigpipe-quiet")
+@pytest.mark.parametrize("output", ["jsonl", None], ids=["machine", "people"])
+def test_what_breaks_when_the_reader_leaves_leaves_no_stack_trace_but_the_authors_words(output):
+    words = command_line("breaks", tool=STOPS, output=output)
+    done = subprocess.run(
+        [
+            "/bin/bash",
+            "-c",
+            '"$@" | head -1; exit ${PIPESTATUS[0]}',
+            "bash",
+            *words,
+        ],
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr.decode()) == (141, "put away\n")
+
+
+@SIGNALS
+def test_what_breaks_when_a_signal_comes_leaves_no_stack_trace_but_the_authors_words(number, exit_code):
+    with running("breaks", tool=STOPS, env={"STOPS_GRACE": "600"}) as tool:
+        tool.event("step")
+        tool.signal(number)
+        outcome = tool.finish()
+
+    assert (outcome.exit_code, outcome.stderr) == (exit_code, "put away\n")
+
+
+def test_without_a_stop_what_cannot_be_raised_is_told_as_ever():
+    interrupts = Interrupts()
+    told: list[object] = []
+    interrupts._unraisable = told.append
+    lost = SimpleNamespace(exc_value=LookupError("a bug"))
+
+    interrupts._raise_elsewhere(lost)
+    interrupts.stop = Stop(INTERRUPTED, 130)
+    interrupts._raise_elsewhere(lost)
+
+    assert told == [lost]

@@ -51,8 +51,12 @@ class Screen:
     def aside(self, text: str) -> None:
         """A line beside the conversation."""
         self.end()
-        sys.stderr.write(f"{cell(text)}\n")
-        sys.stderr.flush()
+        if sys.stderr is not None:
+            try:
+                sys.stderr.write(f"{cell(text)}\n")
+                sys.stderr.flush()
+            except OSError:
+                return  # nobody reads it; the conversation goes on
 
     def end(self) -> None:
         """Begin a new line, if one is open."""

@@ -65,7 +65,14 @@ def run_command_line(tool: Tool, argv: list[str]) -> NoReturn:
         os._exit(EX_IOERR)  # stdout is closed: there is nobody to answer and nowhere to say so
     from operable.tool.runner import Run  # after the signals are taken: loading it takes a while
 
-    leave(Run(tool, call, *stream, refusal=refusal).execute())
+    sink, interrupts = stream
+    try:
+        exit_code = Run(tool, call, sink, interrupts, refusal=refusal).execute()
+    except BaseException:
+        if interrupts.stop is None:
+            raise
+        exit_code = interrupts.stop.exit_code  # it was to end, and could not even say so
+    leave(exit_code)
 
 
 def requested_output(tool: Tool, argv: list[str]) -> str:
@@ -219,4 +226,4 @@ def _open_terminal(tool: Tool, call: Call, secrets: tuple[str, ...]) -> tuple[Si
     interrupts.install()
     from operable.tool.people import PeopleSink
 
-    return PeopleSink(tool, call, secrets), interrupts
+    return PeopleSink(tool, call, secrets, interrupts.told), interrupts

@@ -11,6 +11,10 @@ Python runs a signal handler only when the main thread gets back to Python code.
 tells the supervisor of signals that arrived meanwhile (`unheard`). The supervisor reaches the main thread by SIGURG:
 nobody else uses it, and by default it is ignored (Go's runtime chose it for the same reasons).
 
+What breaks while a command unwinds (a thread whose pipe is gone, a task that nobody awaits any more, a destructor) is no
+news, and a stack trace is no last word: from then on the interpreter, `threading`, `asyncio` and `warnings` are kept from
+printing one by themselves. What the author's own code says on stderr stays.
+
 Signals come through `_signal`, the C module behind `signal`, because the latter imports `enum`.
 """
 
@@ -143,6 +147,7 @@ class Interrupts:
         if self.stop is None:
             self.stop = Stop(OUTPUT_LOST, exit_code)
         self.raised = True
+        self._hush()
 
     def poke(self) -> None:
         """Make the main thread look again, also out of a blocking system call."""
@@ -164,6 +169,7 @@ class Interrupts:
             return
         if again or not self.raised:
             self.raised = True
+            self._hush()
             raise Interrupted
 
     def catch_up(self) -> None:
@@ -175,6 +181,21 @@ class Interrupts:
     def settle(self) -> None:
         """From here on nothing is raised any more: the command has ended and only its last words remain."""
         self._held = True
+        if self.stop is not None:
+            self._hush()  # what was loaded meanwhile
+
+    def _hush(self) -> None:
+        """Nothing is imported here, and no lock taken: this may be a signal handler, anywhere."""
+        threads: Any = sys.modules.get("threading")
+        if threads is not None:
+            threads.excepthook = _say_nothing
+        # Where nobody has set `logging` up.
+        last_resort = getattr(sys.modules.get("logging"), "lastResort", None)
+        if last_resort is not None:
+            last_resort.addFilter(_without_trace)
+        ignore = getattr(sys.modules.get("warnings"), "simplefilter", None)
+        if ignore is not None:
+            ignore("ignore", RuntimeWarning)  # a coroutine was never awaited
 
     def _receiver(self, exit_code: int) -> Callable[[int, FrameType | None], None]:
         def received(_number: int, frame: FrameType | None) -> None:
@@ -205,7 +226,7 @@ class Interrupts:
         """A stop that was raised where nothing can be raised (a destructor, a callback from C) is to be raised again."""
         if isinstance(lost.exc_value, Interrupted):
             self._lost = True
-        else:
+        elif self.stop is None:
             self._unraisable(lost)
 
     def repeat(self) -> None:
@@ -216,3 +237,13 @@ class Interrupts:
 
     def _on_poke(self, _number: int, frame: FrameType | None) -> None:
         self._raise_in(frame)
+
+
+def _say_nothing(_about: object) -> None:
+    """In place of a hook that prints."""
+
+
+def _without_trace(record: Any) -> bool:
+    """What is said in words stays, but for what event loops and executors say when something is taken away from them."""
+    record.exc_info = record.exc_text = record.stack_info = None
+    return record.name not in ("asyncio", "concurrent.futures")

@@ -27,8 +27,11 @@ _SYMBOLS = {True: "✓", False: "✗"}
 class PeopleSink:
     """Tables, colour and prose."""
 
-    def __init__(self, tool: Tool, call: Call, secrets: tuple[str, ...]) -> None:
+    def __init__(
+        self, tool: Tool, call: Call, secrets: tuple[str, ...], on_lost: Callable[[int], object]
+    ) -> None:
         self.secrets = secrets
+        self._on_lost = on_lost  # the exit code when nothing can be shown any more, before anything unwinds
         self.emitter: Emitter | None = None
         self.put = self._event
         self._tool = tool
@@ -161,7 +164,9 @@ class PeopleSink:
             write(*what, **how)
         except OSError as failure:
             self._screen.end()
-            raise OutputLost(failure) from failure
+            lost = OutputLost(failure)
+            self._on_lost(lost.exit_code)
+            raise lost from failure
 
     def _document(self, content: Any) -> None:
         if isinstance(content, str):
