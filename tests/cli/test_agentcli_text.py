@@ -70,3 +70,9 @@ def test_an_error_has_its_type_code_and_validation():
         "validation": {"ok": False},
     }
     assert json.loads(error_text(FlowError("nobody_knows", "m")))["code"] == "internal_error"
+    more = json.loads(
+        error_text(
+            FlowError("contract_violation", "m", violations=[1], validation={"ok": False}, execution_id="e")
+        )
+    )
+    assert list(more) == ["ok", "error", "error_type", "code", "validation", "violations", "execution_id"]

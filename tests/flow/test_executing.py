@@ -270,7 +270,7 @@ def test_a_program_that_is_not_there_is_a_failure_with_its_reason(tmp_path):
 @pytest.mark.parametrize("option, runtime", [(200, None), (None, 200), (200, 600_000)])
 def test_a_task_that_takes_too_long_is_ended_and_the_callers_limit_counts_first(tmp_path, option, runtime):
     task = shell_task(
-        shell={"program": "sleep", "args": ["600"]}, runtime={"timeout_ms": runtime} if runtime else None
+        shell={"program": "sleep", "args": ["30"]}, runtime={"timeout_ms": runtime} if runtime else None
     )
     done = execute(manifest(task), "a", caller(tmp_path), ExecOptions(timeout_ms=option))
 
