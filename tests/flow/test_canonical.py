@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.flow.canonical import canonical_digest, canonical_text, parse, stable_id, utf16_length
+from tests.requirement import requirement
 
 
 @pytest.mark.parametrize(
@@ -64,12 +65,14 @@ def test_what_javascript_refuses_or_would_lose_is_refused(text):
         parse(text)
 
 
+@requirement("agentcli:compile:plans")
 def test_compiled_ids_are_the_documented_ones():
     assert stable_id("w", "t") == "beae5a29f7cb40a6476e67f456fac907"
     assert stable_id("fixture", "positive") == "6c8425797c0e0f48dffcca7a85931f50"
     assert stable_id("beta", "shared-task") == "71f69c3cfa59e581791c6a3902f000b3"
 
 
+@requirement("agentcli:compile:scheduler")
 def test_lengths_count_utf16_units():
     assert utf16_length("a\U0001f600") == 3
 
