@@ -12,6 +12,13 @@ from operable.flow.validate import validate
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
 
+_PORTABLE = "model_policy execution_intent output_hints timeout_support context_retrieval".split()
+_OF_A_RUNTIME = (
+    "runtime_execution runtime_identity_resolution evidence_generation audit_export trust_evaluation "
+    "delegation_validation credential_handoff authorization_proof_verification authorization_hook root_approval_gate "
+    "approval_scope_enforcement structured_output_format"
+).split()
+
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
@@ -33,6 +40,28 @@ class Target:
     capabilities: tuple[str, ...]
     features: Mapping[str, Any]
     compile: Callable[[Compilation], Json]
+
+
+def declared_features() -> dict[str, Any]:
+    """The features of a target that keeps what was declared and runs nothing by itself."""
+    return {
+        "approvals": "intent-only",
+        **dict.fromkeys(_PORTABLE, "portable"),
+        "identity_declaration": True,
+        **dict.fromkeys(_OF_A_RUNTIME, False),
+    }
+
+
+def explained(plan: Json, target_name: str, notes: Mapping[str, str]) -> Json:
+    """Where a compiled task comes from, and the note on how it is invoked."""
+    mode = plan["invocation"]["mode"]
+    return {
+        **plan["source"],
+        "compiled_id": plan["id"],
+        "target": target_name,
+        "invocation_mode": mode,
+        "notes": [notes[mode]],
+    }
 
 
 def target(name: Any) -> Target:

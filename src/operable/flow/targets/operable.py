@@ -12,23 +12,12 @@ from operable.flow.merge import Json
 from operable.flow.plan import plans
 from operable.flow.sanitise import shown_identity, shown_plan, shown_profiles, shown_proof_source
 from operable.flow.schedulable import unschedulable
-from operable.flow.target import Compilation, Target, invalid
+from operable.flow.target import Compilation, Target, declared_features, explained, invalid
 from operable.flow.validate import MANIFEST_VERSION, validate
 
 JOB_VERSION = 1
-_PORTABLE = "model_policy execution_intent output_hints timeout_support context_retrieval".split()
-_NOT_YET = (
-    "runtime_execution runtime_identity_resolution evidence_generation audit_export trust_evaluation "
-    "delegation_validation credential_handoff authorization_proof_verification authorization_hook root_approval_gate "
-    "approval_scope_enforcement structured_output_format"
-).split()
 # Jobs are kept, but nothing runs them by itself yet: only what holds without an engine is claimed.
-_FEATURES = {
-    "approvals": "intent-only",
-    **dict.fromkeys(_PORTABLE, "portable"),
-    "identity_declaration": True,
-    **dict.fromkeys(_NOT_YET, False),
-}
+_FEATURES = declared_features()
 _NOTES = {
     "schedule": "Runs when its schedule says so, in its own time zone.",
     "trigger": "Runs when its parent has ended as the trigger says; it has no schedule of its own.",
@@ -54,7 +43,7 @@ def _compile(compilation: Compilation) -> Json:
         **shown_profiles(compilation.original),
     }
     if compilation.explain:
-        output["explain"] = [_explained(plan) for _, _, plan in compiled]
+        output["explain"] = [explained(plan, "operable", _NOTES) for _, _, plan in compiled]
     return output
 
 
@@ -77,17 +66,6 @@ def _job(manifest: Json, workflow: Json, task: Json, plan: Json) -> Json:
 
 def _shown_effective(identity: Json) -> Json:
     return shown_identity({name: value for name, value in identity.items() if name != "provider_config"})
-
-
-def _explained(plan: Json) -> Json:
-    mode = plan["invocation"]["mode"]
-    return {
-        **plan["source"],
-        "compiled_id": plan["id"],
-        "target": "operable",
-        "invocation_mode": mode,
-        "notes": [_NOTES[mode]],
-    }
 
 
 TARGET = Target(

@@ -7,21 +7,9 @@ secrets. Promises nothing about execution.
 from operable.flow.merge import Json
 from operable.flow.plan import plans
 from operable.flow.sanitise import shown_plan, shown_profiles
-from operable.flow.target import Compilation, Target
+from operable.flow.target import Compilation, Target, declared_features, explained
 from operable.flow.validate import MANIFEST_VERSION
 
-_PORTABLE = "model_policy execution_intent output_hints timeout_support context_retrieval".split()
-_NOT_HERE = (
-    "runtime_execution runtime_identity_resolution evidence_generation audit_export trust_evaluation "
-    "delegation_validation credential_handoff authorization_proof_verification authorization_hook root_approval_gate "
-    "approval_scope_enforcement structured_output_format"
-).split()
-_FEATURES = {
-    "approvals": "intent-only",
-    **dict.fromkeys(_PORTABLE, "portable"),
-    "identity_declaration": True,
-    **dict.fromkeys(_NOT_HERE, False),
-}
 _ALSO = dict.fromkeys("authoring planning rpc budgets identity contracts".split(), True)
 _NOTES = {
     "trigger": "Retains trigger semantics directly; no scheduler-specific cron sentinel is needed.",
@@ -34,7 +22,7 @@ def _compile(compilation: Compilation) -> Json:
     output: Json = {
         "target": "standalone",
         "version": MANIFEST_VERSION,
-        "capabilities": {**_FEATURES, **_ALSO},
+        "capabilities": {**declared_features(), **_ALSO},
         **shown_profiles(compilation.original),
         "workflows": [
             {
@@ -47,7 +35,7 @@ def _compile(compilation: Compilation) -> Json:
         ],
     }
     if compilation.explain:
-        output["explain"] = [_explained(plan) for _, tasks in compiled for plan in tasks]
+        output["explain"] = [explained(plan, "standalone", _NOTES) for _, tasks in compiled for plan in tasks]
     return output
 
 
@@ -62,22 +50,11 @@ def _edge(plan: Json) -> Json:
     }
 
 
-def _explained(plan: Json) -> Json:
-    mode = plan["invocation"]["mode"]
-    return {
-        **plan["source"],
-        "compiled_id": plan["id"],
-        "target": "standalone",
-        "invocation_mode": mode,
-        "notes": [_NOTES[mode]],
-    }
-
-
 TARGET = Target(
     name="standalone",
     order=1,
     description="Portable plan for inspection and for backends of your own",
     capabilities=("schema", "validate", "compile", "describe", "json-rpc"),
-    features=_FEATURES,
+    features=declared_features(),
     compile=_compile,
 )
