@@ -72,6 +72,28 @@ def test_several_problems_are_all_named():
     assert outcome.stderr.count("also: ") == 2
 
 
+def test_problems_with_places_are_told_in_words(tmp_path):
+    tool = tmp_path / "problems.py"
+    tool.write_text(
+        "from operable.tool import Fail, Tool\n"
+        "tool = Tool('problems', version='1', schema_name='e')\n"
+        "@tool.command()\n"
+        "def go():\n"
+        "    problems = ['first', 'a text', {'path': '$.x', 'message': 'is \x1b[31mred'}, {'path': 'A.md', 'line': 3, 'message': 'm'}]\n"
+        "    raise Fail('validation', 'BAD', 'first', problems=[*problems, {'message': 'alone'}, {'other': 5}])\n"
+        "tool.main()\n"
+    )
+    told = [line for line in people("go", tool=tool).stderr.splitlines() if "also: " in line]
+
+    assert [line.strip() for line in told] == [
+        "also: a text",
+        "also: $.x is ·[31mred",
+        "also: A.md:3 m",
+        "also: alone",
+        "also: other=5",
+    ]
+
+
 @pytest.mark.parametrize(
     "words", [["table", "--rows", "3", "--fail"], ["table", "--rows", "1", "--title", r"\x1b[2J\x9b1m\x07"]]
 )

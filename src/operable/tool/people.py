@@ -102,7 +102,7 @@ class PeopleSink:
         shown = shown_error(fail, self.secrets)
         self._aside(f"{self._tool.name}: {shown['message']}", "bold red")
         for problem in shown.get("problems", [])[1:]:
-            self._aside(f"  also: {problem}", "red")
+            self._aside(f"  also: {_problem(problem)}", "red")
         if shown.get("hint"):
             self._aside(f"  hint: {shown['hint']}", "cyan")
 
@@ -192,6 +192,16 @@ class PeopleSink:
 
     def _print(self, text: str, style: str = "") -> None:
         self._write(self._screen.show, visible(text), style)
+
+
+def _problem(problem: Any) -> str:
+    """One of several problems: a text, or where it is and what it is."""
+    if not isinstance(problem, dict):
+        return str(problem)
+    if not problem.get("message"):
+        return _brief(problem)
+    place = [cell(problem[name]) for name in ("path", "line", "target") if problem.get(name)]
+    return f"{':'.join(place)} {cell(problem['message'])}".strip()
 
 
 def _brief(details: dict[str, Any]) -> str:
