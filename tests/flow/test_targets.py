@@ -462,6 +462,13 @@ def test_what_a_portable_plan_shows_of_identities_and_references():
     assert task["identity"]["subject"]["attributes_hash"] is None
     assert hidden["identity"]["subject"]["attributes_hash"] == canonical_digest({"k": 1})
     assert hidden["identity"]["subject"]["attributes"] is None
+    policy = {"ref": "z", "provider_config": {"token": "canary"}, "decision": {"allow_values": ["y"]}}
+    [asked] = standalone(manifest(shell_task(authorization=policy), version="0.1", **PROFILES))["workflows"][
+        0
+    ]["tasks"]
+    assert asked["authorization"] == {
+        "ref": "z", "provider_config": None, "on_error": None, "request": None, "decision": {"allow_values": ["y"]},
+    }  # fmt: skip
     assert (hidden["identity"]["auth"]["provider_config"], hidden["identity"]["auth"]["inputs"]) == (
         None,
         None,
