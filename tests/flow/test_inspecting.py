@@ -123,6 +123,8 @@ def test_limits_offsets_and_filters_choose_rows(database):
         ({"entity": "secrets"}, "Unsupported inspect entity: secrets"),
         ({"entity": ["jobs"]}, 'Unsupported inspect entity: ["jobs"]'),
         ({"entity": True}, "Unsupported inspect entity: true"),
+        ({"entity": {}}, "Unsupported inspect entity: {}"),
+        ({"target": []}, "Unsupported inspect target: []"),
         ({"sanitize": False}, "Unsupported sanitize mode: false"),
         ({"fields": [5]}, "inspect fields[0] must be a non-empty string"),
         ({"fields": True}, "inspect fields must be a comma-delimited string or an array of field names"),

@@ -20,6 +20,7 @@ from operable.flow.field_masks import masked, sanitised
 from operable.flow.findings import js_trim
 from operable.flow.inspect_entities import BY_TARGET, Entity
 from operable.flow.merge import Json
+from operable.flow.method import truthy
 
 LIMIT = 20
 _BUSY_TIMEOUT = 5.0
@@ -44,8 +45,10 @@ class Inspection:
 
 def inspection_of(params: Mapping[str, Any]) -> Inspection:
     """From the params of a request, with their errors in their documented words."""
-    target = params.get("target") or "openclaw-scheduler"
-    entity = params.get("entity") or "jobs"
+    target: Any = params.get("target")
+    entity: Any = params.get("entity")
+    target = target if truthy(target) else "openclaw-scheduler"
+    entity = entity if truthy(entity) else "jobs"
     if not isinstance(target, str) or target not in BY_TARGET:
         raise invalid_argument(f"Unsupported inspect target: {spelled(target)}")
     if not isinstance(entity, str) or entity not in BY_TARGET[target]:
