@@ -8,10 +8,12 @@ from operable.flow.binding import child_environment, execution_binding, task_has
 from operable.flow.canonical import canonical_digest, hash_text
 from operable.flow.contracts import FlowError
 from operable.flow.handoff import handoff_fields
-from operable.flow.job_binding import job_binding_digest, rebound
+from operable.flow.job_binding import job_binding, job_binding_digest, rebound
 from operable.flow.plan import plans
+from operable.flow.scheduler_specs import Handoffs
 from operable.flow.target import compile_manifest
 from tests.flow.manifests import manifest, prompt_task, shell_task
+from tests.flow.proofs.tokens import RSA, pem
 from tests.requirement import requirement
 
 ENVIRONMENT = {
@@ -102,6 +104,99 @@ def test_neither_arguments_nor_environment_are_in_the_artifact():
 
     assert "hush" not in str(payload["handoff_artifact_payload"])
     assert "/home/fixture" not in str(payload["handoff_artifact_payload"])
+
+
+@requirement("agentcli:handoff:media")
+@pytest.mark.parametrize(
+    "target, medium, env_key, file_name",
+    [
+        ({"kind": "env", "name": "TOKEN"}, "env", "TOKEN", None),
+        ({"kind": "file", "name": "key.pem", "expose_as": "KEY_FILE"}, "temp-file", "KEY_FILE", "key.pem"),
+        ({"kind": "file", "prefix": "key-"}, "temp-file", None, "key-"),
+        ({"kind": "stdin", "expose_as": "IGNORED"}, "stdin", None, None),
+    ],
+)
+def test_a_credential_is_presented_under_the_names_of_its_medium(target, medium, env_key, file_name):
+    bindings = [{"source": "access_token", "target": target}]
+    task = shell_task(identity={"scope": "s", "presentation": {"bindings": bindings}})
+    [binding] = made(task)["identity"]["presentation"]["bindings"]
+
+    assert [binding[name] for name in ("medium", "env_key", "file_name")] == [medium, env_key, file_name]
+
+
+@requirement("agentcli:handoff:published-digests")
+@pytest.mark.parametrize(
+    "task, kind", [(prompt_task(), "prompt"), (prompt_task(target={"session_target": "main"}), "system")]
+)
+def test_a_prompt_has_the_digest_of_no_program_and_no_arguments(task, kind):
+    command = made(task)["command"]
+
+    assert (command["kind"], command["program"], command["args_sha256"]) == (kind, None, [])
+    assert command["argv_sha256"] == canonical_digest([None])
+
+
+def test_allowed_paths_are_bound_as_the_list_that_they_are():
+    job = rebound(
+        compile_manifest(
+            manifest(shell_task(contract={"allowed_paths": ["/b", "/a"]})), "openclaw-scheduler"
+        )["jobs"][0]
+    )
+
+    assert job["contract_allowed_paths"] == '["/b","/a"]'
+    assert job_binding(job)["contract"]["allowed_paths"] == ["/b", "/a"]
+    assert job_binding({**job, "contract_allowed_paths": None})["contract"]["allowed_paths"] is None
+
+
+def with_evidence(**profile):
+    return manifest(
+        shell_task(evidence={"ref": "e"}), evidence_profiles=[{"id": "e", "provider": "ssh", **profile}]
+    )
+
+
+@requirement("agentcli:handoff:secrets-hashed")
+def test_evidence_is_declared_by_hashes_with_the_methods_of_its_provider_and_always_signed():
+    value = with_evidence(
+        provider_config={"key_path": "/hush"}, payload={"bind": ["command"]}, verify={"required": False}
+    )
+    [job] = compile_manifest(value, "openclaw-scheduler")["jobs"]
+
+    bound = Handoffs(value, ambient={}, base="/").bound(job)
+    declared, artifact = bound["evidence"], bound["handoff_artifact_payload"]["evidence"]
+
+    assert declared["methods"] == artifact["methods"] == ["ssh-signature"]
+    assert declared["provider_config"] is None
+    assert declared["provider_config_hash"] == canonical_digest({"key_path": "/hush"})
+    assert declared["payload_hash"] == canonical_digest(declared["payload"])
+    assert [artifact[name] for name in ("payload_hash", "provider_config_hash")] == [
+        declared["payload_hash"],
+        declared["provider_config_hash"],
+    ]
+    assert (artifact["verify_required"], artifact["signed_or_provider_verified_required"]) == (False, True)
+    assert job_binding(bound)["evidence"]["declaration"] == declared
+    assert "hush" not in str(bound)
+
+
+def test_without_evidence_nothing_is_declared_and_nothing_need_be_signed():
+    evidence = made(shell_task())["evidence"]
+
+    assert evidence["signed_or_provider_verified_required"] is False
+    assert evidence["payload_hash"] is evidence["provider_config_hash"] is None
+
+
+def test_how_a_proof_is_verified_is_bound_by_one_hash_in_which_keys_are_hashes():
+    profile = {
+        "id": "p", "method": "jwt", "issuer": "i", "public_key": pem(RSA), "proof": {"value_from": {"env": "P"}},
+        "verify": {"required": True},
+    }  # fmt: skip
+    value = manifest(shell_task(authorization_proof={"ref": "p"}), authorization_proof_profiles=[profile])
+    context = {
+        "jwks_uri": None, "public_key_hash": hash_text(pem(RSA)), "allowed_signers": None, "principal": None, "namespace": None,
+        "ca_certificate_hash": None, "ca_certificate_from_hash": None, "verify": {"required": True},
+    }  # fmt: skip
+
+    proof = fields(value)["handoff_artifact_payload"]["authorization_proof"]
+
+    assert proof["verification_context_hash"] == canonical_digest(context)
 
 
 def made(*tasks, **members):

@@ -74,7 +74,7 @@ def test_every_member_is_needed_and_none_may_be_added():
         ("canonicalization.name", "jcs", 'artifact.canonicalization.name must equal "json-sort-v1"'),
         ("lifecycle.enabled", 1, "artifact.lifecycle.enabled must be boolean, received integer"),
         ("command.args_count", "1", "artifact.command.args_count must be integer, received string"),
-        ("command.kind", "python", "artifact.command.kind must be one of shell, prompt"),
+        ("command.kind", "python", "artifact.command.kind must be one of shell, prompt, system"),
         ("command.args_sha256", None, "artifact.command.args_sha256 must be array, received null"),
         ("command.args_sha256.0", "x", "artifact.command.args_sha256[0] must be a sha256 digest"),
         ("command.env.effective_env_value_sha256.PATH", 1, "artifact.command.env.effective_env_value_sha256.PATH must be string, received integer"),

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.flow import merge
-from operable.flow.binding import child_environment, execution_binding, real_folder, task_hash
+from operable.flow.binding import child_environment, execution_binding, proof_binding, real_folder, task_hash
 from operable.flow.canonical import canonical_digest, hash_object, hash_optional_text, hash_text
-from operable.flow.contracts import FlowError
+from operable.flow.contracts import FlowError, entry, known
 from operable.flow.job_binding import BINDING_VERSION, job_binding_digest
 from operable.flow.merge import Json, first
 from operable.flow.plan import normal_shell
@@ -26,6 +26,11 @@ V4_FEATURES = (
 _EXECUTION_BINDING = 2
 _PROVEN = ("jwt", "detached-signature", "certificate")
 _DEEPEST = 16
+_KINDS = {"shellCommand": "shell", "agentTurn": "prompt", "systemEvent": "system"}
+# What of a proof says how it is verified, next to the proof itself.
+_CONTEXT = (
+    "jwks_uri public_key_hash allowed_signers principal namespace ca_certificate_hash ca_certificate_from_hash verify"
+).split()
 
 
 def handoff_fields(
@@ -51,6 +56,24 @@ def handoff_fields(
         "handoff_artifact_payload": artifact,
         "effective_task_hash": task_hash(binding),
     }
+
+
+def declared_evidence(evidence: Json | None) -> Json | None:
+    """Evidence as a v4 job declares it: bound to its payload and its provider's configuration, which it does not tell."""
+    if evidence is None:
+        return None
+    return {
+        **evidence,
+        "methods": evidence["methods"] or _methods(evidence["provider"]),
+        "provider_config": None,
+        "payload_hash": hash_object(evidence["payload"]),
+        "provider_config_hash": hash_object(evidence["provider_config"]),
+    }
+
+
+def _methods(provider: str | None) -> list[str]:
+    """Those that a provider has when its profile names none: a v4 job must say how its evidence is made."""
+    return list(entry("evidences", provider).methods) if provider in known("evidences") else []
 
 
 def _artifact(
@@ -92,7 +115,7 @@ def _artifact(
             "delete_after_run": bool(job["delete_after_run"]),
             "target": {name: execution[name] for name in ("session_target", "agent_id", "payload_kind")},
         },
-        "command": _command(task, job, environment, base),
+        "command": _command(task, plan, job, environment, base),
         "runtime": {
             "timeout_ms": job["run_timeout_ms"],
             "instance_id": {"kind": "deferred", "source": "run.id"},
@@ -130,18 +153,19 @@ def _artifact(
     }  # fmt: skip
 
 
-def _command(task: Json, job: Json, environment: Mapping[str, str], base: str) -> Json:
+def _command(task: Json, plan: Json, job: Json, environment: Mapping[str, str], base: str) -> Json:
     shell = task.get("shell")
     payload = normal_shell(shell) if shell is not None else None
     arguments = [hash_text(argument) for argument in payload["args"]] if payload else []
     message = hash_optional_text(job["payload_message"])
     keys = sorted(environment, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
     return {
-        "kind": "shell" if payload else "prompt",
+        "kind": _KINDS[plan["execution"]["payload_kind"]],
         "program": payload["program"] if payload else None,
         "args_count": len(arguments),
         "args_sha256": arguments,
-        "argv_sha256": canonical_digest([payload["program"], *arguments]) if payload else None,
+        # Of a prompt too, as of a list of nothing: readers compare it with the two members above, whatever they are.
+        "argv_sha256": canonical_digest([payload["program"] if payload else None, *arguments]),
         "cwd": real_folder(payload["cwd"], base) if payload else None,
         "stdin_sha256": hash_optional_text(payload["stdin"]) if payload else None,
         "prompt_sha256": None if payload else hash_optional_text(task.get("prompt")),
@@ -200,8 +224,8 @@ def _binding(binding: Json, presentation: Json, session_target: str) -> Json:
     return {
         "name": first(binding.get("name"), binding["source"]),
         "medium": medium,
-        "env_key": target.get("name") if kind == "env" else target.get("expose_as"),
-        "file_name": target.get("name") if kind == "file" else None,
+        "env_key": target.get({"env": "name", "file": "expose_as"}.get(kind, "")),
+        "file_name": first(target.get("name"), target.get("prefix")) if kind == "file" else None,
         "source_hash": hash_text(binding["source"]),
         "required": first(binding.get("required"), True),
         "redact": first(binding.get("redact"), presentation.get("default_redaction"), True),
@@ -226,12 +250,8 @@ def _contract(plan: Json, job: Json) -> Json:
 
 
 def _proof(proof: Json | None) -> Json:
-    block = proof or {}
+    block, bound = proof or {}, proof_binding(proof)
     proven = block.get("method") in _PROVEN
-    context = {
-        name: block.get(name)
-        for name in "jwks_uri public_key allowed_signers principal namespace ca_certificate ca_certificate_from".split()
-    }
     return {
         "ref": block.get("ref"),
         "method": block.get("method"),
@@ -239,7 +259,7 @@ def _proof(proof: Json | None) -> Json:
         "audience": block.get("audience"),
         "claims_hash": hash_object(block.get("claims")),
         "proof_source_hash": hash_object(block.get("proof")),
-        "verification_context_hash": canonical_digest(context) if proof else None,
+        "verification_context_hash": bound and canonical_digest({name: bound[name] for name in _CONTEXT}),
         "artifact_binding_required": proven,
         "replay_protection_required": proven,
         "revocation_check_required": proven,
@@ -247,26 +267,26 @@ def _proof(proof: Json | None) -> Json:
 
 
 def _evidence(evidence: Json | None) -> Json:
-    block = evidence or {}
+    block = declared_evidence(evidence) or {}
     payload: Mapping[str, Any] = block.get("payload") or {}
-    required = bool((block.get("verify") or {}).get("required"))
     return {
         "ref": block.get("ref"),
         "provider": block.get("provider"),
         "methods": block.get("methods") or [],
         "payload_bind": payload.get("bind") or [],
-        "payload_hash": hash_object(block.get("payload")),
-        "provider_config_hash": hash_object(block.get("provider_config")),
-        "verify_required": required,
+        "payload_hash": block.get("payload_hash"),
+        "provider_config_hash": block.get("provider_config_hash"),
+        "verify_required": bool((block.get("verify") or {}).get("required")),
         "retention": None,
-        "signed_or_provider_verified_required": required,
+        # A runtime that takes artifacts refuses evidence that anybody could have written.
+        "signed_or_provider_verified_required": evidence is not None,
     }
 
 
 def _delegation(identity: Json | None, plan: Json) -> Json:
     policy: Json = ((identity or {}).get("auth") or {}).get("delegation_policy") or {}
     mode = ((identity or {}).get("subject") or {}).get("delegation_mode")
-    delegators = sorted(set(policy.get("allowed_delegators") or []))
+    delegators = _names(policy.get("allowed_delegators") or [])
     return {
         "mode": mode,
         "source_binding": "source_run_id",
@@ -276,3 +296,12 @@ def _delegation(identity: Json | None, plan: Json) -> Json:
         "allowed_delegators_hash": canonical_digest(delegators),
         "require_grant_per_hop": first(policy.get("require_grant_per_hop"), mode not in (None, "none")),
     }
+
+
+def _names(delegators: list[Any]) -> list[str]:
+    """Sorted and unique. The validator takes any list here; a reader of artifacts takes names only."""
+    for position, name in enumerate(delegators):
+        if not isinstance(name, str):
+            place = f"artifact.delegation.allowed_delegators[{position}]"
+            raise FlowError("HANDOFF_ARTIFACT_INVALID", f"{place} must be string")
+    return sorted(set(delegators), key=lambda name: name.encode("utf-16-be", "surrogatepass"))

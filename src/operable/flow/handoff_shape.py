@@ -53,7 +53,7 @@ SHAPE: Json = {
         },
     },
     "command": {
-        "kind": ["shell", "prompt"],
+        "kind": ["shell", "prompt", "system"],
         "program": "string?",
         "args_count": "integer",
         "args_sha256": "[digest]",

@@ -4,6 +4,7 @@ Every field that changes what runs, when, or who hears of it is in it; commands 
 given to a job after it was compiled (`job_fields.REBINDABLE`) have their defaults here until somebody gives them.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,6 +48,7 @@ def job_binding_digest(job: Json) -> str:
 
 def job_binding(job: Json) -> Json:
     """The projection. `job` has its defaults already (`rebound`)."""
+    paths = job["contract_allowed_paths"]
     return {
         "invocation": {
             "name": job["name"],
@@ -100,11 +102,13 @@ def job_binding(job: Json) -> Json:
             name: {"ref": job[f"{name}_ref"], "declaration": job[name]}
             for name in ("authorization_proof", "authorization", "evidence")
         },
-        "contract": _section(
-            job,
-            "contract",
-            "sandbox allowed_paths network max_cost_usd audit required_trust_level trust_enforcement",
-        ),
+        "contract": {
+            **_section(
+                job, "contract", "sandbox network max_cost_usd audit required_trust_level trust_enforcement"
+            ),
+            # The only field that travels as JSON text already; it is bound as what that spells.
+            "allowed_paths": paths if paths is None else json.loads(paths),
+        },
         "verification": {
             "shell_sha256": hash_optional_text(job["verify_shell"]),
             "timeout_s": job["verify_timeout_s"],

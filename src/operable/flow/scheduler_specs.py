@@ -9,9 +9,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from operable.flow import merge
 from operable.flow.canonical import canonical_text
 from operable.flow.expand import expand
-from operable.flow.handoff import handoff_fields
+from operable.flow.handoff import declared_evidence, handoff_fields
+from operable.flow.javascript_json import javascript_json
 from operable.flow.job_binding import rebound
 from operable.flow.job_fields import BLOBS, BY_VERSION, REBINDABLE
 from operable.flow.merge import Json
@@ -34,8 +36,9 @@ class Handoffs:
     def bound(self, job: Json, stored: Json | None = None) -> Json:
         """The job with its artifact; of a stored one it takes over what may be given after compilation."""
         overrides = {name: stored[name] for name in REBINDABLE if name in stored} if stored else None
-        full = rebound(job, overrides)
         workflow, task, plan = self._tasks[job["id"]]
+        evidence = declared_evidence(merge.effective_evidence(self._manifest, workflow, task))
+        full = {**rebound(job, overrides), "evidence": evidence}
         fields = handoff_fields(
             self._original,
             self._manifest,
@@ -67,7 +70,7 @@ def _projected(job: Json, version: str) -> Iterator[tuple[str, Any]]:
         if name == "enabled":
             value = bool(value)
         elif name in BLOBS and isinstance(value, dict | list):
-            value = canonical_text(value) if version == "4" else json.dumps(value, separators=(",", ":"))
+            value = canonical_text(value) if version == "4" else javascript_json(value)
         yield name, value
 
 
