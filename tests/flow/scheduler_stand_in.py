@@ -1,11 +1,11 @@
-"""A STAND-IN for openclaw-scheduler, for tests only: its command line as far as applying manifests uses it, on SQLite.
+"""A STAND-IN for openclaw-scheduler, for tests only: its command line as far as applying manifests uses it.
 
-It is not that program and proves nothing about it; set OPENCLAW_SCHEDULER_BIN and the tests use a real one where they can.
-What it shares with the real one: `--json` anywhere, `capabilities`, `jobs list|add|update|delete`, a job as an argument or
-with `--stdin`, the database in SCHEDULER_DB, answers on stdout, a failure as `{"ok": false, "error": …}` with status 1.
+It is not that program and proves nothing about it. Where OPENCLAW_SCHEDULER_BIN names a real one, the tests of applying
+run against that: this program then only stands in front, notes the calls and passes them on. Otherwise it answers them
+itself (`scheduler_stand_in_jobs`).
 
 For tests, a file "stand-in.json" in the folder of the database says how it behaves: which capabilities it has, which
-command fails, hangs or floods. Every call is noted in the table `calls`.
+command fails, hangs, floods or has a made-up answer, and which program does the work. Every call is noted in "calls.db".
 """
 
 import json
@@ -13,6 +13,7 @@ import os
 import sqlite3
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 FIELDS_OF_A_V4_CONTRACT = {
@@ -31,24 +32,36 @@ def main() -> int:
     words = [word for word in sys.argv[1:] if word != "--json"]
     database = os.environ["SCHEDULER_DB"]
     behaviour = _behaviour(database)
-    name = " ".join(words[:2] if words[0] == "jobs" else words[:1])
-    with sqlite3.connect(database, timeout=30) as connection:
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS jobs (id TEXT PRIMARY KEY, name TEXT, origin TEXT, row TEXT, created_at TEXT)"
-        )
+    _note(os.path.join(os.path.dirname(database), "calls.db"), words)
+    how = behaviour.get(_name(words))
+    if isinstance(how, dict) and "answer" in how:
+        return _say(how["answer"])
+    if how is not None and (isinstance(how, str) or any(word in how for word in words)):
+        return _misbehave(how if isinstance(how, str) else next(how[word] for word in words if word in how))
+    if words[0] == "capabilities" and "capabilities_answer" in behaviour:
+        return _say(behaviour["capabilities_answer"])
+    if words[0] == "capabilities" and not behaviour.get("knows capabilities"):
+        return _fail(f"Unknown command: {words[0]}", "CLI_ERROR")
+    if behaviour.get("program"):
+        os.execv(behaviour["program"][0], [*behaviour["program"], "--json", *words])
+    return _answered(database, words)
+
+
+def _name(words: list[str]) -> str:
+    """`jobs update` and `jobs update --dry-run` are two things."""
+    if words[0] != "jobs":
+        return words[0]
+    return " ".join([*words[:2], *(["--dry-run"] if "--dry-run" in words[:4] else [])])
+
+
+def _note(path: str, words: list[str]) -> None:
+    connection = sqlite3.connect(path, timeout=30)
+    with connection:
         connection.execute("CREATE TABLE IF NOT EXISTS calls (words TEXT, environment TEXT)")
         connection.execute(
             "INSERT INTO calls VALUES (?, ?)", (json.dumps(words), json.dumps(sorted(os.environ)))
         )
-    how = behaviour.get(name)
-    if how is not None and (isinstance(how, str) or any(word in how for word in words)):
-        return _misbehave(how if isinstance(how, str) else next(how[word] for word in words if word in how))
-    if words[0] == "capabilities":
-        if "capabilities_answer" not in behaviour:
-            return _fail(f"Unknown command: {words[0]}")
-        return _say(behaviour["capabilities_answer"])
-    with sqlite3.connect(database, timeout=30) as connection:
-        return _jobs(connection, words[1:])
+    connection.close()
 
 
 def _behaviour(database: str) -> dict[str, Any]:
@@ -74,42 +87,21 @@ def _misbehave(how: str) -> int:
     if how == "stderr":
         sys.stderr.write("the disk is on fire\n")
         return 3
-    return _fail(how)
+    return _fail(how, "CLI_ERROR")
 
 
-def _jobs(connection: sqlite3.Connection, words: list[str]) -> int:
-    verb, *rest = words
-    if verb == "list":
-        full = "--include-handoff-artifacts" in rest
-        rows = [json.loads(row) for (row,) in connection.execute("SELECT row FROM jobs ORDER BY rowid")]
-        for row in rows:
-            if full and isinstance(row.get("handoff_artifact_payload"), str):
-                row["handoff_artifact_payload"] = json.loads(row["handoff_artifact_payload"])
-            elif not full:
-                row.pop("handoff_artifact_payload", None)
-        return _say(rows)
-    if verb == "delete":
-        if not connection.execute("DELETE FROM jobs WHERE id = ?", rest).rowcount:
-            return _fail(f"Job not found: {rest[0]}")
-        return _say({"ok": True, "job_id": rest[0], "deleted": True})
-    spec = json.loads(sys.stdin.read() if rest[-1] == "--stdin" else rest[-1])
-    if verb == "add":
-        if "run_timeout_ms" not in spec:
-            return _fail("run_timeout_ms is required")
-        row = {**spec, "enabled": int(spec["enabled"])}
-        connection.execute(
-            "INSERT INTO jobs VALUES (?, ?, ?, ?, datetime('now'))",
-            (row["id"], row["name"], row.get("origin"), json.dumps(row)),
-        )
-        return _say({"ok": True, "job": row})
-    found = connection.execute("SELECT row FROM jobs WHERE id = ?", rest[:1]).fetchone()
-    if verb != "update" or found is None:
-        return _fail(f"Job not found: {rest[0]}")
-    row = {**json.loads(found[0]), **spec, "enabled": int(spec["enabled"])}
-    connection.execute(
-        "UPDATE jobs SET row = ?, name = ? WHERE id = ?", (json.dumps(row), row["name"], rest[0])
-    )
-    return _say({"ok": True, "job": row})
+def _answered(database: str, words: list[str]) -> int:
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from tests.flow.scheduler_stand_in_jobs import Refused, answer
+
+    try:
+        return _say(answer(database, words))
+    except Refused as problem:
+        return _fail(str(problem), problem.code)
+    except sqlite3.IntegrityError as problem:
+        return _fail(str(problem), "SQLITE_CONSTRAINT_PRIMARYKEY")
+    except sqlite3.Error as problem:
+        return _fail(f"The database could not be opened: {problem}", "DB_INIT_FAILED")
 
 
 def _say(document: object) -> int:
@@ -117,8 +109,8 @@ def _say(document: object) -> int:
     return 0
 
 
-def _fail(message: str) -> int:
-    _say({"ok": False, "error": message, "code": "CLI_ERROR"})
+def _fail(message: str, code: str) -> int:
+    _say({"ok": False, "error": message, "code": code})
     return 1
 
 

@@ -39,8 +39,23 @@ def capabilities(version: str = "3", **changed: Any) -> Json:
     }
 
 
+# A job that somebody else made, as the smallest that a scheduler takes.
+OLD: Json = {
+    "id": "old-1",
+    "name": "A",
+    "enabled": True,
+    "schedule_cron": "0 9 * * *",
+    "session_target": "shell",
+    "payload_kind": "shellCommand",
+    "payload_message": "echo old",
+    "delivery_mode": "none",
+    "run_timeout_ms": 5,
+    "origin": "telegram:7",
+}
+
+
 class StandIn:
-    """One stand-in scheduler with a database of its own."""
+    """One stand-in scheduler with a database of its own. `said` None: it is too old to know its capabilities."""
 
     def __init__(self, folder: Path, said: Json | None = None, **behaviour: Any) -> None:
         self.folder = folder
@@ -53,7 +68,9 @@ class StandIn:
     def behave(self, **behaviour: Any) -> None:
         """`jobs_add="the disk is full"`, `jobs_delete={"<id>": "locked"}`, `jobs_list="hang"`."""
         self._behaviour |= {
-            name if name == "capabilities_answer" else name.replace("_", " "): how
+            name
+            if name == "capabilities_answer"
+            else name.replace("_", " ").replace("dry run", "--dry-run"): how
             for name, how in behaviour.items()
         }
         (self.folder / "stand-in.json").write_text(json.dumps(self._behaviour), "utf-8")
@@ -74,33 +91,60 @@ class StandIn:
         return str(path)
 
     def rows(self) -> list[Json]:
-        return [json.loads(row) for (row,) in self._all("SELECT row FROM jobs ORDER BY rowid")]
+        """The stored jobs, in the order in which they were made, with their artifacts as text."""
+        question = (
+            "SELECT jobs.*, payload AS handoff_artifact_payload FROM jobs "
+            "LEFT JOIN handoff_artifacts ON digest = handoff_artifact_digest ORDER BY jobs.rowid"
+        )
+        return [dict(row) for row in _all(self.database, question)]
 
     def calls(self) -> list[list[str]]:
-        return [json.loads(words) for (words,) in self._all("SELECT words FROM calls ORDER BY rowid")]
+        return [json.loads(row["words"]) for row in self._calls()]
 
     def writes(self) -> list[str]:
-        return [words[1] for words in self.calls() if words[0] == "jobs" and words[1] != "list"]
+        return [
+            words[1]
+            for words in self.calls()
+            if words[0] == "jobs" and words[1] != "list" and "--dry-run" not in words
+        ]
 
     def environments(self) -> list[list[str]]:
-        return [json.loads(names) for (names,) in self._all("SELECT environment FROM calls ORDER BY rowid")]
+        return [json.loads(row["environment"]) for row in self._calls()]
+
+    def _calls(self) -> list[Any]:
+        return _all(self.folder / "calls.db", "SELECT * FROM calls ORDER BY rowid")
 
     def store(self, row: Mapping[str, Any]) -> None:
         self.client().add(dict(row))
 
-    def _all(self, question: str) -> list[Any]:
-        if not self.database.exists():
-            return []
+    def alter(self, statement: str, *values: Any) -> None:
+        """Change the database behind the scheduler's back."""
         connection = sqlite3.connect(self.database)
-        try:
-            return connection.execute(question).fetchall()
-        finally:
-            connection.close()
+        with connection:
+            connection.execute(statement, values)
+        connection.close()
 
 
-def real_client(folder: Path) -> SchedulerClient:
-    """The scheduler that OPENCLAW_SCHEDULER_BIN names, on a database of its own."""
-    environment = dict(os.environ)
-    return SchedulerClient(
-        invocation_of(None, REAL, environment), str(folder), environment, str(folder / "real.db"), LIMIT
-    )
+def _all(database: Path, question: str) -> list[Any]:
+    if not database.exists():
+        return []
+    connection = sqlite3.connect(database)
+    connection.row_factory = sqlite3.Row
+    try:
+        return connection.execute(question).fetchall()
+    finally:
+        connection.close()
+
+
+def newest(folder: Path) -> StandIn:
+    """`either`, with what the real one says of itself: everything but who may approve."""
+    if REAL is not None:
+        return either(folder, knows_capabilities=True)
+    return either(folder, capabilities("4", features={"approval_scope_enforcement": False}))
+
+
+def either(folder: Path, said: Json | None = None, **behaviour: Any) -> StandIn:
+    """The scheduler that OPENCLAW_SCHEDULER_BIN names, behind the same front, or else the stand-in."""
+    if REAL is not None:
+        behaviour["program"] = list(invocation_of(None, REAL, os.environ).argv)
+    return StandIn(folder, said, **behaviour)

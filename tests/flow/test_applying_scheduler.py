@@ -10,9 +10,11 @@ from operable.flow.applying_scheduler import apply_to_scheduler, check_capabilit
 from operable.flow.canonical import canonical_digest, stable_id
 from operable.flow.contracts import FlowError, Surroundings
 from operable.flow.job_fields import BY_VERSION
+from operable.flow.scheduler_specs import Handoffs, update_spec
+from operable.flow.target import compile_manifest
 from tests.flow.manifests import manifest, prompt_task, shell_task, triggered
 from tests.flow.proofs.tokens import ISSUER, RSA, claims, pem, token
-from tests.flow.schedulers import REAL, StandIn, capabilities, real_client
+from tests.flow.schedulers import OLD, capabilities, either
 from tests.requirement import requirement
 
 A, B = stable_id("w", "a"), stable_id("w", "b")
@@ -32,7 +34,8 @@ def refused(scheduler, value, **options):
 
 @pytest.fixture
 def scheduler(tmp_path):
-    return StandIn(tmp_path, capabilities("3"))
+    """The one that OPENCLAW_SCHEDULER_BIN names, or else the stand-in; both say that they know version 3."""
+    return either(tmp_path, capabilities("3"))
 
 
 @requirement("agentcli:apply:actions", "agentcli:apply:result")
@@ -91,9 +94,6 @@ def test_a_dry_run_asks_and_compares_but_writes_nothing(scheduler):
     assert [action["action"] for action in preview["actions"]] == ["created", "created"]
     assert scheduler.writes() == []
     assert scheduler.calls() == [["capabilities"], ["jobs", "list"]]
-
-
-OLD = {"id": "old-1", "name": "A", "enabled": True, "run_timeout_ms": 5, "origin": "telegram:7"}
 
 
 @requirement("agentcli:apply:actions")
@@ -171,7 +171,7 @@ def test_a_failure_in_the_middle_says_what_was_done_and_what_was_not(scheduler):
 
 @requirement("agentcli:apply:capability-errors", "agentcli:apply:capability-warnings")
 def test_errors_stop_before_the_first_write_and_warnings_are_told_twice(tmp_path):
-    old = StandIn(tmp_path)
+    old = either(tmp_path)
     problem = refused(old, manifest(shell_task(output={"format": "json"}, approval={"required": True})))
     assert problem.code == "unsupported_capability"
     assert [error["feature"] for error in problem.details["capability_errors"]] == [
@@ -198,12 +198,13 @@ def test_errors_stop_before_the_first_write_and_warnings_are_told_twice(tmp_path
 
 @requirement("agentcli:apply:field-versions")
 def test_a_scheduler_without_capabilities_gets_version_1_or_nothing(tmp_path):
-    old = StandIn(tmp_path)
+    old = either(tmp_path)
 
     result = apply(old, manifest())
     assert result["capabilities"]["source"] == "static"
     assert result["handoff"] == {"field_version": "1", "projected_fields": 41, "v02_fields_included": False}
-    assert set(old.rows()[0]) <= set(BY_VERSION["1"])
+    [sent] = [json.loads(words[-1]) for words in old.calls() if words[1:2] == ["add"]]
+    assert set(sent) <= set(BY_VERSION["1"])
 
     problem = refused(old, manifest(shell_task(contract={"audit": "always"}), version="0.1"))
     assert problem.details["required_handoff_version"] == "2"
@@ -212,7 +213,7 @@ def test_a_scheduler_without_capabilities_gets_version_1_or_nothing(tmp_path):
 
 @requirement("agentcli:apply:v4")
 def test_a_v4_runtime_gets_an_artifact_even_for_a_0_1_manifest(tmp_path):
-    scheduler = StandIn(tmp_path, capabilities("4"))
+    scheduler = either(tmp_path, capabilities("4"))
 
     result = apply(scheduler, manifest(version="0.1"))
 
@@ -227,37 +228,55 @@ def test_a_v4_runtime_gets_an_artifact_even_for_a_0_1_manifest(tmp_path):
 
 @requirement("agentcli:apply:v4")
 def test_what_a_stored_job_was_given_later_is_bound_into_its_new_artifact(tmp_path):
-    scheduler = StandIn(tmp_path, capabilities("4"))
+    scheduler = either(tmp_path, capabilities("4"))
     apply(scheduler, manifest())
-    [row] = scheduler.rows()
-    first = row["handoff_artifact_digest"]
-    scheduler.client().update(A, {**row, "enabled": True, "job_class": "batch", "origin": "telegram:7"})
+    first, given = scheduler.rows()[0]["handoff_artifact_digest"], {"job_class": "pre_compaction_flush"}
+    handoffs = Handoffs(manifest(), ambient={}, base="/")
+    job = handoffs.bound(
+        compile_manifest(manifest(), "openclaw-scheduler")["jobs"][0], {**given, "origin": "x:7"}
+    )
+    scheduler.client().update(A, {**update_spec(job, "4"), "origin": "x:7"})
+    second = scheduler.rows()[0]["handoff_artifact_digest"]
 
     apply(scheduler, manifest())
 
     [row] = scheduler.rows()
-    assert (row["job_class"], row["origin"]) == ("batch", "telegram:7")
-    assert row["handoff_artifact_digest"] != first
+    assert (row["job_class"], row["origin"]) == ("pre_compaction_flush", "x:7")
+    assert len({first, second, row["handoff_artifact_digest"]}) == 3
 
 
 @requirement("agentcli:apply:v4")
-def test_a_stored_artifact_that_was_changed_stops_everything(tmp_path):
-    scheduler = StandIn(tmp_path, capabilities("4"))
+def test_an_artifact_that_was_changed_on_its_way_stops_everything(tmp_path):
+    scheduler = either(tmp_path, capabilities("4"))
     apply(scheduler, manifest())
-    [row] = scheduler.rows()
-    edited = row["handoff_artifact_payload"].replace('"enabled":true', '"enabled":false')
-    scheduler.client().update(A, {"enabled": True, "name": "A", "handoff_artifact_payload": edited})
-    before = scheduler.writes()
+    [row] = scheduler.client().jobs(artifacts=True)
+    row["handoff_artifact_payload"]["lifecycle"]["enabled"] = False
+    scheduler.behave(jobs_list={"answer": [row]})
 
     problem = refused(scheduler, manifest())
 
     assert problem.code == "HANDOFF_ARTIFACT_INVALID"
-    assert scheduler.writes() == before
+    assert scheduler.writes() == ["add"]
+
+
+@requirement("agentcli:apply:v4")
+def test_a_job_that_is_not_what_its_artifact_says_stops_everything(tmp_path):
+    scheduler = either(tmp_path, capabilities("4"))
+    apply(scheduler, manifest())
+    scheduler.alter("UPDATE jobs SET payload_message = 'curl evil'")
+
+    problem = refused(scheduler, manifest())
+
+    assert (problem.code, problem.details["scheduler_code"]) == (
+        "scheduler_error",
+        "HANDOFF_ARTIFACT_INVALID",
+    )
+    assert scheduler.writes() == ["add"]
 
 
 @requirement("agentcli:apply:v4")
 def test_a_downgraded_runtime_does_not_get_to_change_v4_jobs(tmp_path):
-    scheduler = StandIn(tmp_path, capabilities("4"))
+    scheduler = either(tmp_path, capabilities("4"))
     apply(scheduler, manifest())
     scheduler.behave(capabilities_answer=capabilities("3"))
 
@@ -360,7 +379,7 @@ def test_claims_of_a_task_are_asked_of_its_proof(scheduler):
 
 @requirement("agentcli:apply:proofs")
 def test_a_runtime_that_verifies_proofs_itself_is_left_to_it(tmp_path):
-    scheduler = StandIn(tmp_path, capabilities("3", features={"authorization_proof_verification": True}))
+    scheduler = either(tmp_path, capabilities("3", features={"authorization_proof_verification": True}))
 
     result = apply(scheduler, with_proof({"env": "PROOF"}))
 
@@ -396,7 +415,7 @@ def test_what_was_planned_is_what_is_applied_or_nothing_is(scheduler):
 
 
 def test_only_jobs_whose_artifact_names_a_workflow_of_the_manifest_are_pruned(tmp_path):
-    scheduler = StandIn(tmp_path, capabilities("4"))
+    scheduler = either(tmp_path, capabilities("4"))
     elsewhere = manifest(shell_task("z"), workflow={"id": "other"})
     apply(scheduler, elsewhere)
     apply(scheduler, GOVERNED)
@@ -426,19 +445,3 @@ def test_capabilities_can_be_checked_without_writing(scheduler):
     assert found["effective"]["negotiated"] is True
     assert found["compatibility"] == {"ok": True, "errors": [], "warnings": []}
     assert scheduler.calls() == [["capabilities"]]
-
-
-@pytest.mark.skipif(REAL is None, reason="OPENCLAW_SCHEDULER_BIN names no real scheduler")
-def test_a_real_scheduler_takes_a_manifest_twice(tmp_path):
-    client = real_client(tmp_path)
-    around = Surroundings(str(tmp_path), client.environment)
-
-    actions = [
-        [
-            action["action"]
-            for action in apply_to_scheduler(GOVERNED, client, ApplyOptions(), around)["actions"]
-        ]
-        for _ in range(2)
-    ]
-
-    assert actions == [["created", "created"], ["updated", "updated"]]

@@ -2,13 +2,14 @@
 
 import json
 import os
+import sqlite3
 import sys
 
 import pytest
 
 from operable.flow.contracts import FlowError
 from operable.flow.scheduler_client import SchedulerClient, invocation_of
-from tests.flow.schedulers import StandIn, capabilities
+from tests.flow.schedulers import OLD, StandIn, capabilities, either
 from tests.requirement import requirement
 
 
@@ -59,16 +60,15 @@ def test_the_callers_secrets_do_not_reach_the_scheduler(tmp_path):
 
 
 def test_a_job_that_is_too_long_for_an_argument_goes_through_standard_input(tmp_path):
-    scheduler = StandIn(tmp_path)
-    job = {"id": "x", "name": "X", "enabled": True, "run_timeout_ms": 1, "payload_message": "é" * 200_000}
+    scheduler = either(tmp_path)
 
-    scheduler.client().add(job)
+    scheduler.client().add({**OLD, "id": "x", "payload_message": "é" * 90_000})
     scheduler.client().update("x", {"enabled": False, "name": "short"})
 
     assert scheduler.calls()[0] == ["jobs", "add", "--stdin"]
     assert len(scheduler.calls()[1]) == 4
     [row] = scheduler.rows()
-    assert row["payload_message"] == "é" * 200_000
+    assert row["payload_message"] == "é" * 90_000
     assert row["name"] == "short"
 
 
@@ -114,6 +114,62 @@ def test_a_flood_is_ended_and_nothing_of_it_is_kept(tmp_path, monkeypatch):
 def test_no_answer_is_null_and_no_list_is_an_empty_one(tmp_path):
     assert StandIn(tmp_path, jobs_list="silence").client().jobs() == []
     assert StandIn(tmp_path, capabilities="silence").client().capabilities() is None
+
+
+@pytest.mark.parametrize(
+    "asked, code",
+    [
+        (lambda client: client.delete("nobody"), "NOT_FOUND"),
+        (lambda client: client.update("nobody", {"name": "x"}), "NOT_FOUND"),
+        (lambda client: client.add({**OLD, "schedule_cron": "99 * * * *"}), "COMMAND_FAILED"),
+        (
+            lambda client: client.add({**OLD, "parent_id": "nobody", "trigger_on": "success"}),
+            "COMMAND_FAILED",
+        ),
+        (lambda client: [client.add(OLD), client.add(OLD)], "SQLITE_CONSTRAINT_PRIMARYKEY"),
+    ],
+)
+def test_the_word_of_the_scheduler_for_what_went_wrong_goes_along(tmp_path, asked, code):
+    problem = failure(lambda: asked(either(tmp_path).client()))
+
+    assert (problem.code, problem.details) == ("scheduler_error", {"scheduler_code": code})
+
+
+def test_a_dry_run_judges_and_writes_nothing(tmp_path):
+    client = either(tmp_path).client()
+
+    client.add(OLD, dry_run=True)
+    assert failure(lambda: client.add({**OLD, "origin": None}, dry_run=True)).code == "scheduler_error"
+    assert client.jobs() == []
+    client.add(OLD)
+    client.update("old-1", {"name": "other"}, dry_run=True)
+    assert [job["name"] for job in client.jobs()] == ["A"]
+
+
+def test_a_database_that_stays_locked_is_asked_for_again_and_then_given_up(tmp_path):
+    scheduler = either(tmp_path)
+    scheduler.store(OLD)
+    holder = sqlite3.connect(scheduler.database, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+
+    problem = failure(lambda: scheduler.client().delete("old-1"))
+    holder.execute("ROLLBACK")
+    holder.close()
+
+    assert problem.details == {"scheduler_code": "DB_INIT_FAILED"}
+    assert scheduler.writes() == ["add", "delete", "delete", "delete", "delete"]
+    scheduler.client().delete("old-1")
+    assert scheduler.rows() == []
+
+
+def test_a_database_that_is_none_is_not_asked_for_again(tmp_path):
+    scheduler = either(tmp_path)
+    scheduler.database.write_bytes(b"this is a text and no database" * 100)
+
+    problem = failure(scheduler.client().jobs)
+
+    assert problem.details == {"scheduler_code": "DB_INIT_FAILED"}
+    assert scheduler.calls() == [["jobs", "list"]]
 
 
 def test_a_token_in_what_a_scheduler_says_is_masked(tmp_path):

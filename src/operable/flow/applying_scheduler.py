@@ -2,8 +2,9 @@
 
 The scheduler takes one job at a time, so a failure in the middle leaves the jobs before it applied; the error then names
 what was done and what was not. Before the first write everything that can be known is known: what the runtime enforces, the
-proofs, the artifacts of stored jobs, and what would happen to each job. Adopting is adding under the stable id and then
-deleting the old row; when the second fails, the first is taken back.
+proofs, the artifacts of stored jobs, what would happen to each job, and whether the scheduler takes it
+(`scheduler_asking`). Adopting is adding under the stable id and then deleting the old row; when the second fails, the
+first is taken back.
 """
 
 import os
@@ -26,6 +27,7 @@ from operable.flow.contracts import FlowError, Surroundings
 from operable.flow.handoff_shape import require_intact
 from operable.flow.job_fields import BY_VERSION
 from operable.flow.merge import Json
+from operable.flow.scheduler_asking import parents_first, require_followed, require_taken
 from operable.flow.scheduler_client import SchedulerClient
 from operable.flow.scheduler_specs import Handoffs, create_spec, differences, update_spec
 from operable.flow.target import compile_manifest
@@ -74,6 +76,7 @@ def prepare(
     found = capabilities.compatibility(compiled["jobs"], effective["features"])
     capabilities.require_compatible(found)
     version = capabilities.field_version(compiled["jobs"], effective["handoff_version"])
+    require_followed(compiled["jobs"])
     proofs = verified_proofs(manifest, effective["features"], surroundings)
     stored = client.jobs(artifacts=version == "4")
     compare = _comparison(version, handoffs)
@@ -105,6 +108,7 @@ def apply_to_scheduler(
     for warning in prepared.warnings:
         warn(warning["message"])
     require_expected(prepared.steps, options.expected)
+    require_taken(prepared.steps, client, prepared.version)
     if not options.dry_run:
         _write(prepared, client, options)
     return result(prepared, client, options)
@@ -192,19 +196,21 @@ def _prunable(manifest: Json, jobs: list[Json], stored: list[Json], version: str
             continue
         if require_intact(row)["manifest"]["workflow_id"] in flows:
             found.append(pruned_step(row))
-    return found[::-1]
+    return found
 
 
 def _write(prepared: Prepared, client: SchedulerClient, options: ApplyOptions) -> None:
     done: list[Json] = []
-    for position, step in enumerate(prepared.steps):
+    steps = parents_first(prepared.steps)
+    for position, step in enumerate(steps):
         if step.action == "unchanged" and options.skip_unchanged:
             continue
         try:
             _write_one(step, client, prepared.version)
         except FlowError as problem:
-            left = [each.report() for each in prepared.steps[position:]]
-            raise FlowError(problem.code, problem.message, actions=done, not_applied=left) from None
+            left = [each.report() for each in steps[position:]]
+            told = {**problem.details, "actions": done, "not_applied": left}
+            raise FlowError(problem.code, problem.message, **told) from None
         done.append(_reported(step, options))
 
 

@@ -8,6 +8,7 @@ input, which newer schedulers read. Messages name the command, never the job: it
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,12 @@ ANSWER_LIMIT = 64 * 1024 * 1024  # every job of a large scheduler, with artifact
 _ARGUMENT_LIMIT = 120_000
 _INHERITED = ("OPENCLAW_*", "SCHEDULER_*", "DISPATCH_*", "NODE_*", "XDG_*", "npm_config_*", "NPM_CONFIG_*")
 _MESSAGE_LIMIT = 2000
+# A scheduler at work writes now and then; one that did not come to open its database has done nothing yet, so it is
+# asked again. Starting it takes longer than others keep the lock, so nobody waits in between.
+_NOT_OPENED = "DB_INIT_FAILED"
+_ATTEMPTS = 4
+_CODE = "[A-Z][A-Z0-9_]{0,63}"
+_DRY = {False: (), True: ("--dry-run",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +83,17 @@ class SchedulerClient:
         found = self._call("jobs", "list", *(["--include-handoff-artifacts"] if artifacts else []))
         return [job for job in found if isinstance(job, dict)] if isinstance(found, list) else []
 
-    def add(self, spec: Json) -> Any:
-        return self._call("jobs", "add", document=spec)
+    def add(self, spec: Json, *, dry_run: bool = False) -> Any:
+        """A dry run, which schedulers since version 4 can do, judges the job and writes nothing."""
+        return self._call("jobs", "add", *_DRY[dry_run], document=spec)
 
-    def update(self, job_id: str, spec: Json) -> Any:
-        return self._call("jobs", "update", job_id, document=spec)
+    def update(self, job_id: str, spec: Json, *, dry_run: bool = False) -> Any:
+        return self._call("jobs", "update", job_id, *_DRY[dry_run], document=spec)
 
     def delete(self, job_id: str) -> Any:
         return self._call("jobs", "delete", job_id)
 
     def _call(self, *words: str, document: Json | None = None) -> Any:
-        from operable.proc.output import output
-
         arguments, stdin = list(words), None
         if document is not None:
             # ASCII only: an argument reaches the program unchanged whatever the locale is.
@@ -98,15 +104,27 @@ class SchedulerClient:
                 arguments.append("--stdin")
                 stdin = text.encode()
         shown = " ".join((self.invocation.label, "--json", *words))
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._asked(arguments, stdin, shown)
+            except FlowError as problem:
+                if problem.details.get("scheduler_code") != _NOT_OPENED or "locked" not in problem.message:
+                    raise
+        return self._asked(arguments, stdin, shown)
+
+    def _asked(self, arguments: list[str], stdin: bytes | None, shown: str) -> Any:
+        from operable.proc.output import output
+
         try:
             result = output(self._command(arguments), stdin=stdin, timeout=self.timeout, limit=ANSWER_LIMIT)
         except Fail as problem:
             message = f"Failed to execute scheduler command: {shown}: {problem.message}"
             raise FlowError("scheduler_error", redact_text(message)[:_MESSAGE_LIMIT]) from None
         if result.status != 0:
-            reason = _reason(result.stdout, result.stderr)
+            reason, code = _reason(result.stdout, result.stderr)
             message = reason or f"Scheduler command failed ({result.status}): {shown}"
-            raise FlowError("scheduler_error", redact_text(message)[:_MESSAGE_LIMIT])
+            told = {"scheduler_code": code} if code else {}
+            raise FlowError("scheduler_error", redact_text(message)[:_MESSAGE_LIMIT], **told)
         return _answer(result.stdout, shown)
 
     def _command(self, arguments: list[str]) -> Any:
@@ -120,16 +138,20 @@ class SchedulerClient:
         return Command(argv, resolve(argv[0], env=variables, cwd=self.cwd), variables, self.cwd)
 
 
-def _reason(stdout: bytes, stderr: str) -> str:
-    """Newer schedulers say it in a JSON object on stdout, older ones on stderr, as JSON or in plain words."""
+def _reason(stdout: bytes, stderr: str) -> tuple[str, str | None]:
+    """What went wrong, and the scheduler's word for it.
+
+    Newer schedulers say both in a JSON object on stdout, older ones on stderr, as JSON or in plain words.
+    """
     for text in (stdout.decode("utf-8", "replace"), stderr):
         try:
             said = json.loads(text)
         except ValueError:
             continue
         if isinstance(said, dict) and isinstance(said.get("error"), str):
-            return str(said["error"])
-    return stderr.strip()
+            code = said.get("code")
+            return said["error"], code if isinstance(code, str) and re.fullmatch(_CODE, code) else None
+    return stderr.strip(), None
 
 
 def _answer(stdout: bytes, shown: str) -> Any:
