@@ -39,6 +39,14 @@ async def hang(path: str) -> str:
     return ""
 
 
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def variable(name: str) -> str:
+    """Say what a variable holds."""
+    if os.environ.get("FAIL"):
+        raise ValueError(f"no: {os.environ[name]}")
+    return f"<{os.environ.get(name)}>"
+
+
 @server.tool()
 def delete_everything(path: str) -> str:
     """Delete it."""

@@ -1,6 +1,7 @@
 """An MCP server as an agent-operable tool."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -105,6 +106,40 @@ def test_a_stop_ends_the_server(tmp_path):
         process.process.send_signal(SIGTERM)
         assert process.process.wait(PATIENCE) != 0
     assert ended(int(path.read_text()))
+
+
+def test_a_server_gets_the_variables_that_its_user_allows_it_and_their_secrets_stay_hidden(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("OPERABLE_HOME", str(tmp_path))
+    for name in ("SOME_TOKEN", "SOME_WORD", "OTHER"):
+        monkeypatch.setenv(name, "hunter2-hunter2")
+    (tmp_path / "config").mkdir()
+    table = f"[mcp.{json.dumps(SERVER)}]"
+    (tmp_path / "config" / "wrap.toml").write_text(f'{table}\nenv = ["SOME_TOKEN", "SOME_WORD"]\n')
+
+    def text(name):
+        return machine("variable", "--name", name).of("mcp_content")[0]["text"]
+
+    assert text("SOME_TOKEN") == "<[redacted]>"
+    assert text("OTHER") == "<None>"
+    assert text("HOME") == f"<{os.environ['HOME']}>"
+
+
+def test_why_a_server_ended_is_told_without_secrets():
+    says = "echo 'no such package: frobnicate' >&2; echo token=abcdefgh12345678 >&2; exit 1"
+
+    done = bridged("add", "--output", "jsonl", server=f'sh -c "{says}"')
+
+    assert done.error["code"] == "MCP_SERVER_FAILED"
+    assert "no such package: frobnicate" in done.error["message"]
+    assert done.error["upstream_stderr"].splitlines() == ["no such package: frobnicate", "token=[redacted]"]
+
+
+def test_arguments_that_are_nested_without_end_are_no_json():
+    done = machine("add", "--arguments-json", "[" * 100_000)
+
+    assert (done.exit_code, done.error["code"]) == (64, "INVALID_VALUE")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from operable.kernel.errors import Fail
 from operable.serve.sources.wrap import SOURCE
-from operable.wrap.settings import allowed
+from operable.wrap.settings import allowed, allowed_to_server
 from tests.cli.drive import operable
 from tests.wrap.drive import Made
 
@@ -146,3 +146,21 @@ def test_a_mistake_for_one_wrapper_does_not_concern_another(settings):
         allowed("prog")
     found = {event["name"]: event for event in operable("wrap", "list").results}
     assert found["git"]["problem"] is None
+
+
+def test_a_server_is_known_by_the_words_that_start_it(settings):
+    settings('[mcp."npx -y \'some server\'"]\nenv = ["A"]\n[mcp."npx other"]\nenv = ["B"]\n')
+
+    assert allowed_to_server(["npx", "-y", "some server"]) == ["A"]
+    assert allowed_to_server(["npx", "-y", "some server", "--more"]) == []
+    assert allowed_to_server(["npx"]) == []
+
+
+@pytest.mark.parametrize("text", ["mcp = 3\n", '[mcp."it\'s"]\nenv = []\n', '[mcp.npx]\nenv = ["*"]\n'])
+def test_settings_of_servers_that_cannot_be_understood_are_an_error(settings, text):
+    settings(text)
+
+    with pytest.raises(Fail) as caught:
+        allowed_to_server(["npx"])
+
+    assert caught.value.code == "WRAP_SETTINGS_INVALID"

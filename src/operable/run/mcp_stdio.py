@@ -1,11 +1,12 @@
 """An MCP server that is a process of ours, between its pipes and the streams of the official SDK.
 
 The SDK would also start processes, but in this project only `operable.proc` does, because its processes end with their
-owner, also after kill -9, with all that they started. A server's stderr is drained and dropped: it may say anything.
+owner, also after kill -9, with all that they started. A server's stderr is drained and kept in bounds; it may say anything,
+so it goes to nobody but who asks for it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,13 +21,17 @@ Streams = tuple[Any, Any]
 
 
 @asynccontextmanager
-async def mcp_process(command: Command) -> AsyncIterator[Streams]:
-    """Start it; its streams for `mcp.ClientSession`. At the end of the block it is ended."""
+async def mcp_process(
+    command: Command, *, on_stderr: Callable[[str], object] | None = None
+) -> AsyncIterator[Streams]:
+    """Start it; its streams for `mcp.ClientSession`. At the end of the block it is ended, and its stderr told."""
     process = _Process(command)
     try:
         yield process.streams
     finally:
         await process.end()
+        if on_stderr is not None:
+            on_stderr(process.stderr())
 
 
 class _Process:
@@ -63,6 +68,10 @@ class _Process:
         await self._ended.wait()  # the ladder ends in SIGKILL: this is soon
         for stream in (*self.streams, self._arrived, self._to_send):
             stream.close()
+
+    def stderr(self) -> str:
+        """What it has said there, in bounds."""
+        return self._child.stderr.text()
 
     def _take(self, chunk: bytes) -> None:
         for line in self._splitter.feed(chunk):

@@ -126,7 +126,7 @@ def results(upstream: Upstream) -> Iterator[Any]:
     if upstream.plan["env_pass"]:
         from operable.wrap.concealing import concealed, secrets
 
-        values = secrets(upstream.plan)
+        values = secrets(upstream.plan["env_pass"])
         rows = concealed(rows, values) if values else rows
     yield from _eased(rows)
     yield from upstream.settle()

@@ -12,7 +12,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
 # A shorter value is a word (`yes`, `none`, `true`) that would be masked all over.
@@ -28,14 +28,14 @@ def passwords(text: str) -> list[str]:
     return re.findall(r"//[^/\s:@]*:([^/\s@]+)@", text)
 
 
-def secrets(plan: Mapping[str, Any]) -> list[str]:
-    """What the program of this plan is given and must not come back."""
-    if not plan["env_pass"]:
+def secrets(names: Sequence[str]) -> list[str]:
+    """The values of these variables that a program is given and that must not come back."""
+    if not names:
         return []
     from operable.kernel.redact_names import is_secret_name
     from operable.proc.environment import environment
 
-    given = environment(inherit=plan["env_pass"])
+    given = environment(inherit=names)
     found = [password for value in given.values() for password in passwords(value)]
     found += [
         value
@@ -45,42 +45,48 @@ def secrets(plan: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def concealed(rows: Iterable[Any], values: Sequence[str]) -> Iterator[Any]:
-    """The same rows without these values."""
-    from operable.kernel.redact_forms import forms
-    from operable.kernel.redact_names import MASK
+class Mask:
+    """Takes values out of texts, in every spelling that they travel in."""
 
-    wanted = forms(values)
+    def __init__(self, values: Iterable[str]) -> None:
+        from operable.kernel.redact_forms import forms
 
-    def mask(text: str) -> str:
-        for form in wanted:
+        self._forms = forms(values)
+
+    def text(self, text: str) -> str:
+        from operable.kernel.redact_names import MASK
+
+        for form in self._forms:
             if form in text:
                 text = text.replace(form, MASK)
         return text
 
+    def clean(self, row: Any) -> None:
+        """The same in all texts of a row, where they stand. Without recursion: a value may be deep."""
+        waiting = [row]
+        while waiting:
+            holder = waiting.pop()
+            if holder.__class__ is dict:
+                places: Iterable[Any] = holder.items()
+            elif holder.__class__ is list:
+                places = enumerate(holder)
+            else:
+                continue
+            for place, value in places:
+                if value.__class__ is str:
+                    holder[place] = self.text(value)  # the size stays as it is, so the walk goes on
+                else:
+                    waiting.append(value)
+
+
+def concealed(rows: Iterable[Any], values: Sequence[str]) -> Iterator[Any]:
+    """The same rows without these values."""
+    mask = Mask(values)
     try:
         for row in rows:
-            _clean(row, mask)
+            mask.clean(row)
             yield row
     finally:
         close = getattr(rows, "close", None)
         if close is not None:
             close()
-
-
-def _clean(row: Any, mask: Callable[[str], str]) -> None:
-    """Mask the texts in a row, where they stand. Without recursion: a value may be deep."""
-    waiting = [row]
-    while waiting:
-        holder = waiting.pop()
-        if holder.__class__ is dict:
-            places: Iterable[Any] = holder.items()
-        elif holder.__class__ is list:
-            places = enumerate(holder)
-        else:
-            continue
-        for place, value in places:
-            if value.__class__ is str:
-                holder[place] = mask(value)  # the size stays as it is, so the walk goes on
-            else:
-                waiting.append(value)

@@ -172,7 +172,7 @@ def known_secrets(upstream: Upstream) -> list[str]:
     """
     from operable.wrap.concealing import passwords, secrets
 
-    found = secrets(upstream.plan)
+    found = secrets(upstream.plan["env_pass"])
     for name, value in upstream.inputs.items():
         texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
         if name in upstream.command.get("secrets", ()):

@@ -5,7 +5,8 @@ does not call read-only is planned and applied; what it does not call harmless i
 protocol's own defaults). The properties of a tool's input become options; one that is called like a standard option gets
 the prefix `arg-`; `--arguments-json` takes them all as one object. Results are `mcp_result` (structured content) and
 `mcp_content`. Progress passes through. The command is split by the quoting rules of POSIX shells and run without one, with
-the allow-listed environment.
+the allow-listed environment and what the user allows this very command (`settings`). Why a server ended stands in its
+stderr: that is part of the error, redacted.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from operable.tool.framework import Change, Check, Progress
 from operable.tool.kinds import Kind
 from operable.tool.records import Event
 from operable.tool.signature import Param
+from operable.wrap.concealing import Mask
 from operable.wrap.mcp_session import Bridge, Listed
 
 TYPE_CHECKING = False
@@ -130,7 +132,7 @@ class McpCommand(Command):
         if values.get(_JSON) is not None:
             try:
                 given = json.loads(values[_JSON])
-            except ValueError as problem:
+            except (ValueError, RecursionError) as problem:
                 raise Fail(
                     "usage", "INVALID_VALUE", "--arguments-json is no JSON", target="--arguments-json"
                 ) from problem
@@ -172,23 +174,24 @@ class McpCommand(Command):
                 if isinstance(item, tuple):
                     yield Progress(done=item[0], total=item[1], message=item[2])
                 else:
-                    yield from _events(item)
+                    yield from _events(item, Mask(bridge.secrets))
 
 
-def _events(result: Any) -> Iterator[Event]:
+def _events(result: Any, mask: Mask) -> Iterator[Event]:
     if result.is_error:
         text = next((part.text for part in result.content if part.type == "text"), "")
         from operable.kernel.redact import redact_text
 
-        line = redact_text(text.strip().partition("\n")[0])[:500]
+        line = redact_text(mask.text(text.strip().partition("\n")[0]))[:500]
         raise Fail("internal", "MCP_TOOL_FAILED", line or "the tool of the server failed")
     if result.structured_content is not None:
+        mask.clean(result.structured_content)
         yield McpResult(structured=result.structured_content)
     for part in result.content:
         resource = getattr(part, "resource", part)
         yield McpContent(
             kind=part.type,
-            text=getattr(resource, "text", None),
+            text=None if (text := getattr(resource, "text", None)) is None else mask.text(text),
             data_b64=getattr(resource, "data", None) or getattr(resource, "blob", None),
             mime_type=getattr(resource, "mime_type", None),
             uri=getattr(resource, "uri", None),

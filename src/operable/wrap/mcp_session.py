@@ -18,6 +18,9 @@ from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
 from operable.proc.spawn import prepare
 from operable.run.mcp_stdio import mcp_process
+from operable.wrap.concealing import Mask, secrets
+from operable.wrap.endings import shown
+from operable.wrap.settings import allowed_to_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT = 30.0
 _CLOSE_TIMEOUT = 10.0
 _PAGES = 50  # of a listing; a server that has more goes in circles
+_EXCERPT = 240  # of a server's own words, in a message
 _END = object()
 
 
@@ -53,7 +57,10 @@ class Bridge:
     """A server that runs while the block lasts."""
 
     def __init__(self, argv: Sequence[str]) -> None:
-        self._command = replace(prepare(argv, cwd=os.getcwd()), tree=True)
+        inherit = allowed_to_server(argv)
+        self._command = replace(prepare(argv, cwd=os.getcwd(), inherit=inherit), tree=True)
+        self.secrets = secrets(inherit)
+        self._stderr = ""
         self._thread: threading.Thread | None = None
         self._session: Any = None
         self.about = About("", "", "")
@@ -75,7 +82,7 @@ class Bridge:
         answer = self._ready.get()
         if isinstance(answer, BaseException):
             self._thread.join(_CLOSE_TIMEOUT)
-            raise _failure(answer, self._command.argv[0]) from answer
+            raise self._failure(answer, self._command.argv[0]) from answer
 
     def __exit__(self, *_: object) -> None:
         if self._thread is not None:
@@ -101,10 +108,24 @@ class Bridge:
         try:
             while (item := items.get()) is not _END:
                 if isinstance(item, Exception):
-                    raise _failure(item, name) from item
+                    raise self._failure(item, name) from item
                 yield item
         finally:
             future.cancel()
+
+    def _heard(self, stderr: str) -> None:
+        self._stderr = stderr
+
+    def _failure(self, error: BaseException, what: str) -> Fail:
+        """What went wrong, with what the server said last: why it ended stands there, if anywhere."""
+        fail = _failure(error, what)
+        fail.message = Mask(self.secrets).text(fail.message)
+        said = shown(self._stderr, self.secrets)
+        if said:
+            fail.details["upstream_stderr"] = said
+            if fail.code == "MCP_SERVER_FAILED":
+                fail.message += f": {said.partition(chr(10))[0][:_EXCERPT]}"
+        return fail
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -120,7 +141,7 @@ class Bridge:
 
         client = Implementation(name="operable-wrap", version=__version__)
         async with (
-            mcp_process(self._command) as (read, write),
+            mcp_process(self._command, on_stderr=self._heard) as (read, write),
             ClientSession(read, write, client_info=client) as session,
         ):
             async with asyncio.timeout(CONNECT_TIMEOUT):

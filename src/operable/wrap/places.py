@@ -15,8 +15,8 @@ from operable.kernel.errors import Fail
 from operable.tool.places import configuration_folder
 
 MARKER = "CLI.md"
-# The subcommands of `operable wrap`: no tool can have such a name.
-RESERVED = ("doctor", "list", "shim", "show", "verify")
+# The subcommands of `operable wrap`, and the servers in `settings`: no tool can have such a name.
+RESERVED = ("doctor", "list", "mcp", "shim", "show", "verify")
 _BUNDLED = os.path.join(os.path.dirname(__file__), "wrappers")
 
 

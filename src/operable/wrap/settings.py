@@ -3,10 +3,14 @@
     [gh]
     env = ["GH_ENTERPRISE_TOKEN", "CORP_PROXY_*"]
 
-A wrapped program gets the variables that its CLI.md names, and nothing else. Here the user names more of them, for one
-wrapper, without touching its folder: names or beginnings of names, never values, so that no secret stands in this file.
-Nothing is searched in a project: a checkout must not decide which of its user's secrets a program gets. A file that cannot
-be understood is an error and not ignored, because who wrote it believes that it is in force.
+    [mcp."npx -y some-server"]
+    env = ["SOME_TOKEN"]
+
+A wrapped program gets the variables that its CLI.md names, and nothing else; an MCP server (`operable wrap --mcp`) none.
+Here the user names more of them, for one wrapper without touching its folder, or for one command that starts a server: names
+or beginnings of names, never values, so that no secret stands in this file. Nothing is searched in a project: a checkout
+must not decide which of its user's secrets a program gets. A file that cannot be understood is an error and not ignored,
+because who wrote it believes that it is in force.
 """
 
 from __future__ import annotations
@@ -18,9 +22,11 @@ from operable.tool.places import configuration_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 FILE = "wrap.toml"
+SERVERS = "mcp"
 _KEYS = ("env",)
 # A file of more than this was not written by a person.
 _LIMIT = 1_048_576
@@ -33,17 +39,41 @@ def place() -> str | None:
 
 def allowed(name: str) -> list[str]:
     """The variables that the user allows the wrapper of this name."""
+    path, found = _read()
+    return _variables(path, name, found.get(name, {}))
+
+
+def allowed_to_server(argv: Sequence[str]) -> list[str]:
+    """The variables that the user allows an MCP server that is started with exactly these words."""
+    import shlex
+
+    path, found = _read()
+    servers = found.get(SERVERS, {})
+    if not isinstance(servers, dict):
+        raise _invalid(path, f"has something else than tables for {SERVERS}")
+    for line, table in servers.items():
+        try:
+            meant = shlex.split(line) == list(argv)
+        except ValueError as problem:
+            raise _invalid(path, f"has a command that cannot be split into words: {problem}") from problem
+        if meant:
+            return _variables(path, SERVERS, table)
+    return []
+
+
+def _read() -> tuple[str, dict[str, Any]]:
+    """Where the settings are, and what they say; nothing where there are none."""
     path = place()
     if path is None:
-        return []
+        return "", {}
     try:
         with open(path, "rb") as file:
             data = file.read(_LIMIT + 1)
     except OSError as problem:
         if not os.path.lexists(path):
-            return []  # nothing is there, or in a folder that is not this user's to look into
+            return path, {}  # nothing is there, or in a folder that is not this user's to look into
         raise _invalid(path, f"cannot be read: {problem.strerror}") from problem
-    return _variables(path, name, _decoded(path, data).get(name, {}))
+    return path, _decoded(path, data)
 
 
 def _decoded(path: str, data: bytes) -> dict[str, Any]:
