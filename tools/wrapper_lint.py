@@ -6,32 +6,24 @@
 The kept verdicts are what docs/reference/wrappers.md shows. Every run of tests/wrap/test_lint.py lints every wrapper whole
 and fails where the linter says anything else than what is kept.
 
-A profile that says LOOPBACK gets a web server: the word becomes its address on this machine. What it answers stands in
-`loopback.json` beside the profile, by the path of the request, or by the path and a word that the request's body has.
+A wrapped tool that talks with a server has one in its profile (`beside`): the linter starts it in every room. These servers
+are those of tests/wrap/wrappers.
 """
 
-import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
-from urllib.parse import urlsplit
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 WRAPPERS = ROOT / "src/operable/wrap/wrappers"
 BIN = Path(sys.executable).parent
 TIMEOUT = 900
-# Whose profile needs more of a server than one page: the module with `serving()`, which gives host:port.
-SERVERS = {"docker": "tests.wrap.wrappers.docker_engine", "kubectl": "tests.wrap.wrappers.kube_api"}
 
 
 def search_path() -> str:
@@ -111,60 +103,8 @@ def wrapped(name: str, *options: str) -> Linting | None:
         )
         shim.write_bytes(program.stdout)
         shim.chmod(0o755)
-        with profiled(name, Path(folder)) as profile:
-            return linted(str(shim), *profile, *options)
-
-
-@contextmanager
-def profiled(name: str, folder: Path) -> Iterator[list[str]]:
-    """The options that give the linter the profile of a wrapper; the server that it asks for runs meanwhile."""
-    profile = WRAPPERS / name / "aoi-lint.toml"
-    text = profile.read_text() if profile.exists() else ""
-    if "LOOPBACK" not in text:
-        yield ["--profile", str(profile)] if text else []
-        return
-    own = folder / "profile.toml"
-    if name in SERVERS:
-        with import_module(SERVERS[name]).serving() as address:
-            own.write_text(text.replace("LOOPBACK", address))
-            yield ["--profile", str(own)]
-        return
-    known = WRAPPERS / name / "loopback.json"
-    answers = {"answers": json.loads(known.read_text()) if known.exists() else {}}
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Known", (Answer,), answers)) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        own.write_text(text.replace("LOOPBACK", f"http://127.0.0.1:{server.server_address[1]}"))
-        yield ["--profile", str(own)]
-        server.shutdown()
-        thread.join()
-
-
-class Answer(http.server.BaseHTTPRequestHandler):
-    """A page that is known, or the same for every other request."""
-
-    answers: ClassVar[dict[str, Any]] = {}
-
-    def do_GET(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode("utf-8", "replace")
-        path = urlsplit(self.path).path
-        found = self.answers.get(path, {"ok": True})
-        for key, answer in self.answers.items():
-            place, _, word = key.partition(" ")
-            if word and place == path and word in body:
-                found = answer
-        content = json.dumps(found).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
-
-    do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the names of the library
-
-    def log_message(self, *_: object) -> None:
-        """Nobody reads it."""
+        profile = WRAPPERS / name / "aoi-lint.toml"
+        return linted(str(shim), *(["--profile", str(profile)] if profile.exists() else []), *options)
 
 
 def bare(name: str) -> Linting | None:

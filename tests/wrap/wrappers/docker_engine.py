@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tests.wrap.wrappers.loopback import Handler, arguments, serve
+from tests.wrap.wrappers.loopback import Handler, called_with, serve
 from tests.wrap.wrappers.loopback import serving as serving_with
 
 CREATED = 1_700_000_000
@@ -204,9 +204,9 @@ _IMAGES = [
 ]
 
 
-def serving(engine: Engine | None = None, path: Path | None = None) -> AbstractContextManager[str]:
+def serving(engine: Engine, path: Path | None = None) -> AbstractContextManager[str]:
     """The address of an engine: the path of its socket, or host:port."""
-    return serving_with(_asking(engine or _with_a_past()), path)
+    return serving_with(_asking(engine), path)
 
 
 def _asking(engine: Engine) -> type[Handler]:
@@ -221,4 +221,4 @@ def _with_a_past() -> Engine:
 
 
 if __name__ == "__main__":
-    serve(_asking(_with_a_past()), arguments().port)
+    serve(_asking(_with_a_past()), called_with().port)

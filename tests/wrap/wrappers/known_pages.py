@@ -1,20 +1,21 @@
-"""A web server whose pages are known beforehand, and which counts what it is told to change.
+"""A web server whose pages are known beforehand, and which writes down what it is told to change.
 
-The pages stand in a file: each by the path of the request, or by the path and a word that the request's body has. Anything
-else is answered with `{"ok": true}`. `/changes` tells how many requests were no question: what a tool that talks with it has
-changed there, as far as this server knows.
+The pages stand in a file (`--pages`): each by the path of the request, or by the path and a word that the request's body
+has. Anything else is answered with `{"ok": true}`. Every request that is no question makes a line in another file
+(`--received`), so that whoever looks at files sees whether a tool has changed something here.
 """
 
 import json
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-from tests.wrap.wrappers.loopback import Handler, arguments, serve
+from tests.wrap.wrappers.loopback import Handler, called_with, serve
 
 
 class _Asked(Handler):
-    pages: ClassVar[dict[str, Any]] = {}
-    changes: ClassVar[list[str]] = []
+    pages: dict[str, Any]
+    received: Path | None
 
     def answer(self) -> None:
         body = self.body().decode("utf-8", "replace")
@@ -24,15 +25,13 @@ class _Asked(Handler):
             place, _, word = key.partition(" ")
             if word and place == path and word in body:
                 found = page
-        if path == "/changes":
-            found = {"changes": len(self.changes)}
-        elif self.command not in ("GET", "HEAD"):
-            self.changes.append(path)
+        if self.received is not None and self.command not in ("GET", "HEAD"):
+            with self.received.open("a") as file:
+                file.write(json.dumps([self.command, path, body]) + "\n")
         self.send(found)
 
 
 if __name__ == "__main__":
-    called = arguments("pages")
-    if called.pages is not None:
-        _Asked.pages.update(json.loads(called.pages.read_text()))
-    serve(_Asked, called.port)
+    called = called_with("pages", "received")
+    known = {} if called.pages is None else json.loads(called.pages.read_text())
+    serve(type("Asked", (_Asked,), {"pages": known, "received": called.received}), called.port)

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.wrap.wrappers.loopback import Handler, arguments, serve
+from tests.wrap.wrappers.loopback import Handler, called_with, serve
 from tests.wrap.wrappers.loopback import serving as serving_with
 
 _VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
@@ -211,9 +211,9 @@ def kubeconfig(address: str) -> str:
     )
 
 
-def serving(cluster: Cluster | None = None) -> AbstractContextManager[str]:
+def serving(cluster: Cluster) -> AbstractContextManager[str]:
     """The address of a server, host:port."""
-    return serving_with(_asking(cluster or Cluster()))
+    return serving_with(_asking(cluster))
 
 
 def _asking(cluster: Cluster) -> type[Handler]:
@@ -221,4 +221,4 @@ def _asking(cluster: Cluster) -> type[Handler]:
 
 
 if __name__ == "__main__":
-    serve(_asking(Cluster()), arguments().port)
+    serve(_asking(Cluster()), called_with().port)

@@ -100,10 +100,10 @@ def serve(handler: type[Handler], port: int) -> None:
         server.serve_forever()
 
 
-def arguments(*operands: str) -> argparse.Namespace:
-    """What a server was called with: its port, and a file for each of these operands, which may be left out."""
+def called_with(*files: str) -> argparse.Namespace:
+    """The arguments of a server that was run: its port, and these files, each of which may be left out."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
-    for operand in operands:
-        parser.add_argument(operand, type=Path, nargs="?")
+    for name in files:
+        parser.add_argument(f"--{name}", type=Path)
     return parser.parse_args()
