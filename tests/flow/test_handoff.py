@@ -316,6 +316,23 @@ def test_defaults_of_delegation(policy, iterations, mode, depth, per_hop):
 
 
 @requirement("agentcli:handoff:defaults")
+def test_delegators_are_sorted_as_javascript_sorts_unique_and_names():
+    def delegation(delegators):
+        policy = {"allowed_delegators": delegators}
+        return made(shell_task(identity={"scope": "s", "auth": {"delegation_policy": policy}}))["delegation"]
+
+    found = delegation(["b", "\uff21", "a", "\U0001f600", "b"])
+    assert found["allowed_delegators"] == ["a", "b", "\U0001f600", "\uff21"]
+    assert found["allowed_delegators_hash"] == canonical_digest(["a", "b", "\U0001f600", "\uff21"])
+    for wrong in (["a", 5], ["a", {"b": 1}], ["a", None]):
+        with pytest.raises(
+            FlowError, match=r"artifact\.delegation\.allowed_delegators\[1\] must be string"
+        ) as refused:
+            delegation(wrong)
+        assert refused.value.code == "HANDOFF_ARTIFACT_INVALID"
+
+
+@requirement("agentcli:handoff:defaults")
 @pytest.mark.parametrize("method", ["jwt", "detached-signature", "certificate", "none"])
 def test_a_proof_that_can_be_verified_is_bound_to_the_artifact_used_once_and_not_revoked(method):
     profile = {"id": "p", "method": method, "issuer": "i", "audience": "a", "claims": {"x": 1}, "proof": {"value_from": {"env": "E"}}}  # fmt: skip

@@ -1,7 +1,9 @@
 """The shape of a handoff artifact: strict in every member, as a judge and as a published schema."""
 
 import copy
+import functools
 import json
+from typing import Any
 
 import jsonschema_rs
 import pytest
@@ -22,8 +24,16 @@ def bound(value, **overrides):
 
 
 def artifact(value=None):
-    made = bound(value or manifest())["handoff_artifact_payload"]
-    return json.loads(canonical_text(made))
+    return json.loads(_plain() if value is None else _text(value))
+
+
+def _text(value):
+    return canonical_text(bound(value)["handoff_artifact_payload"])
+
+
+@functools.cache
+def _plain():
+    return _text(manifest())
 
 
 def leaves(shape, path=()):
@@ -40,8 +50,12 @@ def at(value, path):
 
 
 def valid(value):
-    _, document = schema("handoffV4")
-    return jsonschema_rs.is_valid(document, value)
+    return _checker().is_valid(value)
+
+
+@functools.cache
+def _checker():
+    return jsonschema_rs.Draft202012Validator(schema("handoffV4")[1])
 
 
 @requirement("agentcli:handoff:schema")
@@ -94,6 +108,69 @@ def test_a_wrong_type_or_constant_is_named(path, wrong, message):
 
     assert message in problems(value)
     assert not valid(value)
+
+
+OF_TYPES = {
+    "string": "s",
+    "boolean": True,
+    "integer": 1,
+    "number": 1.5,
+    "array": [],
+    "object": {},
+    "null": None,
+}
+CONSTANTS = {
+    "schema": "openclaw.scheduler.handoff-artifact", "artifact_schema_version": 1, "handoff_version": 4, "scheduler_schema_min": 29,
+    "canonicalization.name": "json-sort-v1", "canonicalization.version": 1, "canonicalization.digest": "sha256",
+    "canonicalization.undefined": "null", "execution_binding_version": 2, "scheduler_job_binding.version": 1,
+    "compiled.target": "openclaw-scheduler", "runtime.instance_id.kind": "deferred", "runtime.instance_id.source": "run.id",
+    "delegation.source_binding": "source_run_id",
+}  # fmt: skip
+
+
+NO_CONSTANTS: list[Any] = ["other", 7, True, None, [], {}]
+
+
+def with_leaf(path, new):
+    value = artifact()
+    at(value, path[:-1])[path[-1]] = new
+    return value
+
+
+@requirement("agentcli:handoff:schema")
+def test_every_constant_is_the_documented_one_and_no_other():
+    constants = [path for path in leaves(SHAPE) if isinstance(at(SHAPE, path), tuple)]
+
+    assert {".".join(path): at(artifact(), path) for path in constants} == CONSTANTS
+    for path in constants:
+        for wrong in NO_CONSTANTS:
+            value, name = with_leaf(path, wrong), ".".join(path)
+            assert problems(value) == [f"artifact.{name} must equal {json.dumps(CONSTANTS[name])}"]
+            assert not valid(value)
+
+
+@requirement("agentcli:handoff:schema")
+def test_every_member_takes_values_of_its_own_type_only():
+    """Judge and published schema are of one mind about each of them."""
+    for path in leaves(SHAPE):
+        word = at(SHAPE, path)
+        if not isinstance(word, str) or word == "digests":
+            continue
+        kind = "array" if word.startswith("[") else word.removesuffix("?").replace("digest", "string")
+        for other, wrong in OF_TYPES.items():
+            fits = (
+                other == kind
+                or (other == "null" and word.endswith("?"))
+                or (kind, other) == ("number", "integer")
+            )
+            if fits:
+                continue
+            value = with_leaf(path, wrong)
+            assert problems(value) == [f"artifact.{'.'.join(path)} must be {kind}, received {other}"], path
+            assert not valid(value), path
+        if word.endswith("?"):
+            assert problems(with_leaf(path, None)) == []
+            assert valid(with_leaf(path, None))
 
 
 @requirement("agentcli:handoff:schema")

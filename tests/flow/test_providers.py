@@ -169,6 +169,7 @@ def test_what_a_provider_cannot_do_is_said_on_the_profile(changed, message):
         (binding(name=None), "presentation.bindings[0].target.name must be a valid environment variable name"),
         (binding(name="1A"), "presentation.bindings[0].target.name must be a valid environment variable name"),
         (binding(kind="file", name="a/b"), "presentation.bindings[0].target.name must be a file name without path components"),
+        (binding(kind="file", name="."), "presentation.bindings[0].target.name must be a file name without path components"),
         (binding(kind="file", name=".."), "presentation.bindings[0].target.name must be a file name without path components"),
         (binding(kind="file", name="a\\b"), "presentation.bindings[0].target.name must be a file name without path components"),
         *(
@@ -176,7 +177,7 @@ def test_what_a_provider_cannot_do_is_said_on_the_profile(changed, message):
              f"{name} must be an https URL (http only for loopback) without credentials")
             for place, more in (("provider_config", {}), ("auth", {"token_env": "T"}))
             for name in ("token_endpoint", "api_base", "authority")
-            for url in ("http://a.example/t", "https://u@a.example", "https://u:p@a.example", "ftp://a.example", "https://", "x", 5, "http://127.0.0.1.a.example/")
+            for url in ("http://a.example/t", "https://u@a.example", "https://u:p@a.example", "ftp://a.example", "https://", "x", 5, "http://127.0.0.1.a.example/", "https://[::1")
         ),
     ],
 )  # fmt: skip

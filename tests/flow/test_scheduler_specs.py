@@ -73,6 +73,8 @@ def test_objects_travel_as_json_text_and_in_version_4_as_the_canonical_one(name)
 
     assert json.loads(create_spec(plain, "3")[name]) == plain[name]
     assert create_spec(plain, "3")[name].startswith('{"ref":"')
+    assert "\\u" not in create_spec(plain, "3")[name]  # as JSON.stringify writes it, also 1.0
+    assert ".0" not in create_spec(plain, "3")[name]
     assert create_spec(bound, "4")[name] == canonical_text(bound[name])
     assert update_spec(plain, "3")[name] == create_spec(plain, "3")[name]
     assert update_spec(job_of(manifest()), "3")[name] is None
