@@ -99,6 +99,11 @@ class Opened:
     # AIP-45 words that the handshake confirms or denies: resumable, multimodal, … absent = the protocol does not say.
     observed: Mapping[str, bool] = field(default_factory=dict)
 
+    def then(self, later: "Opened") -> "Opened":
+        """Both together."""
+        names = self.__dataclass_fields__
+        return Opened(**{name: getattr(later, name) or getattr(self, name) for name in names})
+
 
 @dataclass(frozen=True, slots=True)
 class NeedsAuth:

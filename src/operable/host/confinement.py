@@ -20,24 +20,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from operable.host.confinement_network import way_out
 from operable.host.confinement_places import OUTSIDE, identity, mounts, programs, seen_path, visible_path
 from operable.host.delivery import Delivered, deliver
 from operable.host.vaulting import Vault
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Sandbox as Block
 from operable.proc import cgroup
-from operable.proc.confine import Confinement, Enforcement, Item, Limits, Sandbox, Tunnel, refuse, sandbox
+from operable.proc.confine import Confinement, Enforcement, Item, Limits, Sandbox, refuse, sandbox
 from operable.proc.egress import Attempt, Proxy
 from operable.proc.egress_service import SERVICE
-from operable.proc.egress_tls import TRUST_VARIABLES, Authority
 from operable.proc.keeper import KEEPER
 from operable.proc.remote import remote_command
 from operable.proc.spawn import Command, prepare
 
 HOME = "/home/agent"
-_TRUST_BUNDLE = "/run/operable/trust.pem"
-# Inside a network namespace every port is free; this one is remembered by people who debug.
-_PROXY_PORT = 3128
 # Agents with their shells, language servers and builds were seen below 200; a fork bomb is stopped in time.
 DEFAULT_PIDS = 1024
 _MEGABYTE = 1024 * 1024
@@ -210,9 +207,10 @@ def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None
         env |= {"HOME": HOME, "USER": "agent", "LOGNAME": "agent", "TMPDIR": "/tmp"}  # noqa: S108 - inside
         if wanted.home is not None:
             writable[HOME] = wanted.home
-    tunnel, trust = _network(place, wanted, delivered, folder, confined=inside)
-    readable |= trust
-    env |= delivered.env | (_network_env(tunnel, bool(trust)) if inside else {})
+    way = way_out(egress, delivered, folder, wanted.on_attempt, inside=inside)
+    place._proxy = way.proxy  # noqa: SLF001 - we are making it
+    readable |= way.readable
+    env |= delivered.env | way.env
     limits, groups = _limits(wanted)
     confinement = Confinement(
         cwd=cwd,
@@ -222,10 +220,10 @@ def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None
         home=HOME if inside and wanted.home is None else None,
         limits=limits,
         groups=groups,
-        tunnel=tunnel,
+        tunnel=way.tunnel,
         network=not inside and not egress,
     )
-    place._box, place._confinement, place._env = box, confinement, env  # noqa: SLF001 - we are making it
+    place._box, place._confinement, place._env = box, confinement, env  # noqa: SLF001
     place.cwd, place.values = cwd, tuple(delivered.values)
     place.timeout = None if block.limits.timeout_ms is None else block.limits.timeout_ms / 1000
     report, confinement = _report(box, confinement, wanted)
@@ -274,42 +272,6 @@ def _report(box: Sandbox, confinement: Confinement, wanted: Wanted) -> tuple[Enf
 
 def _passthrough(block: Block) -> dict[str, str]:
     return {name: os.environ[name] for name in block.env.passthrough if name in os.environ}
-
-
-def _network(
-    place: Confined, wanted: Wanted, delivered: Delivered, folder: str, *, confined: bool
-) -> tuple[Tunnel | None, dict[str, str]]:
-    """(the way out, what else must be readable inside). No listed host: no way out."""
-    egress = wanted.sandbox.network.egress
-    if not egress:
-        if delivered.substitutes:
-            raise Fail("config", "SECRET_EXPOSURE_INVALID", "egress-substitute needs hosts in network.egress")
-        return None, {}
-    path = os.path.join(folder, "egress")
-    if not confined:
-        return Tunnel(path, _PROXY_PORT, (), egress), {}  # for the provider to refuse, or to report as open
-    authority = Authority(folder) if delivered.substitutes else None
-    proxy = Proxy(
-        egress, substitutes=tuple(delivered.substitutes), authority=authority, on_attempt=wanted.on_attempt
-    )
-    SERVICE.start(proxy, path)
-    place._proxy = proxy  # noqa: SLF001
-    trust = {}
-    if authority is not None:
-        bundle = os.path.join(folder, "trust.pem")
-        with open(bundle, "wb") as file:
-            file.write(authority.bundle())
-        trust[_TRUST_BUNDLE] = bundle
-    return Tunnel(path, _PROXY_PORT, proxy.rules.loopback(), egress), trust
-
-
-def _network_env(tunnel: Tunnel | None, intercepts: bool) -> dict[str, str]:
-    if tunnel is None:
-        return {}
-    found = tunnel.environment()
-    if intercepts:
-        found |= dict.fromkeys(TRUST_VARIABLES, _TRUST_BUNDLE)
-    return found
 
 
 def _limits(wanted: Wanted) -> tuple[Limits, dict[str, str]]:

@@ -9,6 +9,8 @@ bounded number of times: an agent that prints warnings there must neither be ref
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from operable.host.arm import (
     Answer,
     Arm,
@@ -23,7 +25,7 @@ from operable.host.arm import (
 from operable.host.transport import EOF_GRACE, LINE_LIMIT, TERM_GRACE, Process, Transport
 from operable.kernel.redact import redact_text
 from operable.proc.spawn import Command
-from operable.wire.events import Notice
+from operable.wire.events import AgentError, Notice
 
 # The first few say what kind of noise it is; then only its amount, when it has grown tenfold.
 NOISE_TOLD = 5
@@ -149,6 +151,15 @@ class Link:
 
     def stderr(self) -> str:
         return "" if self.process is None else self.process.stderr_text(self._secrets)
+
+    def with_stderr(self, happening: Happening, status: int | None) -> Happening:
+        """An error of an agent that is gone, with how it ended and what it said last."""
+        if not isinstance(happening, AgentError):
+            return happening
+        stderr, error = self.stderr(), happening.error
+        known = error.data if isinstance(error.data, dict) else {}
+        data = {**known, "exitStatus": status, **({"stderr": stderr} if stderr else {})}
+        return msgspec.structs.replace(happening, error=msgspec.structs.replace(error, data=data))
 
     def masked(self, text: str) -> str:
         """What the agent said, for an error: without the session's secrets, and not endless."""

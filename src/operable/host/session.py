@@ -15,8 +15,6 @@ from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any, Self
 
-import msgspec
-
 from operable.host import refusals
 from operable.host.answering import ACTS, Answering
 from operable.host.approvals import Ask, Decision
@@ -25,7 +23,7 @@ from operable.host.course import Course
 from operable.host.link import Link
 from operable.host.log import SessionLog
 from operable.host.log_files import USER_MESSAGE, Record
-from operable.host.registry import ERROR, EXITED, KILLED, RUNNING, SessionHome, timestamp
+from operable.host.registry import ERROR, EXITED, KILLED, RUNNING, SessionHome
 from operable.host.transport import Transport
 from operable.host.turn import Turn
 from operable.host.works import Consequence, Works
@@ -214,7 +212,7 @@ class Session:
         status = None if process.end is None else process.end.status
         if process.too_long is not None:
             self._works.commit([e.AgentError(e.Failure(process.too_long, "line_too_long"), self.id)])
-        self.took([self._with_stderr(happening, status) for happening in self._link.eof(status)])
+        self.took([self._link.with_stderr(happening, status) for happening in self._link.eof(status)])
         self._course.process_ended(f"the agent ended{refusals.how(status)} in the middle of a turn")
         if self._link.arm.per_turn:
             return
@@ -265,7 +263,7 @@ class Session:
                 then.append((self._needs_auth, happening))
 
     def _opened(self, opened: Opened) -> None:
-        known = self.opened = opened if self.opened is None else _merged(self.opened, opened)
+        known = self.opened = opened if self.opened is None else self.opened.then(opened)
         self._link.resume = known.agent_session_id
         self.home.save(
             agent_session_id=known.agent_session_id,
@@ -303,32 +301,11 @@ class Session:
         return self._closing
 
     def _finish(self, status: str, error: str | None = None) -> None:
-        """The last word of the session, once: in the log, in the audit chain, in the registry."""
-        works = self._works
-        if not works.alive:
+        """The session is over, once."""
+        if not self._works.alive:
             return
-        process = self._link.process
-        code = None if process is None or process.end is None else process.end.status
         self._course.clear()
-        for task in works.tasks:
-            task.cancel()
-        works.methods.abandon()
-        works.desk.close()
-        text = f"the session has ended ({status})"
-        data = {
-            "status": status,
-            "exitStatus": code,
-            "noise": self._link.noise,
-            "stderr": self._link.stderr(),
-        }
-        try:
-            if not self.log.closed:
-                self.log.append([e.Notice("session_closed", text, self.id, data)])
-            works.gate.note("session.end", text, status=status, exit=code)
-        except Fail as problem:
-            works.failure = works.failure or problem
-        self.home.save(status=status, ended_at=timestamp(), exit_code=code, error=error)
-        self.log.close()
+        self._works.last_word(status, error)
         if self._on_close is not None:
             self._on_close()
 
@@ -337,20 +314,6 @@ class Session:
         self._course.abandon()
         self._finish(ERROR, problem.code)
 
-    def _with_stderr(self, happening: Happening, status: int | None) -> Happening:
-        if not isinstance(happening, e.AgentError):
-            return happening
-        stderr = self._link.stderr()
-        known = happening.error.data if isinstance(happening.error.data, dict) else {}
-        data = {**known, "exitStatus": status, **({"stderr": stderr} if stderr else {})}
-        return msgspec.structs.replace(happening, error=msgspec.structs.replace(happening.error, data=data))
-
 
 # What has no place behind the end of its turn.
 _OF_A_TURN = frozenset({e.TextDelta, e.Thought, e.ToolCall, e.ToolResult, e.AgentPrompt, e.Plan})
-
-
-def _merged(before: Opened, after: Opened) -> Opened:
-    """What a later Opened leaves empty is unchanged."""
-    names = before.__dataclass_fields__
-    return Opened(**{name: getattr(after, name) or getattr(before, name) for name in names})

@@ -15,7 +15,7 @@ from operable.host.client_methods import ClientMethods
 from operable.host.gate import Gate
 from operable.host.link import Link
 from operable.host.log import SessionLog
-from operable.host.registry import ALIVE, SessionHome
+from operable.host.registry import ALIVE, SessionHome, timestamp
 from operable.kernel.errors import Fail
 from operable.wire import events as e
 
@@ -112,3 +112,27 @@ class Works:
 
     def later(self, delay: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
         return asyncio.get_running_loop().call_later(delay, callback)
+
+    def last_word(self, status: str, error: str | None) -> None:
+        """The session is over: in the log, in the audit chain, in the registry. Nobody waits for anything any more."""
+        process = self.link.process
+        code = None if process is None or process.end is None else process.end.status
+        for task in self.tasks:
+            task.cancel()
+        self.methods.abandon()
+        self.desk.close()
+        text = f"the session has ended ({status})"
+        data = {
+            "status": status,
+            "exitStatus": code,
+            "noise": self.link.noise,
+            "stderr": self.link.stderr(),
+        }
+        try:
+            if not self.log.closed:
+                self.log.append([e.Notice("session_closed", text, self.id, data)])
+            self.gate.note("session.end", text, status=status, exit=code)
+        except Fail as problem:
+            self.failure = self.failure or problem
+        self.home.save(status=status, ended_at=timestamp(), exit_code=code, error=error)
+        self.log.close()

@@ -22,7 +22,8 @@ from typing import Any, Final
 
 from operable.host.arm import Answer, Arm, Happening, Message, Noise, Opening, PeerError
 from operable.host.claude import introduction, questions
-from operable.host.claude.content import Content, kind_of
+from operable.host.claude.content import Content, kind_of, rejected
+from operable.host.claude.control import Control
 from operable.host.claude.outcome import Meter, reason_of
 from operable.host.conversation import Conversation
 from operable.host.peer import mapping, parse, session_word, string, with_files
@@ -45,9 +46,8 @@ class ClaudeStreamJson:
         self._content = Content(self._books)
         self._opening = Opening(cwd="", session_id="")
         self._meter = Meter(resumed=False)
-        self._requests: dict[str, tuple[str, Any]] = {}  # our open control requests: what for, and the value
-        self._wanted: set[str] = set()  # those without which the session must not be used
-        self._numbered = 0
+        self._control = Control(self._books)
+        self._wanted: set[str] = set()  # requests of ours without which the session must not be used
         self._lines: deque[str] = deque(maxlen=_REMEMBERED)
         self._told: tuple[str, str, str] = ("", "", "")  # session id, mode and model as last told
 
@@ -55,7 +55,7 @@ class ClaudeStreamJson:
         self._opening = opening
         self._books.session_id = opening.session_id
         self._meter = Meter(resumed=opening.resume is not None)
-        self._request("initialize", None, hooks=None)
+        self._control.request("initialize", None, hooks=None)
 
     def receive(self, line: bytes) -> list[Happening]:
         message = parse(line)
@@ -87,7 +87,7 @@ class ClaudeStreamJson:
         for question in self._books.open_questions():
             self.answer(question, Answer(allowed=False, cancelled=True))
         self._books.cancelling = True
-        self._request("interrupt", None)
+        self._control.request("interrupt", None)
         return []
 
     def answer(self, request_id: str, answer: Answer) -> list[Happening]:
@@ -95,7 +95,7 @@ class ClaudeStreamJson:
         if context is None:
             return []
         control_id, how, request = context
-        self._respond(
+        self._control.respond(
             control_id, questions.elicited(answer) if how == "elicitation" else _ANSWERS[how](request, answer)
         )
         return []
@@ -109,11 +109,11 @@ class ClaudeStreamJson:
         if option is not None and option[0] != "max_thinking_tokens":
             return False
         if mode is not None:
-            self._request("set_permission_mode", mode, mode=mode)
+            self._control.request("set_permission_mode", mode, mode=mode)
         if model is not None:
-            self._request("set_model", model, model=model)
+            self._control.request("set_model", model, model=model)
         if option is not None:
-            self._request("set_max_thinking_tokens", option[1], max_thinking_tokens=option[1])
+            self._control.request("set_max_thinking_tokens", option[1], max_thinking_tokens=option[1])
         return any(given is not None for given in (mode, model, option))
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ class ClaudeStreamJson:
             case "assistant":
                 return self._assistant(message, parent)
             case "user":
-                return self._content.results(mapping(message.get("message")), _rejected(message))
+                return self._content.results(mapping(message.get("message")), rejected(message))
             case "result":
                 return self._ended(message)
             case "system":
@@ -200,7 +200,7 @@ class ClaudeStreamJson:
             return self._permission(control_id, request)
         if subtype == "elicitation":
             if not self._opening.elicitation or not self._books.running or self._books.cancelling:
-                self._respond(control_id, {"action": "decline"})
+                self._control.respond(control_id, {"action": "decline"})
                 return []
             return self._books.ask(
                 (control_id, "elicitation", request),
@@ -209,9 +209,9 @@ class ClaudeStreamJson:
                 url=string(request.get("url")) or None,
             )
         if subtype == "request_user_dialog":
-            self._respond(control_id, {"behavior": "cancelled"})
+            self._control.respond(control_id, {"behavior": "cancelled"})
         else:
-            self._refuse(control_id, f"This host does not serve {subtype!r}.")
+            self._control.refuse(control_id, f"This host does not serve {subtype!r}.")
         return []
 
     def _permission(self, control_id: str, request: dict[str, Any]) -> list[Happening]:
@@ -220,7 +220,9 @@ class ClaudeStreamJson:
         title = string(request.get("description"))
         called = self._books.call(call_id, name, arguments, kind=kind_of(name), title=title)
         if not self._books.running or self._books.cancelling:
-            self._respond(control_id, questions.permission(request, Answer(allowed=False, cancelled=True)))
+            self._control.respond(
+                control_id, questions.permission(request, Answer(allowed=False, cancelled=True))
+            )
             return called
         if questions.is_inquiry(request):
             return called + self._books.ask(
@@ -242,7 +244,7 @@ class ClaudeStreamJson:
     def _answered(self, response: dict[str, Any]) -> list[Happening]:
         """The answer to a control request of ours."""
         request_id = string(response.get("request_id"))
-        what, value = self._requests.pop(request_id, ("", None))
+        what, value = self._control.open.pop(request_id, ("", None))
         if response.get("subtype") != "success":
             return self._refused(what, string(response.get("error")) or "no reason given", request_id)
         match what:
@@ -269,52 +271,20 @@ class ClaudeStreamJson:
     def _handshake(self, response: dict[str, Any]) -> list[Happening]:
         opening = self._opening
         if opening.mcp_servers:
-            self._request("mcp_set_servers", None, servers=introduction.mcp_servers(opening))
+            self._control.request("mcp_set_servers", None, servers=introduction.mcp_servers(opening))
         self.select(mode=opening.mode, model=opening.model)
         if unknown := [
             name for name, value in opening.options.items() if not self.select(option=(name, value))
         ]:
             raise PeerError("select_failed", f"This agent has no way to be told: {', '.join(unknown)}.")
-        self._wanted = set(self._requests)
+        self._wanted = set(self._control.open)
         return [introduction.accepted(opening, response)]
-
-    # --- what we say
-
-    def _request(self, subtype: str, value: Any, **fields: Any) -> None:
-        self._numbered += 1
-        request_id = f"operable-{self._numbered}"
-        self._requests[request_id] = (subtype, value)
-        request = {"subtype": subtype, **fields}
-        self._books.write_json({"type": "control_request", "request_id": request_id, "request": request})
-
-    def _respond(self, control_id: str, response: dict[str, Any]) -> None:
-        self._books.write_json(
-            {
-                "type": "control_response",
-                "response": {"subtype": "success", "request_id": control_id, "response": response},
-            }
-        )
-
-    def _refuse(self, control_id: str, error: str) -> None:
-        response = {"subtype": "error", "request_id": control_id, "error": error}
-        self._books.write_json({"type": "control_response", "response": response})
 
     def _question_of(self, control_id: str) -> str | None:
         return self._books.question_about(lambda context: context[0] == control_id)
 
 
 _ANSWERS: Final = {"permission": questions.permission, "inquiry": questions.inquiry}
-
-
-def _rejected(message: dict[str, Any]) -> frozenset[str]:
-    """The calls that the agent itself says were rejected."""
-    metas = message.get("tool_result_meta")
-    entries = [mapping(meta) for meta in metas] if isinstance(metas, list) else []
-    return frozenset(
-        string(entry.get("id"))
-        for entry in entries
-        if mapping(entry.get("permission_decision")).get("decision") == "reject"
-    )
 
 
 ARM = Arm(

@@ -23,8 +23,9 @@ from typing import Any, Final
 
 from operable.host.arm import Answer, Arm, Happening, Message, NeedsAuth, Noise, Opening, PeerError
 from operable.host.codex import approvals, thread
+from operable.host.codex.content import Content
 from operable.host.codex.failures import failure, reason_of
-from operable.host.codex.items import outcome_of, plan_of, tool_of
+from operable.host.codex.items import plan_of
 from operable.host.codex.settings import POLICIES, settings_of
 from operable.host.codex.usage import ThreadMeter
 from operable.host.conversation import Conversation
@@ -63,8 +64,7 @@ class CodexAppServer:
         self._thread = ""
         self._turn = ""
         self._ended: deque[str] = deque(maxlen=_REMEMBERED)
-        self._streamed: dict[str, int] = {}  # characters of an item that were told
-        self._arguments: dict[str, dict[str, Any]] = {}  # of announced calls
+        self._content = Content(self._books)
         self._next: dict[str, Any] = {}  # what the next turn changes
         self._meter = ThreadMeter()
         self._version = ""
@@ -94,8 +94,7 @@ class CodexAppServer:
     def send(self, message: Message) -> None:
         self._books.begin()
         self._turn = ""
-        self._streamed.clear()
-        self._arguments.clear()
+        self._content.turn()
         images = [{"type": "image", "url": f"data:{media};base64,{data}"} for media, data in message.images]
         text = {"type": "text", "text": with_files(message.text, message.files)}
         changes, self._next = self._next, {}
@@ -208,7 +207,7 @@ class CodexAppServer:
         match method:
             case "item/started" | "item/completed":
                 is_done = method == "item/completed"
-                return self._item(mapping(params.get("item")), is_done=is_done, is_ours=is_ours)
+                return self._content.item(mapping(params.get("item")), is_done=is_done, is_ours=is_ours)
             case "serverRequest/resolved":
                 rpc_id = params.get("requestId")
                 return self._books.withdraw(self._books.question_about(lambda context: context[0] == rpc_id))
@@ -222,11 +221,9 @@ class CodexAppServer:
         item = string(params.get("itemId"))
         match method:
             case "item/agentMessage/delta" | "item/plan/delta":
-                return self._piece(item, string(params.get("delta")))
+                return self._content.piece(item, string(params.get("delta")))
             case "item/reasoning/summaryTextDelta" | "item/reasoning/textDelta":
-                text = string(params.get("delta"))
-                self._streamed[item] = self._streamed.get(item, 0) + len(text)
-                return self._books.thought(text)
+                return self._content.thought(item, string(params.get("delta")))
             case "turn/started":
                 self._started(string(mapping(params.get("turn")).get("id")))
             case "turn/completed":
@@ -245,39 +242,6 @@ class CodexAppServer:
                 model = string(mapping(params.get("settings")).get("model")) or string(params.get("model"))
                 return [ModeChange(self._opening.session_id, model=model)] if model else []
         return []
-
-    def _item(self, item: dict[str, Any], *, is_done: bool, is_ours: bool) -> list[Happening]:
-        item_id, books = string(item.get("id")), self._books
-        tool = tool_of(item)
-        if tool is not None and item_id:
-            if not books.running and is_done:
-                return books.result(item_id)  # of a turn that ended: a notice
-            if books.running:
-                self._arguments.setdefault(item_id, tool.arguments)
-            called = books.call(
-                item_id, tool.name, tool.arguments, kind=tool.kind, title=tool.title, locations=tool.locations
-            )
-            if not is_done:
-                return called
-            outcome = outcome_of(item)
-            return called + books.result(
-                item_id, outcome.result, is_error=outcome.is_error, denied=outcome.denied
-            )
-        if not is_done or not is_ours:
-            return []
-        match item.get("type"):
-            case "agentMessage" | "plan":
-                return self._piece(item_id, string(item.get("text"))[self._streamed.get(item_id, 0) :])
-            case "reasoning" if item_id not in self._streamed:
-                parts = item.get("summary") or item.get("content")
-                return books.thought("\n\n".join(map(string, parts))) if isinstance(parts, list) else []
-            case "contextCompaction":
-                return books.notice("compacted", "Codex compacted its context.")
-        return []
-
-    def _piece(self, item_id: str, text: str) -> list[Happening]:
-        self._streamed[item_id] = self._streamed.get(item_id, 0) + len(text)
-        return self._books.text(text, item_id or None)
 
     def _finished(self, turn: dict[str, Any]) -> list[Happening]:
         turn_id = string(turn.get("id"))
@@ -311,7 +275,7 @@ class CodexAppServer:
             self._books.write_json({"id": rpc_id, "result": approvals.result(method, params, refusal)})
             return []
         call_id = string(params.get("itemId")) or None
-        told = approvals.prompt(method, params, self._arguments.get(call_id or ""))
+        told = approvals.prompt(method, params, self._content.arguments.get(call_id or ""))
         called: list[Happening] = []
         if call_id and told.name:
             called = self._books.call(call_id, told.name, told.arguments, kind=told.kind, title=told.text)

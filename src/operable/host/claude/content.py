@@ -197,3 +197,14 @@ class Content:
 
 def kind_of(name: str) -> str:
     return KINDS.get(name, "other")
+
+
+def rejected(message: dict[str, Any]) -> frozenset[str]:
+    """The calls that the agent itself says were rejected."""
+    metas = message.get("tool_result_meta")
+    entries = [mapping(meta) for meta in metas] if isinstance(metas, list) else []
+    return frozenset(
+        string(entry.get("id"))
+        for entry in entries
+        if mapping(entry.get("permission_decision")).get("decision") == "reject"
+    )

@@ -1,0 +1,69 @@
+"""What of a Codex turn is the answer: text and thoughts that come in pieces and then whole, commands and patches as calls.
+
+Of a text that has come in pieces only the rest is told when it comes whole. Items of other threads (sub-agents) are no part
+of the answer, but their commands are tool calls.
+"""
+
+from typing import Any
+
+from operable.host.arm import Happening
+from operable.host.codex.items import Tool, outcome_of, tool_of
+from operable.host.conversation import Conversation
+from operable.host.peer import string
+
+
+class Content:
+    """The items of the running turn."""
+
+    def __init__(self, books: Conversation) -> None:
+        self.arguments: dict[str, dict[str, Any]] = {}  # of announced calls
+        self._books = books
+        self._streamed: dict[str, int] = {}  # characters of an item that were told
+
+    def turn(self) -> None:
+        """Another one begins."""
+        self._streamed.clear()
+        self.arguments.clear()
+
+    def piece(self, item_id: str, text: str) -> list[Happening]:
+        self._streamed[item_id] = self._streamed.get(item_id, 0) + len(text)
+        return self._books.text(text, item_id or None)
+
+    def thought(self, item_id: str, text: str) -> list[Happening]:
+        self._streamed[item_id] = self._streamed.get(item_id, 0) + len(text)
+        return self._books.thought(text)
+
+    def item(self, item: dict[str, Any], *, is_done: bool, is_ours: bool) -> list[Happening]:
+        """An item that begins, or has come to its end."""
+        item_id = string(item.get("id"))
+        tool = tool_of(item)
+        if tool is not None and item_id:
+            return self._call(item_id, item, tool, is_done=is_done)
+        return self._whole(item_id, item) if is_done and is_ours else []
+
+    def _call(self, item_id: str, item: dict[str, Any], tool: Tool, *, is_done: bool) -> list[Happening]:
+        books = self._books
+        if not books.running and is_done:
+            return books.result(item_id)  # of a turn that ended: a notice
+        if books.running:
+            self.arguments.setdefault(item_id, tool.arguments)
+        called = books.call(
+            item_id, tool.name, tool.arguments, kind=tool.kind, title=tool.title, locations=tool.locations
+        )
+        if not is_done:
+            return called
+        outcome = outcome_of(item)
+        return called + books.result(
+            item_id, outcome.result, is_error=outcome.is_error, denied=outcome.denied
+        )
+
+    def _whole(self, item_id: str, item: dict[str, Any]) -> list[Happening]:
+        match item.get("type"):
+            case "agentMessage" | "plan":
+                return self.piece(item_id, string(item.get("text"))[self._streamed.get(item_id, 0) :])
+            case "reasoning" if item_id not in self._streamed:
+                parts = item.get("summary") or item.get("content")
+                return self._books.thought("\n\n".join(map(string, parts))) if isinstance(parts, list) else []
+            case "contextCompaction":
+                return self._books.notice("compacted", "Codex compacted its context.")
+        return []
