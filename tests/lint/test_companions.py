@@ -235,6 +235,22 @@ def test_several_programs_share_the_network_and_the_folders(tmp_path: Path):
     assert int(processes) < 8  # its own, and nobody else's
 
 
+@pytest.mark.needs("ip")
+@pytest.mark.skipif(os.geteuid() != 0, reason="a network belongs to the user namespace of who is not root")
+def test_what_is_root_of_the_room_gives_it_interfaces_that_the_tool_sees(tmp_path: Path):
+    program = shell(
+        tmp_path, "ip -brief link | cut -d@ -f1 | cut -d' ' -f1; ip link del one 2> /dev/null; id -u"
+    )
+    words = ["sudo", "sh", "-c", "ip link add one type veth peer name two && echo ready"]
+
+    with laboratory(program, Profile(tool=ToolProfile(beside=[words], timeout=60.0))) as lab:
+        seen = lab.observe(Invocation(()))
+
+    *links, user = seen.stdout.decode().split()
+    assert sorted(links) == ["lo", "one", "two"]
+    assert user == str(os.getuid())
+
+
 def test_bare_calls_have_nobody_beside_them(tmp_path: Path):
     with beside(tmp_path, "cat started; true", "open('started', 'w').write('yes')\n" + WAITS) as room:
         bare, usual = room.run(Invocation((), bare=True)), room.run(Invocation(()))

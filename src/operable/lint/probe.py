@@ -27,6 +27,8 @@ TASKS = 512
 _FIRST_LINE = 4096  # longer than any kernel reads
 # Where the kernel counts everything that the user runs, of which there may be much.
 _TASKS_OF_A_USER = 8192
+# In front of a program beside the tool. No such program is run: in a sandbox it would have no right to give.
+_SUDO = "sudo"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +80,17 @@ class Probe:
         return self.sandbox.wrap(command, self._confinement(invocation, place, gate))
 
     def companion(self, words: tuple[str, ...], place: Place, gate: int | None) -> Command:
-        """A program beside the tool: the same place, environment and limits."""
+        """A program beside the tool: the same place, environment and limits. `sudo` before it makes it root of the room."""
         assert self.sandbox is not None  # noqa: S101 - without one nothing is started beside the tool
+        rooted = words[0] == _SUDO
+        words = words[1:] if rooted else words
         command = Command(words, words[0], self._environment(place), place.work)
         confinement = Confinement(
             cwd=place.inside_work,
             writable={place.inside_work: place.work, place.inside_home: place.home},
             readable={path: path for path in (*place.readable, *hidden(*words))},
             loopback=place.loopback,
+            rooted=rooted,
             gate=gate,
         )
         return self.sandbox.wrap(_limited(command, confined=True), confinement)

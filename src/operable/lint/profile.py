@@ -25,8 +25,9 @@ that names the key, because a misspelt `stdin` would otherwise show up as a tool
 A tool that talks with a server or a running peer cannot be tried alone, and a server that all experiments share would mix
 their effects. So each room gets its own: the programs of `beside` are started before the first call, in the same work dir,
 with the same HOME and environment, and live until the room is left. One is ready when it has printed a line on stdout.
-Relative paths are seen from the work dir; `{profile}` is the folder of the profile. Setup steps run beside those of `tool`,
-in every room again, because what a server holds in memory cannot be copied.
+Relative paths are seen from the work dir; `{profile}` is the folder of the profile. One with `sudo` before it is root of the
+room: it may give the room's network interfaces, and make namespaces of its own to mount in. Setup steps run beside those of
+`tool`, in every room again, because what a server holds in memory cannot be copied.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def _section(path: str, section: Any, kind: type[_Section], where: str) -> _Sect
         found = msgspec.convert(section, kind)
     except msgspec.ValidationError as error:
         raise _invalid(path, f"in `{where}`: {error}") from error
-    if not all(words and words[0] for words in found.beside):
+    if not all(words and words[0] and words != ["sudo"] for words in found.beside):
         raise _invalid(path, f"in `{where}`: each of `beside` is a list that begins with a program")
     here = os.path.dirname(os.path.abspath(path))
     beside = [[word.replace("{profile}", here) for word in words] for words in found.beside]

@@ -76,6 +76,8 @@ class Confinement:
     hidden: tuple[str, ...] = ()  # files and folders that are there and empty, whatever else is shown
     network: bool = False  # the host's own, unrestricted
     loopback: Loopback | None = None  # one of this sandbox's own that others are in, too
+    # Root of the user namespace that owns that network, with no right over anything else: what is read-only stays so.
+    rooted: bool = False
     gate: int | None = (
         None  # a descriptor: the command starts when there is something to read from it, or its end
     )

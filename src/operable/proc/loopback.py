@@ -6,7 +6,8 @@ and the kernel takes it away with the last of them and the last process inside, 
 command into it before its sandbox is made, through our own /proc entry, so that no descriptor of it is inherited.
 
 Who is not root may enter a network only through the user namespace that owns it; which one that is the kernel tells. Where
-that is not allowed, nsenter says so and the command does not run.
+that is not allowed, nsenter says so and the command does not run. Whoever is in that namespace as its root rules the
+network: may give it interfaces and routes.
 """
 
 import fcntl
@@ -35,12 +36,15 @@ class Loopback:
     net: int
     user: int | None  # the user namespace to go through; None: our own
 
-    def entering(self) -> list[str]:
-        """Words to put before a command: it then runs in this network, or not at all."""
+    def entering(self, *, rooted: bool = False) -> list[str]:
+        """Words to put before a command: it then runs in this network, or not at all. `rooted`: as who rules it."""
         ours = f"/proc/{os.getpid()}/fd"
         words = [shutil.which(_PROGRAM) or _PROGRAM, f"--net={ours}/{self.net}"]
-        if self.user is not None:
-            words += [f"--user={ours}/{self.user}", "--preserve-credentials"]
+        if rooted and self.user is None:
+            raise _unavailable("there are no user namespaces here in which somebody could rule it")
+        # Root gets in anyway, and stays who it is.
+        if rooted or os.geteuid() != 0:
+            words += [] if self.user is None else [f"--user={ours}/{self.user}", "--preserve-credentials"]
         return [*words, "--"]
 
     def close(self) -> None:

@@ -25,8 +25,15 @@ from operable.proc.output import output
 from operable.proc.spawn import Command, prepare
 
 _PROGRAM = "bwrap"
-# What every confined command gets. No capability, because a host that runs as root would otherwise give it all of them.
-_ALWAYS = "--unshare-pid --unshare-ipc --unshare-uts --new-session --cap-drop ALL".split()
+# What every confined command gets.
+_ALWAYS = "--unshare-pid --unshare-ipc --unshare-uts --new-session".split()
+# No capability, because a host that runs as root would otherwise give it all of them.
+_POWERLESS = ["--cap-drop", "ALL"]
+# Root of the user namespace that it is put into; who is not root of the host needs one more to be root at all. The mounts
+# of the sandbox belong to that namespace, too: who may mount could make them writable again. (In a further user namespace
+# it still can mount something of its own: there the kernel locks what it finds.)
+_ROOTED = ["--unshare-cgroup-try", "--cap-add", "ALL", "--cap-drop", "CAP_SYS_ADMIN"]
+_ROOTED_USER = [*_ROOTED, *"--unshare-user --uid 0 --gid 0".split()]
 _HOST = "--ro-bind / / --dev /dev --proc /proc".split()
 _SYSTEM = "--unshare-user --uid 1000 --gid 1000 --unshare-cgroup-try --hostname sandbox --dev /dev --proc /proc".split()
 # On merged systems these are links into /usr, and are made again as such.
@@ -63,14 +70,21 @@ def _empty(place: str) -> list[str]:
 def _missing() -> str | None:
     if shutil.which(_PROGRAM) is None:
         return "bubblewrap (bwrap) is not installed"
-    return _tried([_PROGRAM, *_ALWAYS, *_HOST, "--unshare-net", "--die-with-parent", "true"])
+    return _tried([_PROGRAM, *_ALWAYS, *_POWERLESS, *_HOST, "--unshare-net", "--die-with-parent", "true"])
 
 
 @functools.cache
 def _missing_system() -> str | None:
     """The root that agents get needs user namespaces, which some systems give to root only."""
     return _missing() or _tried(
-        [_PROGRAM, *_ALWAYS, *_root(Confinement(cwd="/", root="system")), "--unshare-net", "true"]
+        [
+            _PROGRAM,
+            *_ALWAYS,
+            *_POWERLESS,
+            *_root(Confinement(cwd="/", root="system")),
+            "--unshare-net",
+            "true",
+        ]
     )
 
 
@@ -92,8 +106,8 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
     program = shutil.which(_PROGRAM) or _PROGRAM
     words = cgroup.joining(confinement.groups)
     if confinement.loopback is not None:
-        words += confinement.loopback.entering()
-    words += [program, *_ALWAYS, *_root(confinement)]
+        words += confinement.loopback.entering(rooted=confinement.rooted)
+    words += [program, *_ALWAYS, *_rights(confinement), *_root(confinement)]
     if not confinement.network and confinement.loopback is None:
         words.append("--unshare-net")
     if not confinement.outlive:
@@ -116,11 +130,17 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
     )
 
 
+def _rights(confinement: Confinement) -> list[str]:
+    if not confinement.rooted:
+        return _POWERLESS
+    return _ROOTED if os.geteuid() == 0 else _ROOTED_USER
+
+
 def _loopback() -> loopback.Loopback:
     """Without devices of its own bubblewrap makes one user namespace at most, in which we are who we are."""
     program = shutil.which(_PROGRAM) or _PROGRAM
-    holder = [program, *_ALWAYS, "--unshare-net", "--die-with-parent", "--ro-bind", "/", "/", "--", "cat"]
-    return loopback.made(holder, _init)
+    words = [program, *_ALWAYS, *_POWERLESS, "--unshare-user-try", "--unshare-net", "--die-with-parent"]
+    return loopback.made([*words, "--ro-bind", "/", "/", "--", "cat"], _init)
 
 
 def _root(confinement: Confinement) -> list[str]:
