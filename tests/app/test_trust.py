@@ -157,3 +157,44 @@ def test_a_damaged_file_of_approvals_approves_nothing(tmp_path, text):
 def test_approvals_are_private(tmp_path, home, approvals):
     approved(made(tmp_path / "one"), approvals)
     assert (home / "state" / "apps" / "approvals.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("home", [None, "relative", "/proc/no-such-place"])
+def test_looking_needs_no_place_for_approvals_and_makes_none(tmp_path, monkeypatch, home):
+    for name in ("OPERABLE_HOME", "XDG_STATE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    if home is not None:
+        monkeypatch.setenv("OPERABLE_HOME", home)
+    package = package_at(made(tmp_path / "one"))
+
+    assert Approvals().standing(package).reason == "never approved"
+    assert Approvals().recorded(package) is False
+    with pytest.raises(Fail) as caught:
+        Approvals().approve(package)
+    assert caught.value.code in ("NO_STATE_DIRECTORY", "STATE_DIRECTORY_UNUSABLE")
+
+
+def test_looking_makes_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "home"))
+
+    Approvals().standing(package_at(made(tmp_path / "one")))
+
+    assert not (tmp_path / "home").exists()
+
+
+def test_an_approval_that_cannot_be_written_leaves_nothing_behind(tmp_path, approvals, monkeypatch):
+    package = package_at(made(tmp_path / "one"))
+    approvals.approve(package)
+    folder = os.path.dirname(approvals._file())
+    before = sorted(os.listdir(folder))
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("operable.app.trust.os.fsync", full)
+    with pytest.raises(Fail) as caught:
+        approvals.approve(package)
+
+    assert caught.value.message.endswith("approvals.json cannot be used: No space left on device")
+    assert sorted(os.listdir(folder)) == before
+    assert approvals.standing(package).trusted

@@ -17,15 +17,16 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from operable.app import entry
 from operable.app.packages import FILE, Package, inside
 from operable.kernel.errors import Fail
-from operable.tool.places import state_directory
+from operable.tool.places import state_directory, state_place
 
+_APPROVALS = "approvals.json"
 _PARTS = ("app", "skills", "schemas")
 _FILES = 20_000
 _BYTES = 512 * 1024 * 1024
@@ -42,7 +43,10 @@ class Standing:
 
 
 class Approvals:
-    """The user's approvals, in one file: `approvals.json` of the state directory, unless another is given."""
+    """The user's approvals, in one file: `approvals.json` of the state directory, unless another is given.
+
+    Looking needs no such file and makes none: where nothing can be kept, nothing is approved.
+    """
 
     def __init__(self, path: str | None = None) -> None:
         self._path = path
@@ -108,18 +112,19 @@ class Approvals:
             return approvals.pop(package.root, None) is not None
 
     def _file(self) -> str:
-        if self._path is None:
-            self._path = os.path.join(state_directory("apps"), "approvals.json")
-        return self._path
+        return self._path if self._path is not None else os.path.join(state_directory("apps"), _APPROVALS)
 
     def _read(self) -> dict[str, dict[str, Any]]:
-        path = self._file()
+        path = self._path
+        if path is None:
+            place = state_place("apps")
+            path = "" if place is None else os.path.join(place, _APPROVALS)
+        if not os.path.lexists(path):
+            return {}
         try:
             with open(path, encoding="utf-8") as file:
                 found = json.load(file)
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as problem:
+        except (OSError, ValueError, RecursionError) as problem:
             raise _unusable(path, problem) from problem
         if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
             raise _unusable(path, ValueError("it is not of the form that is written here"))
@@ -220,7 +225,8 @@ def _cannot_pin(package: Package, name: str, why: str) -> Fail:
 
 
 def _unusable(path: str, problem: Exception) -> Fail:
-    return Fail("config", "APPROVALS_UNUSABLE", f"{path} cannot be used: {problem}", target=path)
+    why = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
+    return Fail("config", "APPROVALS_UNUSABLE", f"{path} cannot be used: {why}", target=path)
 
 
 def _write(path: str, approvals: dict[str, dict[str, Any]]) -> None:
@@ -233,4 +239,6 @@ def _write(path: str, approvals: dict[str, dict[str, Any]]) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as problem:
+        with suppress(OSError):  # it may never have been made
+            os.unlink(temporary)
         raise _unusable(path, problem) from problem

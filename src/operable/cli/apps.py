@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from operable.app import entry
 from operable.app.packages import Package, activate, resource
-from operable.app.shelf import catalog, find
+from operable.app.shelf import PROJECT_FOLDERS, catalog, find, user_apps
 from operable.app.trust import Approvals, content_digest
 from operable.app.validating import validate
 from operable.cli.apps_events import App, AppApproval, AppDetails, AppProblem, AppResource, AppVerdict
@@ -21,6 +21,13 @@ def listed(workspace: str) -> list[App]:
     approvals = Approvals()
     found = [_listed(package, approvals) for package in catalog(_folder(workspace))]
     return sorted(found, key=lambda each: (each.slug, each.path))
+
+
+def places(workspace: str) -> list[str]:
+    """Where packages are looked for, in words for who finds none."""
+    user = user_apps()
+    project = os.path.realpath(_folder(workspace))
+    return [*(os.path.join(project, name) for name in PROJECT_FOLDERS), *([user] if user is not None else [])]
 
 
 def meant(name: str, workspace: str) -> Package:

@@ -7,8 +7,10 @@ import os
 from operable.kernel.errors import Fail
 
 
-def state_directory(tool: str) -> str:
-    """`$OPERABLE_HOME/state/<tool>`, else `operable/<tool>` below `$XDG_STATE_HOME` or `~/.local/state`; private."""
+def state_place(tool: str) -> str | None:
+    """`$OPERABLE_HOME/state/<tool>`, else `operable/<tool>` below `$XDG_STATE_HOME` or `~/.local/state`; None: there is no
+    place for it. For whoever only looks: it need not be there, and is not made.
+    """
     home, state = os.environ.get("OPERABLE_HOME"), os.environ.get("XDG_STATE_HOME", "")
     if home:
         base = os.path.join(home, "state")
@@ -16,15 +18,23 @@ def state_directory(tool: str) -> str:
         base = os.path.join(state, "operable")
     else:
         base = os.path.join(os.environ.get("HOME", ""), ".local", "state", "operable")
-    if not os.path.isabs(base):
-        what = "OPERABLE_HOME is not an absolute path" if home else "HOME is not set"
+    return os.path.join(base, tool) if os.path.isabs(base) else None
+
+
+def state_directory(tool: str) -> str:
+    """The same folder, made when it is not there; private."""
+    path = state_place(tool)
+    if path is None:
+        what = (
+            "OPERABLE_HOME is not an absolute path" if os.environ.get("OPERABLE_HOME") else "HOME is not set"
+        )
         raise Fail(
             "config",
             "NO_STATE_DIRECTORY",
             f"There is no place to keep state: {what}",
             hint="set OPERABLE_HOME to a writable directory",
         )
-    return made(os.path.join(base, tool))
+    return made(path)
 
 
 def made(path: str) -> str:

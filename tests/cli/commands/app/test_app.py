@@ -48,6 +48,25 @@ def test_list_says_what_there_is_and_what_needs_confirmation(world):
     assert "unapproved" in people.stdout.decode()
 
 
+def test_who_finds_none_is_told_where_they_are_looked_for(world):
+    shown = world("list", output=None).stderr
+
+    assert f"looked in {world.root}/.apps, {world.root}/apps, " in shown
+    assert world("list").summary["count"] == 0
+
+
+def test_packages_can_be_looked_at_where_nothing_can_be_kept(world):
+    made(world.root / "apps" / "one")
+    nowhere = {"OPERABLE_HOME": "/proc/no-such-place"}
+
+    (one,) = operable("app", "list", cwd=world.root, env=nowhere).results
+    (details,) = operable("app", "inspect", "one", cwd=world.root, env=nowhere).results
+    called = operable("app", "call", "one", "--", "list", cwd=world.root, env=nowhere)
+
+    assert (one["trust"], details["standing"]) == ("unapproved", "never approved")
+    assert called.error["code"] == "APP_NOT_APPROVED"
+
+
 def test_inspect_gives_the_text_the_skills_and_the_digest(world):
     made(world.root / "apps" / "one")
     (details,) = world("inspect", "one").results

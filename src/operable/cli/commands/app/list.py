@@ -8,7 +8,7 @@ listed with their problem; other files called APP.md are left out.
 from __future__ import annotations
 
 from operable.cli.apps_events import App
-from operable.tool import Page, command
+from operable.tool import Context, Page, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,19 +22,27 @@ if TYPE_CHECKING:
     examples=["app list", "app list --source user --output jsonl"],
 )
 def list_(
-    *, workspace: str = ".", source: Literal["project", "user", "explicit"] | None = None, page: Page
+    *,
+    workspace: str = ".",
+    source: Literal["project", "user", "explicit"] | None = None,
+    page: Page,
+    context: Context,
 ) -> Iterator[App]:
     """List the application packages that can be found from here.
 
     workspace: the project whose own applications are listed, too
     source: only those of this place
     """
-    from operable.cli.apps import listed
+    from operable.cli.apps import listed, places
 
+    found = False
     for each in listed(workspace):
         behind = page.after is None or [each.slug, each.path] > list(page.after)
         if behind and source in (None, each.source):
+            found = True
             yield each
+    if not found and page.after is None:
+        context.conclude(message=f"looked in {', '.join(places(workspace))}")
 
 
 COMMAND = list_

@@ -37,12 +37,13 @@ def wrap(program: str, *, to: str = ".") -> Iterator[Change]:
 
 @wrap.apply
 def write(changes: list[Change]) -> Iterator[FileWritten]:
-    import os
+    from operable.wrap.drafting import write as write_folder
 
+    (cli,) = [str(change.target) for change in changes if str(change.target).endswith("/CLI.md")]
+    folder = cli.rpartition("/")[0]
+    files = {str(change.target).removeprefix(f"{folder}/"): str(change["text"]) for change in changes}
+    write_folder(folder, files)
     for change in changes:
-        os.makedirs(os.path.dirname(change.target), exist_ok=True)
-        with open(change.target, "x", encoding="utf-8") as file:
-            file.write(change["text"])
         yield FileWritten(path=change.target)
 
 
