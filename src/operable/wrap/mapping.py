@@ -11,7 +11,8 @@
 
 With `as: value`, every value, whatever it is, becomes the one event of the command with the value in this field. Without
 `as` and `events`, every object becomes the one event of the command with all of its fields. A native field called `type`
-is then `native_type`: `type` tells events apart.
+is then `native_type`: `type` tells events apart. An object without any field tells nothing and becomes no event: `ip` prints
+one in place of each interface that was not asked for.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def mapper(upstream: Upstream, rules: Mapping[str, Any]) -> Callable[[Any], Iter
             told = at(value, end["ok"]) if "ok" in end else True
             upstream.complete = told is True
         if events is None:
-            yield _whole(only, value)
+            if value:
+                yield _whole(only, value)
         elif kind in events:
             if events[kind] is not None:
                 yield _chosen(events[kind], value)

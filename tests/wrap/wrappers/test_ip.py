@@ -76,6 +76,17 @@ def test_any_name_of_an_interface_comes_back_as_it_is(name):
         assert (done.summary["ok"], done.summary["warning_count"]) == (True, 0)
 
 
+@pytest.mark.parametrize("command", ["link", "addr"])
+def test_an_interface_that_is_down_is_no_result_where_those_that_are_up_are_wanted(command):
+    """The program prints an empty object in its place."""
+    prepare = "ip link set lo up; ip link add one type veth peer name two"
+
+    done = alone(prepare, command, "--up")
+
+    assert [event["ifname"] for event in done.results] == ["lo"]
+    assert (done.summary["count"], done.summary["truncated"]) == (1, False)
+
+
 def test_neighbours_and_rules_are_told():
     prepare = "ip link set lo up; ip neigh add 192.0.2.9 lladdr 02:00:00:00:00:01 dev lo nud permanent"
 

@@ -180,6 +180,17 @@ def test_following_gives_what_comes_after_it_was_begun(tmp_path):
     assert (done.exit_code, done.summary["truncated"]) == (0, True)
 
 
+def test_a_file_in_the_current_folder_is_followed_too(tmp_path, monkeypatch):
+    """The program itself says that it has no journal then, and ends with status 0."""
+    messages(tmp_path / "a.journal", b"old", b"last")
+    monkeypatch.chdir(tmp_path)
+
+    done = wrap("journalctl", "follow", "--file", "a.journal", "--lines", "1", "--limit", "1")
+
+    assert [event["message"] for event in done.results] == ["last"]
+    assert done.summary["warning_count"] == 0
+
+
 def test_following_goes_on_behind_an_entry_that_was_read_before(tmp_path):
     path = messages(tmp_path / "a.journal", b"0", b"1", b"2")
     seen = wrap("journalctl", "--file", str(path), "--limit", "1").results[0]["cursor"]

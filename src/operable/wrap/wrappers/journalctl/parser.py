@@ -6,6 +6,8 @@ several times; or null when it was left out as too long, which `--all` prevents 
 
 from __future__ import annotations
 
+import os
+
 from operable.wrap.fields import base64, put
 from operable.wrap.values import decode
 
@@ -48,6 +50,8 @@ def follow(upstream: Upstream) -> Iterator[Any]:
         upstream.inputs["after_cursor"] = upstream.after
     if upstream.inputs.get("after_cursor") is not None:
         upstream.inputs["lines"] = "all"  # everything that came since, whatever their number
+    # A name without a folder it does not follow: it tells nothing, and calls that a success.
+    upstream.inputs["file"] = [os.path.abspath(path) for path in upstream.inputs["file"]]
     yield from _read(upstream)
 
 
