@@ -1,6 +1,7 @@
 """The command line of a wrapped tool: how it calls itself."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -49,3 +50,9 @@ def test_what_is_no_program_has_no_completion_that_would_take_the_place_of_the_p
 
     assert (refused.exit_code, refused.error["code"]) == (64, "NOT_A_PROGRAM")
     assert "operable wrap shim" in refused.error["hint"]
+
+
+def test_a_path_that_is_no_utf_8_is_answered_with_the_option_that_takes_it(tmp_path):
+    refused = wrap("ls", os.fsencode(tmp_path) + b"/\xff")
+
+    assert (refused.error["code"], refused.error["hint"]) == ("INVALID_VALUE", "give it as --path-b64")

@@ -66,7 +66,7 @@ def test_grep_finds_what_is_no_utf_8_and_says_which_lines_it_leaves_out(tmp_path
     ]
     assert raw(done.results[0], "text") == b"needle \xe9"
     (warning,) = done.of("aoi:warning")
-    assert warning["code"] == "BINARY_LEFT_OUT"
+    assert (warning["code"], "longer than" in warning["message"]) == ("BINARY_LEFT_OUT", True)
     assert warning["files"] == [{"lines": 1, "path": "program"}, {"lines": 1, "path": "long"}]
     assert done.summary["ok"] is True
 
@@ -293,3 +293,10 @@ def test_ps_and_df_know_this_process_and_this_file_system():
 
     assert (own["ppid"], own["uid"]) == (os.getppid(), os.getuid())
     assert mounts["/"]["size_bytes"] > 0
+
+
+@pytest.mark.needs("curl")
+def test_curl_gets_when_nothing_else_is_said():
+    named, unnamed = (wrap("curl", *words, "http://127.0.0.1:1/") for words in (("get",), ()))
+
+    assert [done.error["code"] for done in (named, unnamed)] == ["CONNECTION_FAILED"] * 2

@@ -29,11 +29,20 @@ def together(tool: Tool, command: Command, problems: list[Fail]) -> Fail:
     """The first problem, telling of the others, each with a hint."""
     for problem in problems:
         if problem.hint is None:
-            problem.hint = f"see {tool.invocation} {command.name} --help"
+            twin = _twin(command, problem)
+            problem.hint = f"give it as {twin}" if twin else f"see {tool.invocation} {command.name} --help"
     first = problems[0]
     if len(problems) > 1:
         first.details["problems"] = [problem.message for problem in problems]
     return first
+
+
+def _twin(command: Command, problem: Fail) -> str | None:
+    """The option that takes the same as base64, where it is bytes that a value cannot have."""
+    if "must be UTF-8" not in problem.message:
+        return None
+    wanted = f"{str(problem.target).lower().lstrip('-')}-b64"
+    return next((f"--{param.flag}" for param in command.params if param.flag == wanted), None)
 
 
 def unknown_command(tool: Tool, name: str) -> Fail:

@@ -24,17 +24,16 @@ _NAMED = 10
 
 
 def search(upstream: Upstream) -> Iterator[Any]:
-    inputs = upstream.inputs
-    if not inputs["paths"] and not inputs["recursive"]:
-        raise Fail(
-            "usage", "MISSING_OPERAND", "there is nothing to search", hint="name files, or give --recursive"
-        )
-    # Not in the manifest: grep refuses to be told both this and `--fixed-strings`.
-    words = upstream.words() if inputs["fixed"] else ["--extended-regexp", *upstream.words()]
     left_out: dict[bytes, int] = {}
     rest, skips = b"", False
-    for chunk in upstream.chunks(words):
-        data, place, rows = rest + chunk, 0, []
+    pieces: list[bytes] = []  # of a line that goes on: joined once, when it ends
+    held = 0
+    for chunk in upstream.chunks(_words(upstream)):
+        held += len(chunk)
+        pieces.append(chunk)
+        if b"\n" not in chunk and held <= RECORD_LIMIT:
+            continue
+        data, place, rows = b"".join(pieces), 0, []
         if skips:  # inside a line that is too long: whatever it holds, it ends at a line end
             _, ended, data = data.partition(b"\n")
             skips = not ended
@@ -56,12 +55,23 @@ def search(upstream: Upstream) -> Iterator[Any]:
                 raise upstream.too_long(RECORD_LIMIT)
             left_out[name] = left_out.get(name, 0) + 1
             rest, skips = b"", True
+        pieces, held = [rest], len(rest)
         if rows:
             yield rows
-    if rest or skips:
+    if held or skips:
         upstream.cut_off()
     if left_out:
         yield _warning(left_out)
+
+
+def _words(upstream: Upstream) -> list[str]:
+    inputs = upstream.inputs
+    if not inputs["paths"] and not inputs["recursive"]:
+        raise Fail(
+            "usage", "MISSING_OPERAND", "there is nothing to search", hint="name files, or give --recursive"
+        )
+    # Not in the manifest: grep refuses to be told both this and `--fixed-strings`.
+    return upstream.words() if inputs["fixed"] else ["--extended-regexp", *upstream.words()]
 
 
 def _match(name: bytes, line: bytes) -> dict[str, Any]:
@@ -75,7 +85,10 @@ def _match(name: bytes, line: bytes) -> dict[str, Any]:
 def _warning(left_out: dict[bytes, int]) -> Any:
     from operable.tool.framework import Warn
 
-    message = f"{sum(left_out.values())} lines match that are no text, in {len(left_out)} files"
+    number, files_number = sum(left_out.values()), len(left_out)
+    message = (
+        f"{number} lines match that are no text, or longer than {RECORD_LIMIT} bytes, in {files_number} files"
+    )
     files = []
     for name in list(left_out)[:_NAMED]:
         file: dict[str, Any] = {"lines": left_out[name]}
