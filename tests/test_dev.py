@@ -18,7 +18,7 @@ def dev(*arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         env={},
         stdin=subprocess.DEVNULL,
-        timeout=30,
+        timeout=200,
         check=False,
     )
 

@@ -94,7 +94,7 @@ def imported(program: str, *words: str) -> set[str]:
         [sys.executable, "-I", "-X", "importtime", "-c", program, *words],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=200,
         check=False,
         env=environment,
     )

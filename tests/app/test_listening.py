@@ -103,9 +103,9 @@ def test_events_are_heard_while_the_application_runs(tmp_path, approvals, asynch
             (root / "app" / "state" / "heard").write_text("yes")
 
     if asynchronous:
-        answer = asyncio.run(acall(package, ["list"], approvals, on_passage=passed, timeout=50))
+        answer = asyncio.run(acall(package, ["list"], approvals, on_passage=passed, timeout=200))
     else:
-        answer = call(package, ["list"], approvals, on_passage=passed, timeout=50)
+        answer = call(package, ["list"], approvals, on_passage=passed, timeout=200)
 
     assert numbers == [1, 2]
     assert answer.ok
@@ -130,7 +130,7 @@ def test_a_stream_of_any_length_is_not_kept_and_ends_when_it_is_enough(tmp_path,
         size += len(chunk)
         return size < 64 * 1024 * 1024
 
-    answer = call(package, ["list"], approvals, on_passage=passed, timeout=50)
+    answer = call(package, ["list"], approvals, on_passage=passed, timeout=200)
 
     assert size >= 64 * 1024 * 1024  # four times what an answer may have
     assert code_of(answer) == "CANCELLED"
@@ -174,7 +174,7 @@ def test_the_command_passes_on_what_comes_before_the_end(tmp_path):
         rest = [json.loads(line) for line in process.stdout.read().splitlines()]
     finally:
         process.kill()
-        process.communicate(timeout=50)
+        process.communicate(timeout=200)
 
     assert (meta["type"], meta["upstream"]["tool"], hit["number"]) == ("aoi:meta", "t", 1)
     assert (rest[0]["number"], rest[-1]["ok"], rest[-1]["count"]) == (2, True, 2)

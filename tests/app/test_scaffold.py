@@ -31,7 +31,7 @@ def test_a_new_package_conforms_and_works(tmp_path, approvals):
 def test_its_own_tests_pass(tmp_path):
     scaffold("my-notes", str(tmp_path))
     line = [sys.executable, "-m", "unittest", "discover", "-s", "tests"]
-    done = subprocess.run(line, cwd=tmp_path / "my-notes", capture_output=True, timeout=50, check=False)
+    done = subprocess.run(line, cwd=tmp_path / "my-notes", capture_output=True, timeout=200, check=False)
     assert (done.returncode, b"Ran 3 tests" in done.stderr) == (0, True), done.stderr
 
 

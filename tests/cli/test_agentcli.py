@@ -57,7 +57,7 @@ class Shell:
             text=True,
             cwd=self.folder,
             env=self.environment | (env or {}),
-            timeout=55,
+            timeout=200,
             check=False,
         )
 
@@ -129,7 +129,7 @@ def test_nobody_reading_ends_it_quietly(shell):
     os.close(read)
     done = subprocess.run(
         [sys.executable, "-m", "operable.cli.agentcli", "schema"],
-        stdout=write, stderr=subprocess.PIPE, env=shell.environment, timeout=55, check=False,
+        stdout=write, stderr=subprocess.PIPE, env=shell.environment, timeout=200, check=False,
     )  # fmt: skip
     os.close(write)
 

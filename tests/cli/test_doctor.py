@@ -24,7 +24,7 @@ def test_every_check_is_an_event_and_here_all_is_well():
 @requirement("aoi:3:offline-discovery")
 def test_it_works_with_an_empty_environment_and_says_that_there_is_no_place_for_state():
     done = subprocess.run(
-        [PROGRAM, "doctor", "--output", "jsonl"], env={}, capture_output=True, timeout=20, check=False
+        [PROGRAM, "doctor", "--output", "jsonl"], env={}, capture_output=True, timeout=200, check=False
     )
     assert done.returncode == 0
     assert b'"name":"state","ok":false,"severity":"warning"' in done.stdout

@@ -186,7 +186,7 @@ def test_a_killed_process_leaves_no_credential_file(tmp_path, number):
     (folder,) = os.listdir(tmp_path)
 
     process.send_signal(number)
-    process.wait(20)
+    process.wait(200)
     # The keeper inherits our end of nothing but the pipe; end of file means that it has finished too.
     process.stdout.read()
     process.stdout.close()

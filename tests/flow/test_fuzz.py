@@ -226,7 +226,7 @@ def server(tmp_path_factory):
     assert process.stdout is not None
     process.stdout.readline()
     yield process
-    process.communicate(timeout=50)
+    process.communicate(timeout=200)
     assert process.returncode == 0
     assert b"Traceback" not in (folder / "errors").read_bytes()
 

@@ -18,7 +18,7 @@ MESSAGE = b'{"a":1}'
 
 
 def run(*argv, **options):
-    return subprocess.run(argv, capture_output=True, timeout=30, check=False, **options)
+    return subprocess.run(argv, capture_output=True, timeout=200, check=False, **options)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -111,6 +111,6 @@ def test_listing_and_loading_read_no_entry_points(catalogue):
     )
     done = subprocess.run(
         [sys.executable, "-I", "-c", script, str(catalogue.parent), catalogue.name],
-        capture_output=True, text=True, check=True, timeout=30,
+        capture_output=True, text=True, check=True, timeout=200,
     )  # fmt: skip
     assert done.stdout.strip() == ""

@@ -70,7 +70,9 @@ def test_a_failure_ends_with_65_and_has_its_evidence(program, tmp_path: Path):
 
 
 def test_the_stream_of_aoi_lint_is_valid_under_its_own_schema(tmp_path: Path):
-    schema = json.loads(subprocess.check_output([BIN / "aoi-lint", "schema", "--output", "json"], timeout=30))
+    schema = json.loads(
+        subprocess.check_output([BIN / "aoi-lint", "schema", "--output", "json"], timeout=200)
+    )
     validator = Validator(schema)
 
     told = events(aoi_lint(str(breed("python", tmp_path, BROKEN)), "--command", "list", "--output", "jsonl"))

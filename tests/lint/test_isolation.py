@@ -16,6 +16,7 @@ from operable.lint.probe import Probe
 from operable.lint.profile import Profile
 from operable.lint.recording import KEPT
 from operable.proc.confine import sandbox
+from tests.tool.drive import in_time
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
 
@@ -115,7 +116,12 @@ def test_a_signal_reaches_the_tool_and_not_only_its_sandbox(tmp_path: Path):
 
 
 def test_a_terminal_that_nobody_answers_shows_what_was_asked(tmp_path: Path):
-    seen = observe(tmp_path, 'printf "Name? " > /dev/tty; read name < /dev/tty', terminal=True, timeout=2.0)
+    script = 'printf "Name? " > /dev/tty; read name < /dev/tty'
+
+    seen = in_time(
+        lambda timeout: observe(tmp_path, script, terminal=True, timeout=timeout),
+        lambda seen: seen.terminal_output,
+    )
 
     assert seen.terminal_output == b"Name? "
     assert seen.ended == "deadline"

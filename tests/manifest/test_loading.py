@@ -121,7 +121,7 @@ def test_a_pipe_that_nobody_closes_is_no_reason_to_read_more_than_the_frontmatte
     try:
         assert load(path, body=False, strict=False).value.name == "To-do"
     finally:
-        writer.communicate(timeout=30)
+        writer.communicate(timeout=200)
 
 
 def test_a_mapping_is_judged_like_a_file():
@@ -170,7 +170,7 @@ def test_loading_the_package_loads_neither_the_yaml_reader_nor_the_validator():
     code = "import sys, operable.manifest, operable.manifest.blocks, operable.manifest.loading; print(*sys.modules)"
 
     loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=True
     ).stdout.split()
 
     assert {"ruamel.yaml", "jsonschema_rs", "regress", "semantic_version", "asyncio", "subprocess"} & set(

@@ -38,7 +38,7 @@ def kind(request):
 
 
 def run(kind, stages, **options):
-    options.setdefault("timeout", 30)
+    options.setdefault("timeout", 200)
     options.setdefault("graces", SHORT)
     if kind == "sync":
         with pipe(stages, **options) as running:
@@ -73,7 +73,7 @@ def test_the_original_bytes_pass_and_events_arrive_before_the_source_has_ended(k
     source = tool(tmp_path, f"meta(); emit('hit', text='é\\u0001')\nopen({str(gate)!r}).read(); summary()")
     held = os.open(gate, os.O_RDWR)
     seen = []
-    with pipe([[source], ["cat"], ["cat"]], timeout=30) as running:
+    with pipe([[source], ["cat"], ["cat"]], timeout=200) as running:
         for event in running:
             if isinstance(event, dict):
                 seen.append(event)

@@ -21,6 +21,7 @@ from operable.wire.framework import Meta, Summary
 from tests.cli.drive import alive
 from tests.requirement import requirement
 from tests.run.fake import HITS, tool
+from tests.tool.drive import in_time
 
 SHORT = Graces(interrupt=0.3, terminate=0.3, kill=5.0, drain=0.3)
 
@@ -32,7 +33,7 @@ def kind(request):
 
 def run(kind, argv, *, on_event=None, **options):
     """Run to the end; `on_event(call, event)` may cancel. Returns the events and the call."""
-    options.setdefault("timeout", 30)
+    options.setdefault("timeout", 200)
     events = []
     if kind == "sync":
         with call(argv, **options) as running:
@@ -160,7 +161,8 @@ signal.signal(signal.SIGINT, stop)
 meta(); emit("hit")
 while True: signal.pause()
 """
-    _, done = run(kind, [tool(tmp_path, body)], timeout=0.5)
+    path = tool(tmp_path, body)
+    _, done = in_time(lambda timeout: run(kind, [path], timeout=timeout), lambda found: found[0])
     assert (done.verdict.outcome, done.exit_code) == ("success", 0)
 
 
@@ -174,13 +176,13 @@ while True: signal.pause()
 """
     path = tool(tmp_path, body)
     if kind == "sync":
-        with call([path], timeout=30, graces=SHORT) as running:
+        with call([path], timeout=200, graces=SHORT) as running:
             event = next(event for event in running if isinstance(event, dict))
             (pid,) = running.pids
     else:
 
         async def main():
-            async with acall([path], timeout=30, graces=SHORT) as running:
+            async with acall([path], timeout=200, graces=SHORT) as running:
                 async for event in running:
                     if isinstance(event, dict):
                         return running, event, running.pids[0]
@@ -196,14 +198,14 @@ def test_what_was_already_complete_is_judged_on_its_merits_when_the_caller_leave
     # The consumer stops at the first event; everything the tool had to say is in our hands by then.
     path = tool(tmp_path, HITS)
     if kind == "sync":
-        with call([path], timeout=30) as running:
+        with call([path], timeout=200) as running:
             for _ in running:
                 wait_for(lambda: not running.pids)
                 break
     else:
 
         async def main():
-            async with acall([path], timeout=30) as running:
+            async with acall([path], timeout=200) as running:
                 await running.__anext__()
                 await asyncio.to_thread(wait_for, lambda: not running.pids)
             return running
@@ -289,8 +291,12 @@ if pid == 0:
 emit("hit", pid=pid)
 {ending}
 """
-    events, running = run(
-        kind, [tool(tmp_path, body)], tree=True, graces=SHORT, on_event=lambda each, event: None, timeout=10
+    path = tool(tmp_path, body)
+    events, running = in_time(
+        lambda timeout: run(
+            kind, [path], tree=True, graces=SHORT, on_event=lambda each, event: None, timeout=timeout
+        ),
+        lambda found: any(isinstance(event, dict) for event in found[0]),
     )
     daemon = next(event["pid"] for event in events if isinstance(event, dict))
 
@@ -311,7 +317,8 @@ def test_two_calls_at_once_do_not_meet(tmp_path):
 
     async def main():
         return await asyncio.gather(
-            acollect([path, str(one), str(two)], timeout=30), acollect([path, str(two), str(one)], timeout=30)
+            acollect([path, str(one), str(two)], timeout=200),
+            acollect([path, str(two), str(one)], timeout=30),
         )
 
     # Both ends stay open here, so that no word is lost with the tool that said it.
@@ -319,8 +326,8 @@ def test_two_calls_at_once_do_not_meet(tmp_path):
     try:
         assert [result.ok for result in asyncio.run(main())] == [True, True]
         with (
-            call([path, str(one), str(two)], timeout=30) as left,
-            call([path, str(two), str(one)], timeout=30) as right,
+            call([path, str(one), str(two)], timeout=200) as left,
+            call([path, str(two), str(one)], timeout=200) as right,
         ):
             assert len(list(left)) == len(list(right)) == 3
         assert left.ok
@@ -360,14 +367,14 @@ for number in range(16_000):
         return count.exists() and b"blocked" in count.read_bytes()
 
     if kind == "sync":
-        with call([path], timeout=50, graces=SHORT, cwd=tmp_path) as running:
+        with call([path], timeout=200, graces=SHORT, cwd=tmp_path) as running:
             next(iter(running))
             wait_for(blocked)
             assert written() < 1_500_000
     else:
 
         async def main():
-            async with acall([path], timeout=50, graces=SHORT, cwd=tmp_path) as running:
+            async with acall([path], timeout=200, graces=SHORT, cwd=tmp_path) as running:
                 await running.__anext__()
                 await asyncio.to_thread(wait_for, blocked)
                 assert written() < 1_500_000
@@ -406,23 +413,23 @@ def test_the_verdict_cannot_be_read_before_the_end(kind, tmp_path):
 def test_wait_runs_to_the_end_without_showing_events(kind, tmp_path):
     made = [tool(tmp_path, HITS)]
     if kind == "sync":
-        assert call(made, timeout=30).wait().ok
+        assert call(made, timeout=200).wait().ok
         return
 
     async def main():
-        return await acall(made, timeout=30).wait()
+        return await acall(made, timeout=200).wait()
 
     assert asyncio.run(main()).ok
 
 
 def test_an_iterator_without_a_block_works_too(tmp_path):
-    running = call([tool(tmp_path, HITS)], timeout=30)
+    running = call([tool(tmp_path, HITS)], timeout=200)
     assert len(list(running)) == 5
     assert running.ok
 
 
 def test_a_call_that_is_dropped_while_running_is_reported_and_leaves_no_process(tmp_path):
-    running = call([tool(tmp_path, "meta()\nwhile True: signal.pause()")], timeout=30)
+    running = call([tool(tmp_path, "meta()\nwhile True: signal.pause()")], timeout=200)
     next(iter(running))
     (pid,) = running.pids
     dropped = [running]
@@ -436,7 +443,7 @@ def test_an_asynchronous_call_that_is_dropped_is_reported_and_leaves_no_process(
     path = tool(tmp_path, "meta()\nwhile True: signal.pause()")
 
     async def main():
-        running = acall([path], timeout=30)
+        running = acall([path], timeout=200)
         await running.__anext__()
         (pid,) = running.pids
         dropped = [running]
@@ -460,7 +467,7 @@ def test_an_interrupt_of_the_waiting_caller_ends_the_tool(tmp_path):
                 pids.extend(running.pids)
                 os.write(writing, b"x")
 
-    running = call(argv, stdin=reading, timeout=30, graces=SHORT)
+    running = call(argv, stdin=reading, timeout=200, graces=SHORT)
     with pytest.raises(KeyboardInterrupt):
         consume()
     os.close(reading)
@@ -501,7 +508,7 @@ def test_a_void_stream_without_a_deadline_is_ended(kind, tmp_path):
 def test_a_fork_of_the_caller_does_not_end_its_calls(tmp_path):
     path = tool(tmp_path, "meta(); sys.stdin.read(1); summary()")
     reading, writing = os.pipe()
-    with call([path], stdin=reading, timeout=30) as running:
+    with call([path], stdin=reading, timeout=200) as running:
         next(iter(running))
         with warnings.catch_warnings():
             # From 3.12 on forking beside a thread is warned about. It is done all the same, by multiprocessing first of all.
@@ -526,7 +533,7 @@ def test_cancelling_the_task_ends_the_group_first(tmp_path):
     pids = []
 
     async def consume(ready):
-        async with acall([path], timeout=30, graces=SHORT) as running:
+        async with acall([path], timeout=200, graces=SHORT) as running:
             async for event in running:
                 if isinstance(event, dict):
                     pids.extend(running.pids)
@@ -586,7 +593,7 @@ def test_the_deadline_holds_while_the_caller_is_busy_with_an_event(tmp_path):
 
 def test_stderr_is_drained_while_the_caller_is_busy_with_an_event(tmp_path):
     body = "meta()\nfor _ in range(50): os.write(2, b'e' * 65536)\nopen('done', 'w').close(); summary()"
-    with call([tool(tmp_path, body)], timeout=30, cwd=tmp_path) as running:
+    with call([tool(tmp_path, body)], timeout=200, cwd=tmp_path) as running:
         for _ in running:
             wait_for((tmp_path / "done").exists)
     assert running.ok
@@ -606,7 +613,7 @@ def test_a_bug_in_the_attendant_reaches_the_caller_and_leaves_no_process(tmp_pat
         raise ZeroDivisionError
 
     monkeypatch.setattr(Channel, "put", explode)
-    running = call([tool(tmp_path, "meta()\nwhile True: signal.pause()")], timeout=30)
+    running = call([tool(tmp_path, "meta()\nwhile True: signal.pause()")], timeout=200)
     running.start()
     pids = running.pids
     with pytest.raises(ZeroDivisionError):
@@ -637,12 +644,12 @@ def test_blocking_calls_do_not_import_asyncio(tmp_path):
     import subprocess
 
     code = f"import sys; from operable.run import collect; collect([{tool(tmp_path, HITS)!r}]); sys.exit('asyncio' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=30).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=200).returncode == 0
 
 
 def test_a_relay_gets_the_bytes_as_they_came_beside_their_events(tmp_path):
     body = HITS + 'sys.stdout.write(\'{"type":"late"}\')'
-    with call([tool(tmp_path, body.replace("summary(count=3)", ""))], timeout=30) as running:
+    with call([tool(tmp_path, body.replace("summary(count=3)", ""))], timeout=200) as running:
         passages = list(running.passages())
     assert b"".join(chunk for chunk, _ in passages).endswith(b'{"type":"late"}')
     assert sum(len(events) for _, events in passages) == 5

@@ -54,7 +54,7 @@ def ask(kind, source, **options):
 
 
 def run(kind, argv, **options):
-    options.setdefault("timeout", 30)
+    options.setdefault("timeout", 200)
     return collect(argv, **options) if kind == "sync" else asyncio.run(acollect(argv, **options))
 
 
@@ -280,7 +280,7 @@ def test_stages_of_a_pipeline_are_validated_too(tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     sink = tool(other, SPEAKING.replace('    emit("hit"', '    sys.stdin.read(); emit("hit"'))
-    with pipe([[path, "search"], [sink, "sink"]], validate=True, timeout=30) as running:
+    with pipe([[path, "search"], [sink, "sink"]], validate=True, timeout=200) as running:
         list(running)
     assert [stage.verdict.code for stage in running.stages] == ["SCHEMA_VIOLATION", "OK"]
 

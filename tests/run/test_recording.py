@@ -20,7 +20,7 @@ def lines(path):
 def test_a_recorded_call_is_a_call_like_any_other_and_leaves_a_private_cassette(tmp_path):
     cassette = tmp_path / "c.jsonl"
     with record(
-        [tool(tmp_path, HITS), "search", "--token", "s3cret"], cassette, stdin=b"in", timeout=30
+        [tool(tmp_path, HITS), "search", "--token", "s3cret"], cassette, stdin=b"in", timeout=200
     ) as running:
         assert len(list(running)) == 5
     assert running.ok
@@ -60,22 +60,22 @@ BODIES = {
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_a_replay_is_judged_like_the_original(tmp_path, body):
     original = tool(tmp_path, body)
-    raw = subprocess.run([original], capture_output=True, check=False, timeout=30)
-    with record([original], tmp_path / "c.jsonl", timeout=30) as recorded:
+    raw = subprocess.run([original], capture_output=True, check=False, timeout=200)
+    with record([original], tmp_path / "c.jsonl", timeout=200) as recorded:
         first = list(recorded)
     fake = replayed(tmp_path / "c.jsonl", tmp_path)
-    with call([fake], timeout=30) as again:
+    with call([fake], timeout=200) as again:
         second = list(again)
     assert first == second
     assert again.verdict == recorded.verdict
     assert again.stderr == recorded.stderr
-    assert subprocess.run([fake], capture_output=True, check=False, timeout=30).stdout == raw.stdout
+    assert subprocess.run([fake], capture_output=True, check=False, timeout=200).stdout == raw.stdout
     assert again.stages[0].verdict.exit_status == raw.returncode
 
 
 def test_secrets_in_the_output_are_kept_redacted_and_counted(tmp_path):
     body = "meta(); emit('login', password='hunter2', user='ann'); summary(); print('password=hunter2', file=sys.stderr)"
-    with record([tool(tmp_path, body)], tmp_path / "c.jsonl", timeout=30) as running:
+    with record([tool(tmp_path, body)], tmp_path / "c.jsonl", timeout=200) as running:
         assert {"type": "login", "password": "hunter2", "user": "ann"} in list(running)
     text = (tmp_path / "c.jsonl").read_text()
     assert "hunter2" not in text
@@ -85,14 +85,14 @@ def test_secrets_in_the_output_are_kept_redacted_and_counted(tmp_path):
 
 def test_every_byte_of_the_output_is_kept_on_demand(tmp_path):
     path = tool(tmp_path, "meta(); emit('login', password='hunter2'); summary()")
-    with record([path], tmp_path / "c.jsonl", redact=False, timeout=30) as running:
+    with record([path], tmp_path / "c.jsonl", redact=False, timeout=200) as running:
         list(running)
     assert "hunter2" in (tmp_path / "c.jsonl").read_text()
 
 
 def test_a_call_that_is_left_early_is_recorded_up_to_there(tmp_path):
     path = tool(tmp_path, "meta(); emit('hit')\nwhile True: signal.pause()")
-    with record([path], tmp_path / "c.jsonl", timeout=30) as running:
+    with record([path], tmp_path / "c.jsonl", timeout=200) as running:
         for event in running:
             if isinstance(event, dict):
                 break
@@ -112,7 +112,7 @@ def test_a_place_that_cannot_be_written_is_reported_after_the_call_and_does_not_
     path = tool(tmp_path, "meta(); summary(); open('ran', 'w')")
     with (
         pytest.raises(Fail) as caught,
-        record([path], tmp_path / "no" / "c.jsonl", cwd=tmp_path, timeout=30) as running,
+        record([path], tmp_path / "no" / "c.jsonl", cwd=tmp_path, timeout=200) as running,
     ):
         assert len(list(running)) == 2
     assert (caught.value.code, caught.value.exit_code) == ("CANNOT_WRITE", 73)
@@ -122,7 +122,7 @@ def test_a_place_that_cannot_be_written_is_reported_after_the_call_and_does_not_
 
 def test_an_output_beyond_the_limit_is_marked_and_not_played(tmp_path, monkeypatch):
     monkeypatch.setattr(recording_module, "LIMIT", 50)
-    with record([tool(tmp_path, HITS)], tmp_path / "c.jsonl", timeout=30) as running:
+    with record([tool(tmp_path, HITS)], tmp_path / "c.jsonl", timeout=200) as running:
         assert len(list(running)) == 5
     with pytest.raises(Fail) as caught:
         load(tmp_path / "c.jsonl")
@@ -131,7 +131,7 @@ def test_an_output_beyond_the_limit_is_marked_and_not_played(tmp_path, monkeypat
 
 def test_an_inherited_input_is_recorded_as_such(tmp_path):
     with open(os.devnull, "rb") as stdin:
-        record([tool(tmp_path, HITS)], tmp_path / "c.jsonl", stdin=stdin, timeout=30).wait()
+        record([tool(tmp_path, HITS)], tmp_path / "c.jsonl", stdin=stdin, timeout=200).wait()
     assert lines(tmp_path / "c.jsonl")[0]["stdin"] == "inherited"
 
 

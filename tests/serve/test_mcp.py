@@ -289,7 +289,7 @@ def test_a_signal_ends_the_server(world, stop):
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "operable"
         process.send_signal(stop)
-        assert process.wait(30) != 0
+        assert process.wait(200) != 0
     finally:
         process.kill()
         process.communicate()
@@ -297,7 +297,7 @@ def test_a_signal_ends_the_server(world, stop):
 
 def test_the_end_of_its_input_ends_the_server(world):
     done = subprocess.run(
-        world.command(), env=world.env, input=b"not json\n\n", capture_output=True, timeout=50, check=False
+        world.command(), env=world.env, input=b"not json\n\n", capture_output=True, timeout=200, check=False
     )
     assert done.returncode == 0
     assert b"Traceback" not in done.stderr
@@ -330,7 +330,7 @@ def test_a_machine_is_told_what_would_be_served(world):
         env=world.env,
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=50,
+        timeout=200,
         check=False,
     )
     events = [json.loads(line) for line in done.stdout.splitlines()]
@@ -361,7 +361,7 @@ def served(world, *words):
     finally:
         process.terminate()
         try:
-            process.wait(20)
+            process.wait(200)
         finally:
             process.kill()
             process.communicate()
@@ -383,14 +383,14 @@ def test_over_http_the_token_is_needed_and_then_it_is_the_same(world, http):
             url, data=b"{}", headers={"Content-Type": "application/json", **header}
         )
         with pytest.raises(urllib.error.HTTPError) as caught:
-            urllib.request.urlopen(request, timeout=20)
+            urllib.request.urlopen(request, timeout=200)
         caught.value.close()
         assert caught.value.code == 401
 
     async def called():
         headers = {"Authorization": f"Bearer {token}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=30) as web,
+            httpx2.AsyncClient(headers=headers, timeout=200) as web,
             Client(streamable_http_client(url, http_client=web)) as client,
         ):
             tools = {tool.name for tool in (await client.list_tools()).tools}
@@ -419,7 +419,7 @@ def asked(url, **headers):
     given = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers}
     request = urllib.request.Request(url, data=PING, headers=given)
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=200) as answer:
             return answer.status
     except urllib.error.HTTPError as problem:
         problem.close()
@@ -463,7 +463,7 @@ def test_over_http_progress_questions_and_long_results_are_the_same(world):
     async def called(url, token):
         headers = {"Authorization": f"Bearer {token}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=40) as web,
+            httpx2.AsyncClient(headers=headers, timeout=200) as web,
             Client(streamable_http_client(url, http_client=web), elicitation_callback=elicited) as client,
         ):
             quick = await client.call_tool("bench_slow", {}, progress_callback=report)
@@ -487,7 +487,7 @@ def test_another_address_than_loopback_is_refused(world):
         world.command("--http", "--host", "0.0.0.0"),
         env=world.env,
         capture_output=True,
-        timeout=50,
+        timeout=200,
         check=False,
     )
     assert done.returncode == 78

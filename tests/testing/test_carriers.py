@@ -13,7 +13,7 @@ PROMPT = [{"role": "user", "content": "SCRIPT:" + json.dumps([STEPS])}]
 
 def vertex(url):
     return anthropic.AnthropicVertex(
-        base_url=f"{url}/v1", region="test", project_id="p", access_token="t", max_retries=0, timeout=30
+        base_url=f"{url}/v1", region="test", project_id="p", access_token="t", max_retries=0, timeout=200
     )
 
 
@@ -24,7 +24,7 @@ def bedrock(url):
         aws_access_key="AKIATEST",
         aws_secret_key="s",
         max_retries=0,
-        timeout=30,
+        timeout=200,
     )
 
 

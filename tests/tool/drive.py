@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+Found = TypeVar("Found")
 SAMPLE = Path(__file__).with_name("sample_tool.py")
 # No test waits longer than this for anything; what it waits for takes milliseconds.
 LIMIT = 200.0
@@ -180,6 +181,19 @@ def running(
 
 def wait_readable(descriptor: int) -> None:
     assert select.select([descriptor], [], [], LIMIT)[0], "nothing came"
+
+
+def in_time(attempt: Callable[[float], Found], came_up: Callable[[Found], object]) -> Found:
+    """What an attempt with a deadline gives, where the program has to be at work when the deadline comes.
+
+    How long it takes to come up depends on what else this machine does: the deadlines grow until it does in time.
+    """
+    *shorter, longest = 1.0, 10.0, 60.0
+    for deadline in shorter:
+        found = attempt(deadline)
+        if came_up(found):
+            return found
+    return attempt(longest)
 
 
 def eventually(condition: Any, what: str) -> None:

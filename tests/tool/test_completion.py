@@ -69,7 +69,7 @@ def shell(program: str, *arguments: str, cwd: Any = None) -> str:
         [program, *arguments],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=200,
         check=False,
         cwd=cwd,
         stdin=subprocess.DEVNULL,

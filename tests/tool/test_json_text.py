@@ -162,7 +162,7 @@ def test_where_the_private_module_has_changed_the_public_one_takes_its_place():
         "print('json' in sys.modules)"
     )
     done = subprocess.run(
-        [sys.executable, "-I", "-c", program], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-I", "-c", program], capture_output=True, text=True, timeout=200, check=True
     )
 
     assert done.stdout == "True\n"

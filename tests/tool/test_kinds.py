@@ -154,7 +154,7 @@ def test_reading_annotations_never_imports_typing():
         "import sys; print('typing' in sys.modules or 're' in sys.modules)"
     )
     done = subprocess.run(
-        [sys.executable, "-I", "-c", program], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-I", "-c", program], capture_output=True, text=True, timeout=200, check=True
     )
 
     assert done.stdout == "False\n"

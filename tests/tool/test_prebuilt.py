@@ -50,7 +50,7 @@ def ask(
     return subprocess.run(
         [sys.executable, *flags, "-c", program, *words],
         capture_output=True,
-        timeout=30,
+        timeout=200,
         check=False,
         env={name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         | (env or {}),

@@ -41,7 +41,7 @@ def interpreter(version: str) -> str | None:
     ]
     for candidate in filter(None, candidates):
         tried = subprocess.run(
-            [candidate, "--version"], capture_output=True, text=True, timeout=30, check=False
+            [candidate, "--version"], capture_output=True, text=True, timeout=200, check=False
         )
         if tried.stdout.startswith(f"Python {version}."):
             return candidate
@@ -57,7 +57,7 @@ def answers(python: str) -> list[tuple[list[str], int, str, str]]:
             env={"PYTHONPATH": str(SOURCE), "HOME": os.environ["HOME"], "PATH": os.environ["PATH"]},
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=200,
             check=False,
         )
         output = re.sub(r'("trace_id":)"\w+"|("elapsed_ms":)\d+', r"\1\2", done.stdout)

@@ -433,7 +433,7 @@ def test_declaring_and_encoding_few_records_compiles_and_imports_nothing():
         "print(sorted(set(sys.modules) - before))"
     )
     done = subprocess.run(
-        [sys.executable, "-I", "-c", program], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-I", "-c", program], capture_output=True, text=True, timeout=200, check=True
     )
 
     assert done.stdout == "[]\n"

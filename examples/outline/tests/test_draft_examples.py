@@ -56,7 +56,7 @@ def test_schema(outline):
     from examples.outline.tests.process import PROGRAM
 
     done = subprocess.run(
-        [PROGRAM, "schema", "--output", "json", "--schema-version", "1"], capture_output=True, env={}, timeout=30, check=True
+        [PROGRAM, "schema", "--output", "json", "--schema-version", "1"], capture_output=True, env={}, timeout=200, check=True
     )  # fmt: skip
     schema = json.loads(done.stdout)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"

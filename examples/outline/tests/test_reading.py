@@ -145,7 +145,7 @@ def test_every_event_is_valid_under_the_published_schema(store):
 
     from examples.outline.tests.process import PROGRAM
 
-    schema = json.loads(subprocess.check_output([PROGRAM, "schema", "--output", "json"], env={}, timeout=30))
+    schema = json.loads(subprocess.check_output([PROGRAM, "schema", "--output", "json"], env={}, timeout=200))
     validator = jsonschema_rs.validator_for(schema)
     note_id = store.ids[0]
     results = [

@@ -23,7 +23,7 @@ def todo(tmp_path):
 
     def run(*words):
         line = [sys.executable, "app/cli.py", *words]
-        done = subprocess.run(line, cwd=tmp_path / "todo-app", capture_output=True, timeout=50, check=False)
+        done = subprocess.run(line, cwd=tmp_path / "todo-app", capture_output=True, timeout=200, check=False)
         return done.returncode, json.loads(done.stdout)
 
     run.root = tmp_path / "todo-app"
@@ -90,14 +90,14 @@ def test_a_state_that_cannot_be_used_is_said_without_internals(todo):
 def test_writers_at_the_same_time_wait_for_each_other(todo):
     line = [sys.executable, "app/cli.py", "add", "Same time"]
     running = [subprocess.Popen(line, cwd=todo.root, stdout=subprocess.PIPE) for _ in range(4)]
-    answers = [json.loads(process.communicate(timeout=50)[0]) for process in running]
+    answers = [json.loads(process.communicate(timeout=200)[0]) for process in running]
     assert sorted(answer["item"]["id"] for answer in answers) == ["td_0001", "td_0002", "td_0003", "td_0004"]
 
 
 def test_people_can_ask_for_lines(todo):
     todo("add", "Write docs")
     line = [sys.executable, "app/cli.py", "list", "--human"]
-    done = subprocess.run(line, cwd=todo.root, capture_output=True, timeout=50, check=True, text=True)
+    done = subprocess.run(line, cwd=todo.root, capture_output=True, timeout=200, check=True, text=True)
     assert done.stdout.startswith("td_0001  Write docs")
 
 

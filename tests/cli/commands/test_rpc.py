@@ -22,7 +22,7 @@ def talk(*lines, arguments=()):
     """The lines of the server's answer to these lines."""
     text = b"".join(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines)
     process = subprocess.run(
-        [OPERABLE, "rpc", *arguments], input=text, capture_output=True, timeout=50, check=True
+        [OPERABLE, "rpc", *arguments], input=text, capture_output=True, timeout=200, check=True
     )
     return [json.loads(line) for line in process.stdout.splitlines()]
 
@@ -53,7 +53,7 @@ def test_the_first_line_needs_no_request_and_answers_are_compact_lines_in_their_
     lines = b'{"jsonrpc":"2.0","id":"p","method":"agentcli.ping"}\r\n{"jsonrpc":"2.0","id":2,"method":"agentcli.version","params":{"x":1}}'
 
     silent, asked = (
-        subprocess.run([program, *words[1:]], input=text, capture_output=True, timeout=50, check=True)
+        subprocess.run([program, *words[1:]], input=text, capture_output=True, timeout=200, check=True)
         for text in (b"", lines)
     )
 
@@ -173,7 +173,7 @@ def test_a_slow_apply_never_blocks_a_ping(hanging):
         server.stdin.flush()
         quick = json.loads(server.stdout.readline())
         os.kill(int(started.read_text()), signal.SIGKILL)
-        rest, _ = server.communicate(timeout=50)
+        rest, _ = server.communicate(timeout=200)
 
     assert quick == {"jsonrpc": "2.0", "id": "quick", "result": {"ok": True, "pong": True}}
     assert [json.loads(line)["id"] for line in rest.splitlines()] == ["slow"]
@@ -186,7 +186,7 @@ def test_a_request_that_takes_too_long_is_told_and_the_end_of_the_input_leaves_n
         input=asked_to_apply(hanging),
         stdout=subprocess.PIPE,
         cwd=hanging.parent,
-        timeout=55,
+        timeout=200,
         check=True,
     )
 
@@ -217,7 +217,7 @@ def test_without_a_stdin_there_are_no_requests_and_without_a_stderr_all_is_as_ev
         ["/bin/sh", "-c", f'exec "$0" rpc {closed}', OPERABLE],
         input=json.dumps(request("agentcli.ping")).encode() + b"\n",
         stdout=subprocess.PIPE,
-        timeout=50,
+        timeout=200,
         check=False,
     )
 
@@ -239,7 +239,7 @@ def test_a_fault_is_answered_also_when_nobody_reads_stderr(tmp_path):
             input=json.dumps(request("agentcli.apply", params, 1)).encode() + b"\n",
             stdout=subprocess.PIPE,
             stderr=writing,
-            timeout=50,
+            timeout=200,
             check=True,
         )
     finally:

@@ -246,7 +246,7 @@ def test_a_reader_that_leaves_a_flood_ends_the_tool_quietly(tmp_path):
 
 def test_a_full_disk_is_told_and_ends_the_tool(tmp_path):
     with open("/dev/full", "wb") as full, running("run", "--", tool(tmp_path, WAITING), stdout=full) as relay:
-        _, stderr = relay.process.communicate(timeout=20)
+        _, stderr = relay.process.communicate(timeout=200)
     assert relay.process.returncode == 74
     assert b"cannot write the output" in stderr
 
