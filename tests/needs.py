@@ -20,6 +20,7 @@ PACKAGES = {
     "bwrap": "bubblewrap",
     "cargo": "cargo",
     "curl": "curl",
+    "dbus-daemon": "dbus-daemon",
     "docker": "docker.io",
     "fish": "fish",
     "flock": "util-linux",

@@ -9,6 +9,7 @@ the wrapper does not know, is skipped with the reason, and what was kept of it s
 """
 
 import json
+import os
 
 import pytest
 
@@ -16,6 +17,16 @@ from operable.wrap.doctor import binary, version
 from operable.wrap.places import folder_of
 from operable.wrap.plans import plan_of
 from tools.wrapper_lint import WRAPPERS, both, keep, search_path, wrappers
+
+# What a profile puts beside the tool, where that is more than Python.
+_ROOT = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root gives a room of the linter interfaces, or a systemd"
+)
+_BESIDE = {
+    "ip": [_ROOT],
+    "journalctl": [pytest.mark.needs("/lib/systemd/systemd-journal-remote")],
+    "systemctl": [_ROOT, pytest.mark.needs("dbus-daemon", "unshare")],
+}
 
 
 def kept(name: str) -> dict[str, dict[str, dict[str, str]]]:
@@ -38,8 +49,8 @@ def test_nothing_that_is_kept_failed(name):
 
 # Some hundred processes, and for some wrappers of compilers; minutes, on a machine that does much else.
 @pytest.mark.timeout(1800)
-@pytest.mark.needs("bwrap")
-@pytest.mark.parametrize("name", wrappers())
+@pytest.mark.needs("bwrap", "nsenter")
+@pytest.mark.parametrize("name", [pytest.param(name, marks=_BESIDE.get(name, ())) for name in wrappers()])
 def test_the_linter_says_what_is_kept(name, monkeypatch, request):
     monkeypatch.setenv("PATH", search_path())
     skip_unless_known(name)
