@@ -131,7 +131,17 @@ def test_a_wrapper_tells_of_its_login_and_of_being_a_draft(here, monkeypatch):
     monkeypatch.setenv("PROG_TOKEN", "x")
     assert found(here, only=["wrap"])["wrap", "prog"].auth == "authed"
     monkeypatch.setenv("PATH", "/nowhere")
-    assert found(here, only=["wrap"])["wrap", "prog"].health == "missing"
+    missing = found(here, only=["wrap"])["wrap", "prog"]
+    assert missing.health == "missing"
+    assert missing.problem == "cannot find the program 'prog': it is in no folder of PATH; apt install prog"
+
+
+def test_people_are_told_what_to_do_about_what_cannot_be_used(here):
+    made(here.project / "apps" / "new")
+
+    shown = operable("catalog", "--kind", "app", cwd=here.project, env=here.env, output=None).stdout.decode()
+
+    assert f"unapproved  operable app approve {here.project}/apps/new" in shown
 
 
 def test_words_are_looked_for_in_names_descriptions_and_commands(here):

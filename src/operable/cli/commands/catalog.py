@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @command(
     cursor=("kind", "name"),
-    columns=("kind", "name", "version", "risk", "auth", "health", "description"),
+    columns=("kind", "name", "version", "risk", "auth", "health", "problem", "description"),
     examples=["catalog", "catalog notes --kind tool --kind app", "catalog --healthy --output jsonl"],
 )
 def catalog(

@@ -87,7 +87,8 @@ def _wrapped(name: str, workspace: str) -> Operable:
 
 def _problem(plan: Mapping[str, Any], check: Mapping[str, Any], *, here: bool) -> str | None:
     if not here:
-        return str(check.get("detail") or "its binary is not here")
+        said = str(check.get("detail") or "its binary is not here")
+        return f"{said}; {check['hint']}" if check.get("hint") else said
     return "a draft that nobody has finished" if plan["unverified"] else None
 
 
