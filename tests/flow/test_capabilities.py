@@ -309,6 +309,20 @@ def test_identities_that_a_runtime_does_not_resolve_are_warnings():
     ]
 
 
+@requirement("agentcli:apply:capability-warnings")
+@pytest.mark.parametrize("feature", ["runtime_identity_resolution", "credential_handoff"])
+def test_what_a_runtime_does_resolve_is_no_warning(feature):
+    compiled = jobs(
+        prompt_task(identity={"ref": "i", "scope": "s"}, child_credential_policy="downscope"),
+        identity_profiles=[{"id": "i", "provider": "env-bearer", "auth": {"mode": "service", "provider_config": {"token_env": "T"}}}],
+    )  # fmt: skip
+    nothing = effective(query(None))["features"]
+
+    told = [each["feature"] for each in compatibility(compiled, {**nothing, feature: True})["warnings"]]
+
+    assert told == [name for name in ("runtime_identity_resolution", "credential_handoff") if name != feature]
+
+
 def test_a_real_process_is_understood(tmp_path):
     assert query(StandIn(tmp_path, capabilities("4")).client())["version"] == "0.0.0-stand-in"
     assert not query(StandIn(tmp_path, capabilities="hang").client(timeout=1.0))["ok"]

@@ -417,6 +417,30 @@ def test_defaults_of_a_binding(binding, presentation, expected):
     }  # fmt: skip
 
 
+@requirement("agentcli:handoff:media")
+def test_a_binding_may_have_a_name_and_without_a_target_it_travels_by_no_medium():
+    bindings = [
+        {"source": "credentials.x", "name": "token", "target": {"kind": "env", "name": "N"}},
+        {"source": "credentials.y"},
+    ]
+    found = made(
+        shell_task(
+            identity={"presentation": {"bindings": bindings, "handoff": "downscope", "cleanup": "never"}}
+        )
+    )
+    presentation = found["identity"]["presentation"]
+
+    assert [(each["name"], each["medium"]) for each in presentation["bindings"]] == [
+        ("token", "env"),
+        ("credentials.y", "none"),
+    ]
+    assert (presentation["handoff"], presentation["mode"], presentation["cleanup"]) == (
+        "env",
+        "downscope",
+        "never",
+    )
+
+
 @requirement("agentcli:handoff:defaults")
 def test_an_identity_is_bound_by_hashes_of_its_subject_and_its_auth():
     profile = {"id": "i", "provider": "env-bearer", "subject": {"kind": "agent", "principal": "p", "attributes": {"k": 1}}, "auth": {"mode": "service", "inputs": {"t": 1}}, "trust": {"level": "restricted"}}  # fmt: skip
