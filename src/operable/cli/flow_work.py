@@ -49,7 +49,10 @@ def failure(problem: FlowError, source: str) -> Fail:
         return Fail("temporary", "FLOW_BUSY", problem.message, target=source, **facts)
     if problem.code == "internal_error":
         return Fail("io", "FLOW_STATE_UNUSABLE", problem.message, target=source, **facts)
-    return as_fail(problem, source)
+    if problem.code == "invalid_argument" or "validation" in problem.details:
+        return as_fail(problem, source)
+    # A task that ran and failed its verification, say: its execution's id leads to the record of it.
+    return Fail("validation", "FLOW_FAILED", problem.message, target=source, **facts)
 
 
 def told(work: Callable[[], _Result], source: str) -> _Result:

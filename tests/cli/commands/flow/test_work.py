@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,7 @@ def test_a_gate_that_refuses_is_a_structured_error(place, task, env, category, f
     error = place("exec", "flow.json", "a", env=env).error
 
     assert (error["category"], error["flow_code"]) == (category, flow_code)
+    assert re.fullmatch("[0-9a-f]{32}", error["execution_id"]), "it leads to the record"
 
 
 def test_a_key_makes_a_run_once(place):
