@@ -46,6 +46,7 @@ def test_list_says_what_there_is_and_what_needs_confirmation(world):
     assert [each["slug"] for each in rest.results] == ["two"]
     people = world("list", output=None)
     assert "unapproved" in people.stdout.decode()
+    assert "two: " in people.stderr
 
 
 def test_who_finds_none_is_told_where_they_are_looked_for(world):

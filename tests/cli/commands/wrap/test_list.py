@@ -27,6 +27,8 @@ def test_a_broken_wrapper_is_listed_with_its_problem_and_hides_nobody(tmp_path):
     found = {event["name"]: event for event in done.results}
     assert "the wrapper cannot be used" in found["prog"]["problem"]
     assert found["git"]["problem"] is None
+    assert done.summary["warning_count"] == 0
+    assert "prog: the wrapper cannot be used" in operable("wrap", "list", env=made.env, output=None).stderr
 
 
 def test_a_wrapper_in_the_current_folder_is_not_found_by_itself(tmp_path):

@@ -8,7 +8,7 @@ listed with their problem; other files called APP.md are left out.
 from __future__ import annotations
 
 from operable.cli.apps_events import App
-from operable.tool import Context, Page, command
+from operable.tool import Context, Page, Warn, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def list_(
     source: Literal["project", "user", "explicit"] | None = None,
     page: Page,
     context: Context,
-) -> Iterator[App]:
+) -> Iterator[App | Warn]:
     """List the application packages that can be found from here.
 
     workspace: the project whose own applications are listed, too
@@ -41,6 +41,8 @@ def list_(
         if behind and source in (None, each.source):
             found = True
             yield each
+            if each.problem is not None and not context.machine:  # a table has no room for it
+                yield Warn("APP_INVALID", f"{each.slug}: {each.problem}")
     if not found and page.after is None:
         context.conclude(message=f"looked in {', '.join(places(workspace))}")
 

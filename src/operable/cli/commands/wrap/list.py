@@ -8,7 +8,7 @@ used is listed with its problem. No program is run.
 from __future__ import annotations
 
 from operable.cli.wrap_events import Wrapper
-from operable.tool import Page, command
+from operable.tool import Context, Page, Warn, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     columns=("name", "summary", "lint", "origin"),
     examples=["wrap list", "wrap list --output jsonl"],
 )
-def list_(*, page: Page) -> Iterator[Wrapper]:
+def list_(*, page: Page, context: Context) -> Iterator[Wrapper | Warn]:
     """List the tools that can be called with `operable wrap TOOL …`."""
     from operable.wrap.places import folder_of, names, origin
     from operable.wrap.tools import judged_or_problem, loaded_or_problem
@@ -46,6 +46,8 @@ def list_(*, page: Page) -> Iterator[Wrapper]:
             untested=conformance.untested,
             problem=None if problem is None else problem.message,
         )
+        if problem is not None and not context.machine:  # a table has no room for it
+            yield Warn(problem.code, f"{name}: {problem.message}")
 
 
 COMMAND = list_
