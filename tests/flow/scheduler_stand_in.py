@@ -5,11 +5,12 @@ run against that: this program then only stands in front, notes the calls and pa
 itself (`scheduler_stand_in_jobs`).
 
 For tests, a file "stand-in.json" in the folder of the database says how it behaves: which capabilities it has, which
-command fails, hangs, floods or has a made-up answer, and which program does the work. Every call is noted in "calls.db".
+command fails, hangs, dies, floods or has a made-up answer, and which program does the work. Every call is noted in "calls.db".
 """
 
 import json
 import os
+import signal
 import sqlite3
 import sys
 import time
@@ -76,6 +77,8 @@ def _behaviour(database: str) -> dict[str, Any]:
 def _misbehave(how: str) -> int:
     if how == "hang":
         time.sleep(3600)
+    if how == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
     if how == "flood":
         while True:
             sys.stdout.write("x" * 65536)

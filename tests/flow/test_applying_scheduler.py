@@ -1,7 +1,9 @@
 """Applying to a scheduler: what is sent, what is reported, and that nothing is written before everything is known."""
 
 import json
+import sqlite3
 import time
+from typing import Any
 
 import pytest
 
@@ -9,12 +11,14 @@ from operable.flow.applying import ApplyOptions
 from operable.flow.applying_scheduler import apply_to_scheduler, check_capabilities, prepare
 from operable.flow.canonical import canonical_digest, stable_id
 from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.inspect_entities import ENTITIES
+from operable.flow.inspecting import Inspection, inspect
 from operable.flow.job_fields import BY_VERSION
-from operable.flow.scheduler_specs import Handoffs, update_spec
+from operable.flow.scheduler_specs import Handoffs, create_spec, plain, update_spec
 from operable.flow.target import compile_manifest
 from tests.flow.manifests import manifest, prompt_task, shell_task, triggered
 from tests.flow.proofs.tokens import ISSUER, RSA, claims, pem, token
-from tests.flow.schedulers import OLD, capabilities, either
+from tests.flow.schedulers import OLD, REAL, capabilities, either, newest
 from tests.requirement import requirement
 
 A, B = stable_id("w", "a"), stable_id("w", "b")
@@ -445,3 +449,232 @@ def test_capabilities_can_be_checked_without_writing(scheduler):
     assert found["effective"]["negotiated"] is True
     assert found["compatibility"] == {"ok": True, "errors": [], "warnings": []}
     assert scheduler.calls() == [["capabilities"]]
+
+
+PROFILES: dict[str, Any] = {
+    "identity_profiles": [
+        {"id": kind, "provider": "env-bearer",
+         "auth": {"mode": "service", "provider_config": {"token_env": "T"}},
+         "presentation": {"bindings": [{"source": "access_token", "target": {"kind": kind, **names}}]}}
+        for kind, names in (("env", {"name": "TOK"}), ("file", {"prefix": "p", "expose_as": "F"}), ("stdin", {}))
+    ],
+    "authorization_proof_profiles": [
+        {"id": "p", "method": "jwt", "issuer": ISSUER, "public_key": pem(RSA), "proof": {"value_from": {"env": "PROOF"}}},
+        {"id": "n", "method": "none"},
+    ],
+    "authorization_profiles": [
+        {"id": "opa", "provider": "opa", "provider_config": {"endpoint": "http://127.0.0.1:1", "policy": "x"},
+         "on_error": "deny", "request": {"include": ["command"]}, "decision": {"allow_values": ["permit"]}}
+    ],
+    "evidence_profiles": [
+        {"id": "ssh", "provider": "ssh", "provider_config": {"key_path": "/k"},
+         "payload": {"bind": ["command", "result"], "format": "canonical-json"}, "verify": {"required": True}}
+    ],
+}  # fmt: skip
+SUBJECT = {
+    "subject": {"kind": "agent", "principal": "agent://x", "attributes": {"a": 1}, "delegation_mode": "on-behalf-of"},
+    "auth": {"delegation_policy": {"max_depth": 2, "allowed_delegators": ["b", "a"]}},
+    "trust": {"level": "supervised"},
+}  # fmt: skip
+# Every block that reaches a scheduler, once.
+EVERYTHING = manifest(
+    shell_task(on_failure={"prompt": "look at it", "delivery": {"mode": "announce", "channel": "c", "to": "1"}}),
+    shell_task("manual", approval={"required": True, "timeout_s": 60, "risk_level": "high"}),
+    shell_task("never", approval={"policy": "auto-reject"}),
+    prompt_task("silent", delivery={"mode": "none"}),
+    prompt_task("main", target={"session_target": "main"}, prompt="ä€😀\n\t\u2028 '\"$`"),
+    shell_task(
+        "bounded",
+        budgets={"max_queued_dispatches": 3, "max_pending_approvals": 2, "max_fanout": 4, "max_iterations": 5},
+        runtime={"timeout_ms": 1000},
+        reliability={"overlap_policy": "queue", "max_retries": 2, "guarantee": "at-least-once"},
+        output={"format": "json", "preview_bytes": 64, "offload": "always", "retrieve": "inline"},
+    ),
+    shell_task(
+        "contract",
+        shell={"program": "echo", "args": ["it's"], "cwd": "/tmp"},
+        verify={"shell": "true", "timeout_seconds": 5, "on_failure": "warn"},
+        contract={"sandbox": "strict", "allowed_paths": ["/tmp", "/ä"], "network": "none", "max_cost_usd": 1.5},
+        schedule={"cron": "0 9 * * *", "tz": "Europe/Berlin"},
+    ),
+    shell_task("env", identity={"ref": "env"}),
+    shell_task("file", identity={"ref": "file"}),
+    shell_task("stdin", identity={"ref": "stdin"}),
+    prompt_task("isolated", identity={"ref": "env"}),
+    shell_task("subject", identity=SUBJECT, delete_after_run=True, enabled=False),
+    shell_task(
+        "child",
+        **triggered("subject", on="complete", delay_s=5, condition="regex:^a+$"),
+        identity={"subject": {"principal": "y"}, "scope": "s"},
+        child_credential_policy="downscope",
+    ),
+    shell_task("proof", authorization_proof={"ref": "p", "claims": {"k": "v"}}),
+    shell_task("proofless", authorization_proof={"ref": "n"}),
+    shell_task("asks", authorization={"ref": "opa"}),
+    shell_task("signed", evidence={"ref": "ssh"}),
+    **PROFILES,
+)  # fmt: skip
+
+
+@requirement("agentcli:apply:specs")
+@pytest.mark.parametrize("made", [newest, lambda folder: either(folder, capabilities("3"))])
+def test_what_is_stored_is_what_was_sent_field_by_field_and_nothing_is_left_to_do(tmp_path, made):
+    scheduler = made(tmp_path)
+    value = EVERYTHING
+    if made is not newest:  # of evidence and proofs an older one keeps less
+        tasks = [
+            t for t in value["workflows"][0]["tasks"] if not {"evidence", "authorization_proof"} & set(t)
+        ]
+        value = manifest(*tasks, **PROFILES)
+    around = Surroundings(str(tmp_path), scheduler.environment)
+
+    result = apply(scheduler, value)
+
+    assert {action["action"] for action in result["actions"]} == {"created"}
+    again = prepare(value, scheduler.client(), ApplyOptions(), around)
+    assert [step.changes for step in again.steps if step.action != "unchanged"] == []
+    stored = {row["id"]: row for row in scheduler.rows()}
+    for step in again.steps:
+        sent = create_spec(step.job, again.version)
+        kept = {name: plain(stored[step.job_id][name], name) for name in sent}
+        assert kept == {name: plain(value, name) for name, value in sent.items()}
+    assert len(stored) == len(again.steps)
+
+
+@requirement("agentcli:apply:actions")
+def test_a_changed_task_is_updated_and_a_removed_one_stays_until_it_is_pruned(tmp_path):
+    scheduler = newest(tmp_path)
+    apply(scheduler, GOVERNED)
+    changed = manifest(shell_task(contract={"audit": "none"}, shell={"program": "date"}))
+
+    plan = prepare(
+        changed, scheduler.client(), ApplyOptions(), Surroundings(str(tmp_path), scheduler.environment)
+    )
+    assert {change["field"] for change in plan.steps[0].changes} == {
+        "payload_message", "contract_audit", "handoff_artifact_digest", "handoff_artifact_payload", "effective_task_hash",
+    }  # fmt: skip
+    assert [action["action"] for action in apply(scheduler, changed)["actions"]] == ["updated"]
+    assert {row["id"]: row["payload_message"] for row in scheduler.rows()} == {
+        A: "'date'",
+        B: "'echo' 'hi'",
+    }
+    assert [action["action"] for action in apply(scheduler, changed, prune=True)["actions"]] == [
+        "updated",
+        "pruned",
+    ]
+    assert [row["id"] for row in scheduler.rows()] == [A]
+
+
+@requirement("agentcli:apply:actions")
+def test_a_job_that_somebody_disabled_is_what_the_manifest_says_again(tmp_path):
+    scheduler = newest(tmp_path)
+    apply(scheduler, GOVERNED)
+    scheduler.client().update(A, {"enabled": False})
+
+    result = apply(scheduler, GOVERNED, skip_unchanged=True)
+
+    assert [action["action"] for action in result["actions"]] == ["updated", "unchanged"]
+    assert [row["enabled"] for row in scheduler.rows()] == [1, 1]
+
+
+@requirement("agentcli:apply:actions", "agentcli:apply:v4")
+def test_a_family_is_adopted_by_name_into_artifacts_that_keep_its_origin(tmp_path):
+    scheduler = newest(tmp_path)
+    scheduler.store({**OLD, "payload_timeout_seconds": 77})
+    scheduler.store({**OLD, "id": "old-2", "name": "B", "parent_id": "old-1", "trigger_on": "success"})
+
+    result = apply(scheduler, GOVERNED, adopt_by="name")
+
+    assert [(action["action"], action["adopted_from_job_id"]) for action in result["actions"]] == [
+        ("adopted", "old-1"),
+        ("adopted", "old-2"),
+    ]
+    rows = {row["id"]: row for row in scheduler.rows()}
+    assert [(rows[name]["origin"], rows[name]["handoff_version"]) for name in (A, B)] == [
+        ("telegram:7", 4)
+    ] * 2
+    assert (rows[A]["payload_timeout_seconds"], rows[B]["parent_id"], len(rows)) == (77, A, 2)
+    assert [action["action"] for action in apply(scheduler, GOVERNED, adopt_by="name")["actions"]] == [
+        "updated",
+        "updated",
+    ]
+
+
+@requirement("agentcli:apply:v4")
+def test_jobs_of_an_older_scheduler_get_their_artifacts_when_it_is_renewed(scheduler):
+    apply(scheduler, GOVERNED)
+    scheduler.behave(capabilities_answer=capabilities("4"))
+
+    result = apply(scheduler, GOVERNED)
+
+    assert [action["action"] for action in result["actions"]] == ["updated", "updated"]
+    assert [row["handoff_version"] for row in scheduler.rows()] == [4, 4]
+
+
+@requirement("agentcli:apply:capabilities")
+def test_the_newest_scheduler_enforces_everything_but_who_may_approve(tmp_path):
+    scheduler = newest(tmp_path)
+    scoped = manifest(shell_task(approval={"required": True, "approver_scope": "user:alex"}))
+
+    found = check_capabilities(EVERYTHING, scheduler.client())
+    problem = refused(scheduler, scoped)
+
+    assert found["compatibility"] == {"ok": True, "errors": [], "warnings": []}
+    assert found["effective"]["handoff_version"] == "4"
+    assert [error["feature"] for error in problem.details["capability_errors"]] == [
+        "approval_scope_enforcement"
+    ]
+    assert scheduler.writes() == []
+
+
+def test_a_scheduler_that_is_killed_in_the_middle_is_told_and_the_rest_follows_later(tmp_path):
+    scheduler = newest(tmp_path)
+    apply(scheduler, manifest())
+    scheduler.behave(jobs_add="die")
+
+    problem = refused(scheduler, GOVERNED)
+    scheduler.behave(jobs_add=None)
+    result = apply(scheduler, GOVERNED)
+
+    assert problem.code == "scheduler_error"
+    assert [action["job_id"] for action in problem.details["actions"]] == [A]
+    assert [action["job_id"] for action in problem.details["not_applied"]] == [B]
+    assert [action["action"] for action in result["actions"]] == ["updated", "created"]
+
+
+@requirement("agentcli:inspect:result")
+def test_what_a_scheduler_keeps_can_be_inspected_while_it_is_at_work(tmp_path):
+    scheduler = newest(tmp_path)
+    apply(scheduler, GOVERNED)
+    database = str(scheduler.database)
+    writer = sqlite3.connect(database, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+
+    counts = {name: inspect(database, Inspection(name))["count"] for name in ENTITIES}
+    [job] = inspect(database, Inspection(where={"id": A}, fields=("name", "enabled")))["items"]
+    artifacts = inspect(database, Inspection("artifacts", fields=("workflow_id", "payload.compiled.job_id")))
+    writer.execute("ROLLBACK")
+    writer.close()
+
+    assert counts == {**dict.fromkeys(ENTITIES, 0), "jobs": 2, "artifacts": 2}
+    assert job == {"name": "A", "enabled": 1}
+    assert {item["payload"]["compiled"]["job_id"] for item in artifacts["items"]} == {A, B}
+    assert {item["workflow_id"] for item in artifacts["items"]} == {"w"}
+
+
+@pytest.mark.skipif(
+    REAL is None, reason="OPENCLAW_SCHEDULER_BIN names no real scheduler; of the stand-in it says nothing"
+)
+def test_a_real_scheduler_takes_85_tasks(tmp_path):
+    tasks = [
+        shell_task("t0"),
+        *[shell_task(f"t{n}", **triggered(f"t{n - 1}" if n % 8 else "t0")) for n in range(1, 85)],
+    ]
+    scheduler = newest(tmp_path)
+
+    result = apply(scheduler, manifest(*reversed(tasks)))
+
+    assert len([action for action in result["actions"] if action["action"] == "created"]) == 85
+    assert len(scheduler.rows()) == 85
+    again = apply(scheduler, manifest(*reversed(tasks)), skip_unchanged=True)
+    assert {action["action"] for action in again["actions"]} == {"unchanged"}
