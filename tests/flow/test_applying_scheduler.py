@@ -535,7 +535,7 @@ def test_what_is_stored_is_what_was_sent_field_by_field_and_nothing_is_left_to_d
     assert [step.changes for step in again.steps if step.action != "unchanged"] == []
     stored = {row["id"]: row for row in scheduler.rows()}
     for step in again.steps:
-        sent = create_spec(step.job, again.version)
+        sent = create_spec(step.job or {}, again.version)
         kept = {name: plain(stored[step.job_id][name], name) for name in sent}
         assert kept == {name: plain(value, name) for name, value in sent.items()}
     assert len(stored) == len(again.steps)
