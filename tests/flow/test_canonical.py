@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.flow.canonical import canonical_digest, canonical_text, parse, stable_id, utf16_length
+from operable.flow.method import Defaults
+from operable.flow.rpc import answer_to
 from tests.requirement import requirement
 
 
@@ -92,4 +94,24 @@ def test_the_canonical_text_reads_back_as_the_same_value_and_spells_it_again(val
     assert (
         canonical_digest(value)
         == "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    )
+
+
+@requirement("agentcli:rpc:methods")
+@pytest.mark.parametrize(
+    "text, printed",
+    [
+        ("10.00", "10"),
+        ("5.0", "5"),
+        ("1e3", "1000"),
+        ("-0.0", "0"),
+        ("2.50", "2.5"),
+        ("9007199254740992.0", "9007199254740992"),
+    ],
+)
+def test_a_number_that_is_whole_is_printed_as_one_however_it_was_written(text, printed):
+    assert json.dumps(parse(text)) == printed
+    line = f'{{"jsonrpc":"2.0","id":{text},"method":"agentcli.ping"}}'
+    assert answer_to(line.encode(), Defaults(cwd="/"), print) == (
+        f'{{"jsonrpc":"2.0","id":{printed},"result":{{"ok":true,"pong":true}}}}\n'.encode()
     )

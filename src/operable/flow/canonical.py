@@ -37,7 +37,13 @@ class NoCanonicalTextError(FlowError, ValueError):
 def parse(text: str | bytes) -> Any:
     """A JSON text as JavaScript sees it; ValueError when it is none."""
     try:
-        return json.loads(text, parse_int=_integer, parse_constant=_no_constant, object_pairs_hook=_object)
+        return json.loads(
+            text,
+            parse_int=_integer,
+            parse_float=_double,
+            parse_constant=_no_constant,
+            object_pairs_hook=_object,
+        )
     except RecursionError:
         raise ValueError("JSON is nested too deeply") from None
 
@@ -84,6 +90,12 @@ def _integer(digits: str) -> int | float:
         if -_EXACT <= value <= _EXACT:
             return value
     return float(digits)
+
+
+def _double(digits: str) -> int | float:
+    """10.00 is 10: there is one kind of numbers, and whatever prints this one again must not make it another text."""
+    value = float(digits)
+    return int(value) if value.is_integer() and -_EXACT <= value <= _EXACT else value
 
 
 def _no_constant(name: str) -> Any:
