@@ -125,8 +125,7 @@ class Tool:
         machine_flags: tuple[str, ...] = ("output", "format"),
     ) -> None:
         self.name = name
-        # How a command line of it begins, in help, examples and hints: more than its name where another program calls it.
-        self.invocation = name
+        self.invocation = name  # how a command line of it begins, in help, examples, hints and completion
         self.version = version
         self.schema_name = schema_name
         self.schema_version = schema_version
