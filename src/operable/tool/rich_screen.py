@@ -34,10 +34,12 @@ class RichScreen:
         from rich.text import Text
 
         table = Table(box=None, show_header=header, header_style="bold", pad_edge=False)
+        # It is the cells that must stay on one line. Of columns that may not wrap, rich takes the same from each, and the
+        # short ones, which are the names, would be gone first; of others it takes from the widest.
         for name in columns:
-            table.add_column(Text(name.upper()), overflow="ellipsis", no_wrap=True)
+            table.add_column(Text(name.upper(), no_wrap=True, overflow="ellipsis"))
         for row in rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(text, no_wrap=True, overflow="ellipsis") for text in row))
         _print(self._out, table)
 
     def show(self, text: str, style: str) -> None:

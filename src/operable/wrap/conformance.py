@@ -36,13 +36,11 @@ class Conformance:
         self.linted = bool(found)
 
     def text(self) -> str:
-        """For people: what is passed, then what is not."""
+        """For people: what is not passed first, since a narrow terminal cuts the end."""
         if not self.linted:
             return UNKNOWN
-        parts = [", ".join(self.passes)] if self.passes else []
-        parts += [f"fails: {', '.join(self.fails)}"] if self.fails else []
-        parts += [f"untested: {', '.join(self.untested)}"] if self.untested else []
-        return "; ".join(parts)
+        found = (("fails", self.fails), ("untested", self.untested), ("passes", self.passes))
+        return "; ".join(f"{word} {', '.join(names)}" for word, names in found if names)
 
 
 def verdicts(folder: str) -> dict[str, dict[str, str]]:

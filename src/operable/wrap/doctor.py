@@ -77,7 +77,7 @@ def conformance(plan: Mapping[str, Any]) -> Check:
     return Check(
         ok=not found.fails,
         severity="warning" if found.fails else "info",
-        detail=f"passes {found.text()}" if found.passes else found.text(),
+        detail=found.text(),
         hint=hint,
     )
 

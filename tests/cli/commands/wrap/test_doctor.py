@@ -43,6 +43,6 @@ def test_it_says_which_characteristics_the_wrapper_has_whether_the_program_is_th
     done = operable("wrap", "doctor", "prog", env=made.env)
 
     (check,) = [check for check in done.of("aoi:check") if check["name"] == "prog.lint"]
-    assert check["detail"] == "passes Safe; fails: Typed; untested: Bounded"
+    assert check["detail"] == "fails Typed; untested Bounded; passes Safe"
     assert (check["ok"], check["severity"]) == (False, "warning")
     assert done.summary["ok"] is there
