@@ -216,6 +216,7 @@ def test_masks_keep_the_nesting_and_skip_what_is_unknown():
         "t": {"x": {"y": None}},
     }
     assert masked(item, ["a.b", "a.c"]) == {"a": {"b": 1, "c": 2}}
+    assert masked({"a": ["b"], "t": '["b"]', "n": 5}, ["a.b", "a.0", "t.b", "n.b"]) == {}
 
 
 @requirement("agentcli:inspect:sanitize")

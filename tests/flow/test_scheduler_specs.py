@@ -90,7 +90,9 @@ def test_an_artifact_travels_as_its_canonical_text():
 
 @requirement("agentcli:apply:actions")
 def test_the_origin_of_an_adopted_job_is_kept():
-    assert create_spec(job_of(manifest()), "3", "telegram:7")["origin"] == "telegram:7"
+    job = job_of(manifest())
+
+    assert create_spec(job, "3", "telegram:7") == {**create_spec(job, "3"), "origin": "telegram:7"}
 
 
 @requirement("agentcli:apply:field-versions")
