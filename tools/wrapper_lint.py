@@ -17,15 +17,18 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 WRAPPERS = ROOT / "src/operable/wrap/wrappers"
 BIN = Path(sys.executable).parent
-TIMEOUT = 900
+# A whole lint is hundreds of processes: minutes, on a machine that does much else.
+TIMEOUT = 1700
 
 
+@cache
 def search_path() -> str:
     """Where programs are looked for: those of the project first, and the compiler itself before what only chooses one.
 
