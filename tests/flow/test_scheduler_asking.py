@@ -3,7 +3,7 @@
 import pytest
 
 from operable.flow.applying import ApplyOptions, Step
-from operable.flow.applying_scheduler import apply_to_scheduler
+from operable.flow.applying_scheduler import apply_to_scheduler, prepare
 from operable.flow.canonical import stable_id
 from operable.flow.contracts import FlowError, Surroundings
 from operable.flow.scheduler_asking import parents_first
@@ -94,7 +94,7 @@ def test_everything_that_the_scheduler_refuses_is_told_at_once_and_nothing_is_wr
     ids = [stable_id("w", task["id"]) for task in REFUSED]
     assert [entry["job_id"] for entry in problem.details["refused"]] == ids
     assert {entry["scheduler_code"] for entry in problem.details["refused"]} == {"COMMAND_FAILED"}
-    assert problem.code == "scheduler_error"
+    assert problem.code == "invalid_argument"  # the caller can mend it
     assert problem.message == (
         f'The scheduler refuses job "CRON": {problem.details["refused"][0]["message"]} (and 6 more)'
     )
@@ -124,6 +124,17 @@ def test_only_what_would_change_is_asked_about(tmp_path):
     apply(scheduler, manifest(shell_task(), shell_task("b")), skip_unchanged=True)
 
     assert [words[:2] for words in scheduler.calls()[asked:]] == [["capabilities"], ["jobs", "list"]]
+
+
+def test_a_plan_is_asked_about_and_its_application_is_not_again(tmp_path):
+    scheduler = newest(tmp_path)
+    around = Surroundings(str(tmp_path), scheduler.environment)
+
+    planned = prepare(manifest(), scheduler.client(), ApplyOptions(), around).steps
+    apply(scheduler, manifest(), expected=tuple(step.fingerprint for step in planned))
+
+    assert len([words for words in scheduler.calls() if "--dry-run" in words]) == 1
+    assert scheduler.writes() == ["add"]
 
 
 def test_a_scheduler_that_cannot_judge_is_a_failure_and_no_refusal(tmp_path):

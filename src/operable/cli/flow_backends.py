@@ -178,6 +178,9 @@ def backend_fail(problem: FlowError, source: str) -> Fail:
     """A failure of a backend as one of ours; what was already done goes along."""
     told = {name: value for name, value in problem.details.items() if name != "validation"}
     match problem.code:
+        case "invalid_argument" if "refused" in told:
+            hint = "change these tasks; nothing was written"
+            return Fail("validation", "JOBS_REFUSED", problem.message, target=source, hint=hint, **told)
         case "scheduler_error" | "HANDOFF_ARTIFACT_INVALID":
             return Fail("io", "BACKEND_FAILED", problem.message, target=source, **told)
         case "parse_error":

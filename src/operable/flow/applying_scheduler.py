@@ -86,13 +86,11 @@ def prepare(
     steps = chosen(steps, options)
     for step in steps:
         _require_writable(step)
+    steps = _bound(steps, handoffs)
+    if options.expected is None:  # else the scheduler was asked for the plan that is expected
+        require_taken(steps, client, version)
     return Prepared(
-        compiled,
-        effective,
-        found["warnings"],
-        version,
-        with_verifications(_bound(steps, handoffs), proofs),
-        proofs,
+        compiled, effective, found["warnings"], version, with_verifications(steps, proofs), proofs
     )
 
 
@@ -108,7 +106,6 @@ def apply_to_scheduler(
     for warning in prepared.warnings:
         warn(warning["message"])
     require_expected(prepared.steps, options.expected)
-    require_taken(prepared.steps, client, prepared.version)
     if not options.dry_run:
         _write(prepared, client, options)
     return result(prepared, client, options)

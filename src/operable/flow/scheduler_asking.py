@@ -65,7 +65,7 @@ def require_taken(steps: list[Step], client: SchedulerClient, version: str) -> N
         return
     more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
     raise FlowError(
-        "scheduler_error",
+        "invalid_argument",
         f'The scheduler refuses job "{refused[0]["name"]}": {refused[0]["message"]}{more}',
         refused=refused,
         actions=[],

@@ -128,6 +128,21 @@ def test_a_scheduler_gets_creates_updates_and_prunes(flow):
     assert [event["item"] for event in shown.of("backend_item")] == [{"id": A}]
 
 
+@pytest.mark.parametrize("how", ["--dry-run", "--confirm"])
+def test_jobs_that_a_scheduler_refuses_are_all_named_and_nothing_is_written(flow, how):
+    bad = {"schedule": {"cron": "99 * * * *"}}
+
+    value = manifest(shell_task(), shell_task("b", **bad), shell_task("c", **bad))
+    [error] = flow("apply", value, *flow.remote, how).of("aoi:error")
+
+    assert (error["category"], error["code"]) == ("validation", "JOBS_REFUSED")
+    assert [(job["job_id"], job["name"]) for job in error["refused"]] == [
+        (B, "B"),
+        (stable_id("w", "c"), "C"),
+    ]
+    assert flow.scheduler.writes() == []
+
+
 def test_a_scheduler_that_fails_in_the_middle_says_what_was_done(flow):
     flow("apply", manifest(shell_task("b")), *flow.remote)
     flow.scheduler.behave(jobs_update={B: "disk full"})
