@@ -207,7 +207,11 @@ class Interrupts:
         return received
 
     def _raise_in(self, frame: FrameType | None) -> None:
-        """Not in the middle of an import: modules in C need not survive that. The supervisor raises it again soon."""
+        """Not in the middle of an import: modules in C need not survive that. The supervisor raises it again soon.
+
+        msgspec goes on when its import of `datetime` is broken into, and crashes the interpreter at its first use; or the
+        stop is gone with the error that it forgets.
+        """
         waits = self.raised or self._held or self._shields or self.applying
         if self.supervised and not waits and self._importing(frame):
             self._lost = True
