@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operable.flow.audit_chain import Head, verify
+from operable.flow.audit_chain import Head, frozen, verify
 from operable.flow.audit_log import append, find, read
 from operable.flow.contracts import FlowError
 
@@ -184,6 +184,27 @@ def test_a_record_ahead_of_its_head_is_no_tampering(tmp_path):
     assert verify(str(log))["records"] == 4
 
 
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_what_was_dropped_still_shows_after_the_next_append(tmp_path, left):
+    log = tmp_path / "audit.ndjson"
+    fill(log, 3)
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:left]))
+    fill(log, 2)
+
+    assert "gap" in {problem["code"] for problem in verify(str(log))["problems"]}
+
+
+def test_a_newest_record_that_was_made_anew_still_shows_after_the_next_append(tmp_path):
+    log, other = tmp_path / "audit.ndjson", tmp_path / "other.ndjson"
+    for path, last in ((log, "true"), (other, "forged")):
+        fill(path, 2)
+        append(str(path), {"execution_id": last})
+    log.write_bytes(other.read_bytes())
+    fill(log, 1)
+
+    assert "broken" in {problem["code"] for problem in verify(str(log))["problems"]}
+
+
 def test_nothing_is_appended_to_a_damaged_end(tmp_path):
     log = tmp_path / "audit.ndjson"
     fill(log, 1)
@@ -257,6 +278,34 @@ def test_several_processes_share_one_chain(tmp_path):
 
     found = verify(str(log))
     assert (found["verified"], found["records"]) == (True, 30)
+
+
+def test_appends_and_rotations_during_a_check_are_no_tampering(tmp_path):
+    program = (
+        "import sys\nfrom operable.flow.audit_log import append\n"
+        "for i in range(150): append(sys.argv[1], {'i': i}, rotate_at=2000)\n"
+    )
+    log = tmp_path / "log"
+    fill(log, 1)
+    writer = subprocess.Popen([sys.executable, "-c", program, str(log)])
+    verdicts = []
+    while writer.poll() is None:
+        verdicts += verify(str(log))["problems"]
+        assert read(str(log))[1] == []
+
+    assert writer.returncode == 0
+    assert verdicts == []
+
+
+def test_what_follows_a_look_at_the_log_does_not_change_what_is_seen(tmp_path):
+    log = tmp_path / "log"
+    fill(log, 2)
+    with frozen(str(log)) as (head, parts):
+        fill(log, 30, rotate_at=300)
+        seen = [json.loads(line) for _, part in parts for line in part]
+
+    assert head == Head(1, seen[-1]["chain"]["hash"])
+    assert [record["execution_id"] for record in seen] == ["e0", "e1"]
 
 
 def test_a_full_disk_is_an_error_and_leaves_the_chain_whole(tmp_path):

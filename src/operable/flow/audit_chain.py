@@ -5,22 +5,30 @@ the chain, when a log without seals is continued) and `hash` (over the canonical
 has one spelling, so that not even a blank can be changed. Beside the log, `<name>.head` holds the last seq and hash: without
 it, dropping the newest records would not show. What a chain cannot show by itself: somebody who may write both files can
 make a new, consistent history. Keep a copy of the head elsewhere and give it as `anchor` to find that too.
+
+Readers see the log as it is at one moment (`frozen`): they hold the writers' lock while they look at the head and open the
+newest file, and read afterwards, so that a long check neither holds up an execution nor takes one for tampering.
 """
 
+import fcntl
 import hashlib
 import json
 import os
 import re
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 from operable.flow.canonical import canonical_text, hash_text, parse
 from operable.flow.contracts import FlowError
 
 Json = dict[str, Any]
 GENESIS = "sha256:" + "0" * 64
+# An append takes a millisecond; a lock that is held for half a minute belongs to something that hangs.
+_PATIENCE, _POLL = 30.0, 0.01
 _HEAD = re.compile(r"(\d+) (sha256:[0-9a-f]{64})\n\Z")
 
 
@@ -47,11 +55,9 @@ def verify(path: str, *, anchor: Head | None = None) -> Json:
     problems: list[Json] = []
     before = hashlib.sha256()  # of what stands before the chain
     last, count, unsealed = Head(), 0, 0
-    stated = stated_head(path, problems)
-    wanted = [head for head in (stated, anchor) if head is not None and head.seq >= 0]
-    for file in files(path):
-        for number, line in enumerate(lines(file), 1):
-            place = {"file": os.path.basename(file), "line": number}
+    with frozen(path, problems) as (stated, parts):
+        wanted = [head for head in (stated, anchor) if head is not None and head.seq >= 0]
+        for place, line in _numbered(parts):
             found = _checked(line, last, place, problems)
             if found is not None:
                 last, count = found, count + 1
@@ -74,6 +80,12 @@ def verify(path: str, *, anchor: Head | None = None) -> Json:
         "head": {"seq": last.seq, "hash": last.hash} if count else None,
         "problems": problems,
     }
+
+
+def _numbered(parts: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[tuple[Json, bytes]]:
+    for file, found in parts:
+        for number, line in enumerate(found, 1):
+            yield {"file": os.path.basename(file), "line": number}, line
 
 
 def _checked(line: bytes, last: Head, place: Json, problems: list[Json]) -> Head | None:
@@ -102,8 +114,58 @@ def _checked(line: bytes, last: Head, place: Json, problems: list[Json]) -> Head
     return Head(seq, own)
 
 
-def files(path: str) -> list[str]:
-    """The files of a log, oldest first."""
+@contextmanager
+def frozen(
+    path: str, problems: list[Json] | None = None
+) -> Iterator[tuple[Head | None, list[tuple[str, Iterator[bytes]]]]]:
+    """The stated head, and the files with their lines, oldest first: all of one moment, whoever appends meanwhile.
+
+    Full files never change, so that only the newest is held open. FlowError for what is no regular file: a FIFO in its
+    place would read like an empty log.
+    """
+    with ExitStack() as stack:
+        with _no_appends(path):
+            stated = stated_head(path, [] if problems is None else problems)
+            names = _files(path)
+            parts = [(name, lines(name)) for name in names if name != path]
+            if path in names:
+                newest = stack.enter_context(_open(path))
+                parts.append((path, _bounded(newest, os.fstat(newest.fileno()).st_size)))
+        yield stated, parts
+
+
+@contextmanager
+def _no_appends(path: str) -> Iterator[None]:
+    """A log that was copied elsewhere has no lock beside it, and nobody who appends."""
+    try:
+        fd = os.open(f"{path}.lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        yield
+        return
+    except OSError as problem:
+        raise FlowError("internal_error", f"the audit log cannot be locked: {problem.strerror}") from None
+    try:
+        wait_for_lock(fd, fcntl.LOCK_SH)
+        yield
+    except BlockingIOError:
+        raise FlowError("internal_error", "the audit log is locked by something that hangs") from None
+    finally:
+        os.close(fd)
+
+
+def wait_for_lock(fd: int, kind: int) -> None:
+    """BlockingIOError when somebody does not let go of it."""
+    ends = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return fcntl.flock(fd, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > ends:
+                raise
+            time.sleep(_POLL)
+
+
+def _files(path: str) -> list[str]:
     folder, name = os.path.dirname(path) or ".", os.path.basename(path)
     try:
         names = os.listdir(folder)
@@ -114,15 +176,24 @@ def files(path: str) -> list[str]:
 
 
 def lines(path: str) -> Iterator[bytes]:
-    """FlowError for what is no regular file: a FIFO in its place would read like an empty log."""
+    with _open(path) as file:
+        yield from file
+
+
+def _bounded(file: BinaryIO, size: int) -> Iterator[bytes]:
+    while size > 0 and (line := file.readline(size)):
+        size -= len(line)
+        yield line
+
+
+def _open(path: str) -> BinaryIO:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as problem:
         if os.path.islink(path):
             raise FlowError("internal_error", f"Refusing to use a non-regular file: {path}") from None
         raise FlowError("internal_error", f"the audit log cannot be read: {problem.strerror}") from None
-    with os.fdopen(_regular(fd, path), "rb") as file:
-        yield from file
+    return os.fdopen(_regular(fd, path), "rb")
 
 
 def _regular(fd: int, path: str) -> int:

@@ -11,13 +11,13 @@ import hashlib
 import json
 import os
 import stat
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 from operable.flow.attesting import SECTIONS, without_secrets
-from operable.flow.audit_chain import Head, files, lines, seal, spelled, stated_head
+from operable.flow.audit_chain import Head, frozen, lines, seal, spelled, stated_head, wait_for_lock
 from operable.flow.canonical import parse
 from operable.flow.contracts import FlowError
 from operable.flow.masking import Mask
@@ -26,8 +26,6 @@ from operable.kernel.redact import Redactor
 Json = dict[str, Any]
 ROTATE_AT = 16 * 1024 * 1024
 _TAIL = 64 * 1024
-# An append takes a millisecond; a lock that is held for half a minute belongs to something that hangs.
-_PATIENCE, _POLL = 30.0, 0.01
 
 
 def append(
@@ -73,15 +71,7 @@ def _shown(record: Mapping[str, Any], secrets: list[str]) -> Json:
 def _locked(path: str) -> Iterator[None]:
     """An exclusive lock beside the log: the log itself is renamed when it is full."""
     with _opened(f"{path}.lock") as fd:
-        ends = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > ends:
-                    raise
-                time.sleep(_POLL)
+        wait_for_lock(fd, fcntl.LOCK_EX)
         yield
 
 
@@ -106,9 +96,9 @@ def _rename(path: str, full: str) -> None:
 
 
 def _write(path: str, fd: int, record: Json, head: Head, size: int) -> Head:
-    chain = {"seq": head.seq + 1, "prev": head.hash}
-    sealed = seal(record, chain)
-    line = spelled({**record, "chain": {**chain, "hash": sealed}})
+    place = {"seq": head.seq + 1, "prev": head.hash}
+    sealed = seal(record, place)
+    line = spelled({**record, "chain": {**place, "hash": sealed}})
     try:
         at = 0
         while at < len(line):
@@ -127,17 +117,18 @@ def read(path: str, limit: int | None = None) -> tuple[list[Json], list[Json]]:
     """The newest records, oldest first, over all files; and a warning per malformed line."""
     records: list[Json] = []
     warnings: list[Json] = []
-    for file in reversed(files(path)):
-        found, bad = _read_one(file)
-        records, warnings = found + records, bad + warnings
-        if limit is not None and len(records) >= limit:
-            return records[len(records) - limit :], warnings
+    with frozen(path) as (_, parts):
+        for _, part in reversed(parts):
+            found, bad = _read_one(part)
+            records, warnings = found + records, bad + warnings
+            if limit is not None and len(records) >= limit:
+                return records[len(records) - limit :], warnings
     return records, warnings
 
 
-def _read_one(path: str) -> tuple[list[Json], list[Json]]:
+def _read_one(part: Iterable[bytes]) -> tuple[list[Json], list[Json]]:
     records, warnings = [], []
-    for number, line in enumerate(lines(path), 1):
+    for number, line in enumerate(part, 1):
         try:
             record = parse(line)
         except ValueError:
@@ -151,18 +142,19 @@ def _read_one(path: str) -> tuple[list[Json], list[Json]]:
 
 def find(path: str, execution_id: str) -> Json:
     """The newest record of an execution."""
-    for file in reversed(files(path)):
-        for record in reversed(_read_one(file)[0]):
-            if record.get("execution_id") == execution_id:
-                return record
+    with frozen(path) as (_, parts):
+        for _, part in reversed(parts):
+            for record in reversed(_read_one(part)[0]):
+                if record.get("execution_id") == execution_id:
+                    return record
     raise FlowError("invalid_argument", f"Execution not found in audit log: {execution_id}")
 
 
 def used_approval(path: str, approval_id: str) -> Json | None:
     """The record of an execution that used this approval; whoever edits the approvals does not edit this log."""
     needle = json.dumps(approval_id).encode("ascii")
-    for file in reversed(files(path)):
-        for line in lines(file):
+    with frozen(path) as (_, parts):
+        for line in chain.from_iterable(part for _, part in reversed(parts)):
             if needle in line:  # reading all of a large log as JSON would take seconds
                 try:
                     record = parse(line)
@@ -194,8 +186,11 @@ def _head_after(path: str, fd: int, line: bytes | None, size: int) -> Head:
     if line is None:
         return stated or Head()
     try:
-        chain = parse(line)["chain"]
-        return Head(int(chain["seq"]), str(chain["hash"]))
+        sealed = parse(line)["chain"]
+        own = Head(int(sealed["seq"]), str(sealed["hash"]))
+        # A head that the log does not reach: its newest records were dropped or changed. Continuing what is left would
+        # write a new head, and nobody would ever find out; continuing the head leaves the gap where it is.
+        return stated if stated is not None and stated.seq >= own.seq else own
     except (ValueError, LookupError, TypeError):
         if stated is not None:
             message = "the audit log's last record is damaged; nothing is appended to it"
