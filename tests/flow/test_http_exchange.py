@@ -99,6 +99,14 @@ def test_a_server_that_drips_for_ever_meets_the_deadline(silent_server):
         exchange("GET", silent_server, timeout=0.5)
 
 
+@pytest.mark.parametrize(
+    "url", ["http://[x/", "https://[", "http://127.0.0.1:99999/", "https://\ud800/", "", "\0"]
+)
+def test_what_is_no_address_is_a_failure_like_any_other(url):
+    with pytest.raises(ExchangeFailed):
+        exchange("GET", url, timeout=20)
+
+
 def test_a_closed_port_is_a_failure_with_its_reason():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

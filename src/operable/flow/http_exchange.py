@@ -91,11 +91,11 @@ def form(members: Mapping[str, str | None]) -> bytes:
 def _may_ask(url: str) -> bool:
     if is_safe_endpoint(url):
         return True
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if parts.scheme != "http" or "@" in parts.netloc:
-        return False
     try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if parts.scheme != "http" or "@" in parts.netloc:
+            return False
         return host == _METADATA_NAME or ipaddress.IPv4Address(host).is_link_local
     except ValueError:
         return False

@@ -58,12 +58,16 @@ def _candidates(keys: list[Mapping[str, Any]], header: Mapping[str, Any]) -> lis
         key
         for key in keys
         if key.get("use") in (None, "sig")
-        and (key.get("key_ops") is None or "verify" in key["key_ops"])
+        and (key.get("key_ops") is None or _verifies(key["key_ops"]))
         and key.get("kty") == kind
         and key.get("alg") in (None, algorithm)
     ]
     kid = header.get("kid")
     return fitting if kid is None else [key for key in fitting if key.get("kid") == kid]
+
+
+def _verifies(operations: Any) -> bool:
+    return isinstance(operations, list) and "verify" in operations
 
 
 def _keys(uri: str, timeout: float) -> tuple[list[Mapping[str, Any]], bool]:

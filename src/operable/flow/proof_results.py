@@ -17,6 +17,7 @@ from operable.flow.value_from import SOURCES
 SKEW = 60.0
 SCHEMA = "openclaw.scheduler.authorization-proof"
 _LONGEST_NONCE = 1024
+_LATEST = 253_402_300_799  # the last second of the year 9999
 
 
 class Unproven(Exception):  # noqa: N818 - the verdict of a method, with its reason
@@ -119,7 +120,7 @@ def _answer(ask: Any, *arguments: Any) -> Any:
 
 def _instant(value: Any) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        return float(value) if abs(value) <= _LATEST else None  # nor is NaN an instant: nothing is later
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value)

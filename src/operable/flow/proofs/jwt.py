@@ -9,6 +9,7 @@ token needs exp, iat, jti and the artifact's digest, and is used once.
 import base64
 import binascii
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -128,7 +129,13 @@ def _number(claims: Mapping[str, Any], name: str) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Unproven(f"the token's {name} is not a number")
-    return float(value)
+    try:
+        moment = float(value)
+    except OverflowError:  # an integer beyond all doubles
+        moment = math.inf
+    if not math.isfinite(moment):  # nothing is ever later than NaN: such a token would not expire
+        raise Unproven(f"the token's {name} is not a number")
+    return moment
 
 
 def _has(claim: Any, wanted: Any) -> bool:
