@@ -251,6 +251,19 @@ def test_what_is_root_of_the_room_gives_it_interfaces_that_the_tool_sees(tmp_pat
     assert user == str(os.getuid())
 
 
+@pytest.mark.parametrize(
+    "path", ["/tmp/notesd.log", "/run/notesd.sock", "/tmp//log", "/tmp/aoi-lint/work/log"]
+)
+def test_what_a_program_is_told_to_make_in_its_own_tmp_need_not_be_there_before(tmp_path: Path, path):
+    code = "import sys\nopen(sys.argv[1], 'w').write('yes')\n" + WAITS
+    words = [*python(code), path, "/tmp/", "/run"]
+
+    with laboratory(
+        shell(tmp_path, "echo ran"), Profile(tool=ToolProfile(beside=[words], timeout=60.0))
+    ) as lab:
+        assert lab.observe(Invocation(())).stdout == b"ran\n"
+
+
 def test_bare_calls_have_nobody_beside_them(tmp_path: Path):
     with beside(tmp_path, "cat started; true", "open('started', 'w').write('yes')\n" + WAITS) as room:
         bare, usual = room.run(Invocation((), bare=True)), room.run(Invocation(()))

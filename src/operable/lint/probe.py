@@ -133,9 +133,11 @@ def hidden(program: str, *words: str) -> tuple[str, ...]:
     path = shutil.which(program) or program
     interpreter = _interpreter(path)
     named = [path, *filter(os.path.isabs, words), *([interpreter] if interpreter else [])]
-    needed = {*named, *map(os.path.realpath, named)}
+    needed = {*map(os.path.abspath, named), *map(os.path.realpath, named)}
+    # What is not there yet (a log, a socket) is for the program to make, in the empty folder.
+    places = [path.split("/")[:3] for path in needed if os.path.exists(path)]
     return tuple(
-        sorted({"/".join(path.split("/")[:3]) for path in needed if path.startswith(("/tmp/", "/run/"))})  # noqa: S108
+        sorted({"/".join(place) for place in places if place[1] in ("tmp", "run") and len(place) == 3})
     )
 
 
