@@ -104,6 +104,17 @@ def test_a_stream_says_where_it_is_and_when_to_come_back():
     assert place.delay() == 1.5
 
 
+@pytest.mark.parametrize("cut", [b"id: 2\n", b"id: 2\ndata: y\n"])
+def test_an_event_that_broke_off_in_the_middle_is_asked_for_again(cut):
+    place = Place()
+
+    async def read(response):
+        return [event async for event in events(response, place)]
+
+    assert answered([b"id: 1\ndata: x\n\n", cut], read) == [("message", b"x")]
+    assert place.headers() == {"last-event-id": b"1"}
+
+
 @pytest.mark.parametrize("told", [b"", b"a\0b", b"\x1b[2J", b"x" * 3000])
 def test_a_number_that_no_header_can_carry_is_none(told):
     place = Place(b"before")

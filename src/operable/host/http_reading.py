@@ -80,9 +80,11 @@ class Place:
 async def events(response: Any, place: Place | None = None) -> AsyncIterator[tuple[str, bytes]]:
     """(name, data) of a stream of server-sent events."""
     place = place or Place()
-    name, data, size = "message", [], 0
+    name, data, size, number = "message", [], 0, b""
     async for line in _lines(response):
-        if line.startswith((b"id:", b"retry:")):
+        if line.startswith(b"id:"):
+            number = line  # noted when its event is whole: one that broke off in the middle is to come again
+        elif line.startswith(b"retry:"):
             place.note(line)
         elif line.startswith(b"data:"):
             data.append(line[5:].removeprefix(b" "))
@@ -92,10 +94,11 @@ async def events(response: Any, place: Place | None = None) -> AsyncIterator[tup
         elif line.startswith(b"event:"):
             name = line[6:].strip().decode("utf-8", "replace")
         elif not line:
+            place.note(number)
             if any(data):  # an event without text only says where the stream is
                 place.silent = 0
                 yield name, b"\n".join(data)
-            name, data, size = "message", [], 0
+            name, data, size, number = "message", [], 0, b""
 
 
 async def _lines(response: Any) -> AsyncIterator[bytes]:
