@@ -66,12 +66,13 @@ def test_the_linter_says_what_is_kept(name, monkeypatch, request):
         assert linting is not None
         before, now = kept(name)[kind], linting.pairs
         differing = [
-            (kind, command, characteristic, was, result, linting.reasons(command, characteristic))
+            f"{kind} {command}, {characteristic}: {was} is kept, {result} was found; "
+            + "; ".join(linting.reasons(command, characteristic))
             for command, results in now.items()
             for characteristic, result in results.items()
             if (was := before.get(command, {}).get(characteristic)) != result
         ]
-        assert differing == []
+        assert not differing, "\n".join(differing)
         assert now == before  # neither are there fewer
 
 
