@@ -399,6 +399,38 @@ def test_nothing_beside_a_tool_survives_its_room_or_the_death_of_the_linter(tmp_
     assert not _alive(mark)
 
 
+def test_an_interrupted_linter_takes_its_rooms_away_though_a_tool_and_a_program_beside_it_hang(
+    tmp_path: Path,
+):
+    program = shell(tmp_path, 'test "$1" != slow || { touch begun; sleep 1000; }')
+    server = tmp_path / "server.py"
+    server.write_text(WAITS)
+    (tmp_path / "aoi-lint.toml").write_text(
+        f"[tool]\ntimeout = 600.0\nbeside = [['/usr/bin/python3', '-IS', '{server}']]\n[commands.slow]\nargs = []\n"
+    )
+    rooms = tmp_path / "rooms"
+    rooms.mkdir()
+
+    process = subprocess.Popen(
+        [str(BIN / "aoi-lint"), str(program)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"TMPDIR": str(rooms)},
+    )
+    try:
+        _until(lambda: any(rooms.glob("*/*/work/begun")))
+        assert any(rooms.glob("*/*/work/begun"))
+        process.terminate()
+        status = process.wait(60)
+    finally:
+        process.kill()
+        process.wait(30)
+
+    assert status == 128 + signal.SIGTERM
+    assert list(rooms.iterdir()) == []
+    assert not _alive(str(server))
+
+
 def _until(true: Callable[[], bool], limit: float = 60.0) -> None:
     deadline = time.monotonic() + limit
     while not true() and time.monotonic() < deadline:

@@ -43,6 +43,7 @@ class Companion:
 
     def __init__(self, probe: Probe, words: tuple[str, ...], place: Place) -> None:
         self._shown = shlex.join(words)
+        self._abandoned = probe.abandoned
         self._custody = Custody(probe.sandbox, network=True)
         self._ready = threading.Event()
         self._spoken = False
@@ -112,7 +113,7 @@ class Companion:
     def _watch(self) -> None:
         if self._ended is not None or self._excess is not None:
             return
-        excess = self._custody.excess()
+        excess = "the linter is being ended" if self._abandoned.is_set() else self._custody.excess()
         if excess is not None:
             self._stop(excess)
         else:
@@ -185,7 +186,7 @@ class Companions:
         """Wait until they have done what they were asked for: nobody has run for a while. Bounded."""
         now = time.monotonic()
         deadline, since = now + _SETTLING, now
-        while self._living and now - since < QUIET and now < deadline:
+        while self._living and now - since < QUIET and now < deadline and not self._probe.abandoned.is_set():
             time.sleep(LOOK)
             now = time.monotonic()
             if not all(companion.idle() for companion in self._living.values()):

@@ -179,6 +179,8 @@ class Job:
                     yield item
         finally:
             self._stop.set()
+            # Whoever is interrupted has little time, in which the rooms are to be taken away, too.
+            self.probe.abandoned.set()
             for thread in threads:
                 thread.join()
 

@@ -11,6 +11,7 @@ import platform
 import re
 import resource
 import shutil
+import threading
 from dataclasses import dataclass, field
 
 from operable.kernel.errors import Fail
@@ -53,10 +54,14 @@ class Probe:
     env: dict[str, str] = field(default_factory=dict)
     network: bool = False
     timeout: float = 10.0
+    # Set: nobody wants to know any more. What runs is killed, and nothing else is started.
+    abandoned: threading.Event = field(default_factory=threading.Event, compare=False)
 
     def run(self, invocation: Invocation, place: Place) -> Observation:
         from operable.lint.trial import Trial
 
+        if self.abandoned.is_set():
+            raise Fail("cancelled", "LINT_ABANDONED", "the linter is being ended")
         for path, content in invocation.files:
             place_file(place.home, path, content)
         return Trial(self, invocation, place).observe()

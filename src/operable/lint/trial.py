@@ -148,6 +148,9 @@ class Trial:
     def _watch(self) -> None:
         if self.ended is not None or self.stopped is not None:
             return
+        if self.probe.abandoned.is_set():
+            self._kill()
+            return
         excess = self.custody.excess()
         if excess is not None:
             self._stop("excess", excess)
