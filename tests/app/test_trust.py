@@ -198,3 +198,37 @@ def test_an_approval_that_cannot_be_written_leaves_nothing_behind(tmp_path, appr
     assert caught.value.message.endswith("approvals.json cannot be used: No space left on device")
     assert sorted(os.listdir(folder)) == before
     assert approvals.standing(package).trusted
+
+
+@requirement("appmd:trust:pinned-content")
+@pytest.mark.parametrize("linked", [False, True], ids=["file", "link"])
+def test_what_was_read_before_a_change_is_not_approved_by_an_approval_of_what_is_there_now(
+    tmp_path, approvals, linked
+):
+    root = made(tmp_path / "one", entry="sh -c evil", more="confirmationRequired: []")
+    if linked:
+        (root / "APP.md").rename(root / "app" / "APP.md")
+        (root / "APP.md").symlink_to("app/APP.md")
+    old = find(str(root))
+    made(tmp_path / "one")
+    approvals.approve(find(str(root)))
+
+    assert refused(approvals, old) == "APP_NOT_APPROVED"
+    with pytest.raises(Fail) as caught:
+        approvals.approve(old)
+    assert caught.value.code == "APP_CHANGED"
+
+
+@requirement("appmd:trust:pinned-content")
+def test_a_link_that_another_link_outside_of_what_is_pinned_leads_elsewhere_voids_the_approval(
+    tmp_path, approvals
+):
+    root = made(tmp_path / "one")
+    (root / "app" / "other.py").write_text("")
+    (root / "app" / "run.py").symlink_to("../way")
+    (root / "way").symlink_to("app/cli.py")
+    package = approved(root, approvals)
+    (root / "way").unlink()
+    (root / "way").symlink_to("app/other.py")
+
+    assert refused(approvals, package) == "APP_NOT_APPROVED"

@@ -263,6 +263,22 @@ def test_a_package_that_changes_while_it_is_served_is_refused(world):
     assert after.structured_content["code"] == "APP_NOT_APPROVED"
 
 
+@requirement("appmd:confirmation:everywhere")
+def test_what_a_package_says_now_counts_and_not_what_it_said_when_the_server_began(world):
+    manifest = world.app / "APP.md"
+
+    async def called():
+        async with connected(world) as client:
+            before = await client.call_tool("todo_list", {})
+            manifest.write_text(manifest.read_text().replace("Required: [", "Required: [list, "))
+            Approvals(str(world.home / "state" / "apps" / "approvals.json")).approve(find(str(world.app)))
+            return before, await client.call_tool("todo_list", {})
+
+    before, after = run(called())
+    assert before.is_error is False
+    assert after.structured_content["code"] == "CONFIRMATION_REQUIRED"
+
+
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server(world, stop):
     process = subprocess.Popen(

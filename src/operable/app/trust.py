@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from operable.app import entry
-from operable.app.packages import FILE, Package, inside
+from operable.app.packages import FILE, Package, inside, resource
 from operable.kernel.errors import Fail
 from operable.tool.places import state_directory, state_place
 
@@ -159,15 +159,16 @@ def content_digest(package: Package) -> str:
         status = os.lstat(path)
         digest.update(f"{name}\0{status.st_mode:o}\0".encode("utf-8", "surrogateescape"))
         if stat.S_ISLNK(status.st_mode):
-            _check_link(package, path, left_out)
-            digest.update(f"{os.readlink(path)}\0".encode("utf-8", "surrogateescape"))
+            digest.update(_link(package, path, left_out).encode("utf-8", "surrogateescape"))
+            if name == FILE:
+                digest.update(_manifest_digest(package))
             continue
         if not stat.S_ISREG(status.st_mode):
             raise _cannot_pin(package, name, "it is neither a file nor a folder")
         total += status.st_size
         if total > _BYTES:
             raise Fail("validation", "APP_TOO_LARGE", f"{package.slug} has more than {_BYTES} bytes")
-        digest.update(_file_digest(package, path))
+        digest.update(_manifest_digest(package) if name == FILE else _file_digest(package, path))
     return f"sha256:{digest.hexdigest()}"
 
 
@@ -188,13 +189,38 @@ def _files(package: Package, left_out: set[str]) -> Iterator[str]:
             yield os.path.join(package.root, name)
 
 
-def _check_link(package: Package, path: str, left_out: set[str]) -> None:
-    target = os.path.realpath(path)
+def _link(package: Package, path: str, left_out: set[str]) -> str:
+    """What a link says, and where it leads when another link on the way decides that: that one may not be pinned itself."""
+    target, said = os.path.realpath(path), os.readlink(path)
     name = os.path.relpath(path, package.root)
     if not any(inside(target, os.path.join(package.root, part)) for part in _PARTS):
         raise _cannot_pin(package, name, "it is a link that leads out of the package")
     if any(target == state or inside(target, state) for state in left_out):
         raise _cannot_pin(package, name, "it is a link to data of the application")
+    if os.path.normpath(os.path.join(os.path.dirname(path), said)) == target:
+        return f"{said}\0"
+    return f"{said}\0{os.path.relpath(target, package.root)}\0"
+
+
+def _manifest_digest(package: Package) -> bytes:
+    """Of APP.md; Fail when it is no longer what the package was read from: the entry of one is not approved by another."""
+    from operable.manifest import ManifestError, parse
+
+    data = resource(package, FILE)
+    if package.app is not None:
+        try:
+            same = parse(data.decode("utf-8", "replace"), strict=False, body=False).value == package.app
+        except ManifestError:
+            same = False
+        if not same:
+            raise Fail(
+                "conflict",
+                "APP_CHANGED",
+                f"the {FILE} of {package.slug} has changed since it was read",
+                target=package.path,
+                hint="read it again",
+            )
+    return hashlib.sha256(data).digest()
 
 
 def _file_digest(package: Package, path: str) -> bytes:

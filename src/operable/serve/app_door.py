@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from operable.app.calling import acall
-from operable.app.packages import Package
+from operable.app.packages import Package, read
 from operable.app.trust import Approvals
+from operable.kernel.errors import Fail
 from operable.serve.gathering import Gathering
 from operable.serve.operables import Action, Progress, Result
 from operable.serve.words import unspecified
@@ -38,6 +39,7 @@ class AppDoor:
     ) -> Result:
         words = [*action.name.split(), *map(str, arguments.get("arguments", ()))]
         telling: set[asyncio.Future[None]] = set()
+        package = _as_it_is(self._package)
         with Gathering() as gathering:
 
             def passed(_: bytes, events: list[Event]) -> bool:
@@ -49,17 +51,23 @@ class AppDoor:
                         task.add_done_callback(telling.discard)
                 return not gathering.enough
 
-            answer = await acall(
-                self._package, words, self._approvals, confirmed=confirmed, on_passage=passed
-            )
+            answer = await acall(package, words, self._approvals, confirmed=confirmed, on_passage=passed)
             await asyncio.gather(*telling)
             if answer.verdict is not None:
                 return gathering.judged(answer.verdict, ok=answer.ok)
             if not answer.ok:
-                failure = answer.failure(self._package.slug)
+                failure = answer.failure(package.slug)
                 error = {name: value for name, value in failure.event().items() if name != "type"}
                 return Result(ok=False, errors=[error], code=failure.code)
             entries, beside = answer.entries()
             for entry in entries:
                 gathering.entry(entry)
             return gathering.result(beside)
+
+
+def _as_it_is(package: Package) -> Package:
+    """The package read again: a server lives longer than what an APP.md said when it began, also about confirmation."""
+    found = read(package.root, package.source)
+    if found is None:
+        raise Fail("not_found", "APP_GONE", f"{package.slug} is no longer there", target=package.root)
+    return found
