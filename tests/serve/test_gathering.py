@@ -125,3 +125,13 @@ def test_a_failure_goes_by_the_name_that_the_tool_gives_it():
 
     assert (told.code, told.errors[0]["code"]) == ("BOOM", "BOOM")
     assert silent.code == silent.errors[0]["code"] == "SUMMARY_NOT_OK"
+
+
+def test_a_failure_that_is_called_ok_is_no_success():
+    verdict = check([b'{"type":"aoi:meta"}\n{"type":"aoi:summary","ok":false}\n'], exit_status=1)
+
+    with Gathering() as gathering:
+        gathering.keep(Error(category="internal", code="OK", message="fine", retryable=False))
+        result = gathering.judged(verdict, ok=False)
+
+    assert (result.ok, result.code) == (False, "SUMMARY_NOT_OK")

@@ -98,8 +98,9 @@ class Gathering:
         if not ok and not self._errors:
             self._errors.append({"code": verdict.code, "category": "internal", "message": verdict.reason})
         code = "OK" if ok else verdict.code
-        if code == "SUMMARY_NOT_OK":  # the tool says itself what it is
-            code = str(self._errors[-1].get("code") or code)
+        said = str(self._errors[-1].get("code") or "") if code == "SUMMARY_NOT_OK" else ""
+        if said and said != "OK":  # the tool says itself what it is; nothing that it says makes it a success
+            code = said
         return self.result(_summary(verdict.summary), code=code, stopped=stopped)
 
     def result(self, summary: dict[str, Any], *, code: str = "OK", stopped: bool = False) -> Result:
