@@ -67,3 +67,15 @@ def test_without_support_none_is_called(tmp_path, more):
     require_schedulable(one, ["list"])
     with pytest.raises(Fail):
         schedules(one)
+
+
+@requirement("appmd:scheduling:documented-only")
+@pytest.mark.parametrize("more", ["scheduling: supported", "scheduling: notSupported"])
+def test_no_option_hides_a_scheduling_command_behind_the_one_above_it(tmp_path, more):
+    root = made(tmp_path / "one", commands="[job, job schedule, job list]", more=more)
+    one = read(str(root), "project")
+    for words in (["job", "--now", "schedule"], ["job", "--at=9", "schedule", "x"]):
+        with pytest.raises(Fail) as caught:
+            require_schedulable(one, words)
+        assert caught.value.target == "job schedule"
+    require_schedulable(one, ["job", "--now", "list"])

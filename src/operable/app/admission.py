@@ -25,6 +25,15 @@ def command_path(package: Package, words: Sequence[str]) -> str:
     raise unknown("app command", shown, [" ".join(command) for command in commands])
 
 
+def possible_paths(package: Package, words: Sequence[str]) -> list[str]:
+    """That command, and the documented ones below it that the application's own parser may find in these words."""
+    path = command_path(package, words).split()
+    behind = words[len(path) :]
+    commands = [command.split() for command in package.require().commands]
+    below = [each for each in commands if each[: len(path)] == path and len(each) > len(path)]
+    return [" ".join(path), *(" ".join(each) for each in below if _in_order(each[len(path) :], behind))]
+
+
 def needs_confirmation(package: Package, words: Sequence[str]) -> bool:
     """Whether the user has to agree before these words are run."""
     app = package.require()

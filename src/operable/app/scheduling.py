@@ -3,14 +3,15 @@
 A package with `scheduling: supported` names its scheduling commands, as code, under a heading that says Scheduling. Of
 these, the ones that `commands` lists may be called. A command that is called like one (a word of it begins with
 `schedule` or `unschedule`) and is not documented there is refused, and so is every one of them when scheduling is not
-supported. Nothing is ever invented.
+supported. A call of an upper command with such a one's words behind it counts as a call of it, as it does for confirmation
+(`admission`). Nothing is ever invented.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from operable.app.admission import command_path
+from operable.app.admission import possible_paths
 from operable.app.packages import Package, activate
 from operable.kernel.errors import Fail
 
@@ -36,9 +37,13 @@ def schedules(package: Package) -> list[Schedule]:
 
 def require_schedulable(package: Package, words: Sequence[str]) -> None:
     """Fail when these words would schedule something in a way that APP.md does not document."""
-    path = command_path(package, words)
     supported = package.require().scheduling == "supported"
-    documented = any(each.command == path for each in _documented(package))
+    known = {each.command for each in _documented(package)}
+    for path in possible_paths(package, words):
+        _require(package, path, documented=path in known, supported=supported)
+
+
+def _require(package: Package, path: str, *, documented: bool, supported: bool) -> None:
     if documented and supported:
         return
     if documented or any(word.lower().startswith(_NAMED_SO) for word in path.split()):
