@@ -23,14 +23,21 @@ def said(*words):
         ("wrap", "--output=jsonl", "ls"),
         ("wrap", "--no-color", "--timeout", "20", "--format", "jsonl", "ls"),
         ("--debug", "wrap", "--output", "jsonl", "ls"),
+        ("--limit", "5", "wrap", "--schema-version", "1", "--output=jsonl", "ls"),
     ],
 )
-def test_options_of_every_tool_may_stand_before_its_name(words, tmp_path):
+def test_standard_options_may_stand_before_the_name_of_a_tool(words, tmp_path):
     (tmp_path / "file").write_text("")
 
     done = said(*words, str(tmp_path))
 
     assert (done.exit_code, [row["name"] for row in done.results]) == (0, ["file"])
+
+
+def test_a_confirmation_before_its_name_does_not_take_the_name_for_a_digest():
+    done = said("wrap", "--confirm", "ls", "--output", "jsonl")
+
+    assert (done.error["code"], done.error["target"]) == ("UNKNOWN_OPTION", "--confirm")
 
 
 @pytest.mark.parametrize("words", [("help",), ("--help",), ("-h",)])

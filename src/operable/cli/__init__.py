@@ -74,7 +74,6 @@ def main() -> None:
     if "wrap" in sys.argv:
         from operable.cli.wrapping import call_wrapped
 
-        call_wrapped(
-            sys.argv[1:]
-        )  # returns when these words are for `operable wrap` itself, or for another command
+        # Returns when these words are for `operable wrap` itself, or for another command.
+        call_wrapped(sys.argv[1:])
     tool.main()

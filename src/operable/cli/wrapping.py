@@ -1,12 +1,11 @@
 """`operable wrap TOOL …`: the words of a wrapped tool are its own: they are handed over before anybody reads them.
 
-What stands before the name of the tool are options that every tool has (`--output jsonl`); they go with the rest.
+What stands before the name of the tool are standard options (`--output jsonl`); they go with the rest.
 """
 
 from __future__ import annotations
 
-# Options of every tool that may stand before its name, and whether a value follows.
-_BEFORE = {"--output": True, "--format": True, "--timeout": True, "--no-color": False, "--debug": False}
+from operable.tool.arguments import STANDARD, takes_value
 
 
 def call_wrapped(words: list[str]) -> None:
@@ -38,11 +37,13 @@ def call_wrapped(words: list[str]) -> None:
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """The options that every tool has at the beginning of these words, and what follows."""
+    """The standard options at the beginning of these words, with their values, and what follows."""
     place = 0
     while place < len(words):
         name, equals, _ = words[place].partition("=")
-        if name not in _BEFORE:
+        form = STANDARD.get(name.removeprefix("--")) if name.startswith("--") else None
+        if form is None:
             break
-        place += 2 if _BEFORE[name] and not equals else 1
+        following = [] if equals else words[place + 1 : place + 2]
+        place += 2 if following and takes_value(form, following[0]) else 1
     return words[:place], words[place:]

@@ -113,7 +113,12 @@ def _takes_next(tool: Tool, argv: list[str], index: int) -> bool:
     form = STANDARD.get(name)
     if form is None:  # perhaps one of the command's own
         return not following[0].startswith("-") and not tool.knows(following[0])
-    return following[0].startswith(DIGEST_PREFIX) if form is DIGEST else form is not FLAG
+    return takes_value(form, following[0])
+
+
+def takes_value(form: str, following: str) -> bool:
+    """Whether the word behind a standard option of this form is its value."""
+    return following.startswith(DIGEST_PREFIX) if form is DIGEST else form is not FLAG
 
 
 def _command_name(tool: Tool, argv: list[str], index: int) -> tuple[str, list[str]]:
