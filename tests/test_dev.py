@@ -50,6 +50,14 @@ def test_what_does_not_exist_is_refused_in_one_line(arguments):
     assert len(refused.stderr.splitlines()) == 1
 
 
+def test_what_setup_prepares_says_nothing_of_its_own(source, monkeypatch, capfd):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # it is taken out, and is to be there again
+
+    source.compile_sources()
+
+    assert capfd.readouterr() == ("", "")
+
+
 def test_the_lock_pins_every_package_by_hash_and_names_no_index(source):
     lock = (ROOT / "requirements.lock").read_text("utf-8")
 
