@@ -72,8 +72,9 @@ def test_without_support_none_is_called(tmp_path, more):
 @requirement("appmd:scheduling:documented-only")
 @pytest.mark.parametrize("more", ["scheduling: supported", "scheduling: notSupported"])
 def test_no_option_hides_a_scheduling_command_behind_the_one_above_it(tmp_path, more):
-    root = made(tmp_path / "one", commands="[job, job schedule, job list]", more=more)
-    one = read(str(root), "project")
+    body = "# App\n\n## Scheduling\n\n`job every`\n"
+    commands = "[job, job schedule, job every, job list]"
+    one = read(str(made(tmp_path / "one", commands=commands, more=more, body=body)), "project")
     for words in (["job", "--now", "schedule"], ["job", "--at=9", "schedule", "x"]):
         with pytest.raises(Fail) as caught:
             require_schedulable(one, words)
