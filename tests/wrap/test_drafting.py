@@ -3,7 +3,7 @@
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.wrap.drafting import Option, draft, options, subcommands, write
+from operable.wrap.drafting import Option, draft, options, subcommands
 from operable.wrap.reading import read
 
 HELP = """\
@@ -70,12 +70,3 @@ def test_a_program_with_a_name_that_no_wrapper_can_have_is_refused():
         draft("/bin/list")
 
     assert caught.value.code == "WRAPPER_NAME"
-
-
-def test_a_draft_is_written_whole_or_not_at_all(tmp_path):
-    """Its last file cannot be written: a folder stands in its place."""
-    with pytest.raises(Fail) as caught:
-        write(str(tmp_path / "prog"), {"CLI.md": "one", "tools/run/TOOL.md": "two", "tools/run": "three"})
-
-    assert caught.value.code == "CANNOT_WRITE"
-    assert list(tmp_path.iterdir()) == []

@@ -1,15 +1,14 @@
 """A new package that conforms, for its author to change: what `operable init app NAME` writes.
 
-The files of `template/` with the name put in (`.in`, so that nobody takes them for parts of this package). They are written
-to a folder beside the target, which takes its place when all of them are there: nobody sees half a package.
+The files of `template/` with the name put in (`.in`, so that nobody takes them for parts of this package). Nobody
+sees half a package (`tool.new_folder`).
 """
 
 import os
 import re
-import shutil
-import tempfile
 
 from operable.kernel.errors import EX_CANTCREAT, Fail
+from operable.tool.new_folder import write_folder
 
 _TEMPLATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "template")
 _SUFFIX = ".in"
@@ -37,25 +36,9 @@ def checked(slug: str, folder: str) -> str:
 def scaffold(slug: str, folder: str) -> list[str]:
     """Write the package `folder/slug`; the paths of its files."""
     target = checked(slug, folder)
-    try:
-        os.makedirs(folder, exist_ok=True)
-        made = tempfile.mkdtemp(prefix=f".{slug}-", dir=folder)
-        try:
-            names = [_copy(name, slug, made) for name in template_files()]
-            os.chmod(made, 0o755)  # noqa: S103 - mkdtemp makes private ones; this is a folder of a project
-            os.rename(made, target)
-        except OSError:
-            shutil.rmtree(made, ignore_errors=True)
-            raise
-    except OSError as problem:
-        raise Fail(
-            "io",
-            "CANNOT_WRITE",
-            f"cannot write {target}: {problem.strerror}",
-            target=target,
-            exit_code=EX_CANTCREAT,
-        ) from problem
-    return [os.path.join(target, name) for name in names]
+    files = {name.replace("SLUG", slug): _filled(name, slug) for name in template_files()}
+    write_folder(target, files)
+    return [os.path.join(target, name) for name in files]
 
 
 def template_files() -> list[str]:
@@ -67,13 +50,8 @@ def template_files() -> list[str]:
     return [name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX)]
 
 
-def _copy(name: str, slug: str, target: str) -> str:
+def _filled(name: str, slug: str) -> str:
     with open(os.path.join(_TEMPLATE, name + _SUFFIX), encoding="utf-8") as file:
         text = file.read()
     words = slug.replace("-", " ")
-    text = text.replace("{{slug}}", slug).replace("{{name}}", words[0].upper() + words[1:])
-    path = name.replace("SLUG", slug)
-    os.makedirs(os.path.join(target, os.path.dirname(path)), exist_ok=True)
-    with open(os.path.join(target, path), "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
+    return text.replace("{{slug}}", slug).replace("{{name}}", words[0].upper() + words[1:])

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from operable.kernel.errors import EX_CANTCREAT, Fail
+from operable.kernel.errors import Fail
 from operable.manifest import render
 from operable.proc.output import output
 from operable.proc.spawn import prepare
@@ -61,34 +61,6 @@ def draft(program: str) -> dict[str, str]:
         manifest = _tool(name, word, text, shown, nested=nested)
         files[f"tools/{word}/TOOL.md"] = render(manifest, f"# {name} {word}\n\nA draft.\n")
     return files
-
-
-def write(folder: str, files: Mapping[str, str]) -> None:
-    """Make the folder of a wrapper with these files, or nothing at all."""
-    import shutil
-    import tempfile
-
-    try:
-        os.makedirs(os.path.dirname(folder) or ".", exist_ok=True)
-        made = tempfile.mkdtemp(prefix=f".{os.path.basename(folder)}-", dir=os.path.dirname(folder) or ".")
-        try:
-            for name, text in files.items():
-                os.makedirs(os.path.join(made, os.path.dirname(name)), exist_ok=True)
-                with open(os.path.join(made, name), "w", encoding="utf-8") as file:
-                    file.write(text)
-            os.chmod(made, 0o755)  # noqa: S103 - mkdtemp makes private ones; this is a folder of a project
-            os.rename(made, folder)
-        except OSError:
-            shutil.rmtree(made, ignore_errors=True)
-            raise
-    except OSError as problem:
-        raise Fail(
-            "io",
-            "CANNOT_WRITE",
-            f"cannot write {folder}: {problem.strerror}",
-            target=folder,
-            exit_code=EX_CANTCREAT,
-        ) from problem
 
 
 def options(text: str, completions: str = "") -> Iterator[Option]:
