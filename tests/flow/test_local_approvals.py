@@ -131,6 +131,15 @@ def test_an_approval_ends_with_its_time_and_a_longer_one_than_the_task_allows_is
     assert refused(scene.grant, ttl=0).code == "invalid_argument"
 
 
+@pytest.mark.parametrize("timeout_s", [2**40, 2**53, 1e300])
+def test_an_approval_for_longer_than_dates_go_is_refused_and_a_shorter_one_is_not(tmp_path, timeout_s):
+    scene = Scene(signing_caller(tmp_path), task(timeout_s=timeout_s))
+
+    assert "at most" in refused(scene.grant).message
+    assert refused(scene.grant, ttl=2**40).code == "invalid_argument"
+    assert scene.grant(ttl=50)["expires_at"] > scene.grant(ttl=40)["expires_at"]
+
+
 @requirement("agentcli:approvals:expiry")
 @pytest.mark.parametrize(
     "timeout_s, ttl, seconds",

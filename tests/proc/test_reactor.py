@@ -25,6 +25,15 @@ def test_timers_run_in_order_and_cancelled_ones_never(reactor):
     assert seen == ["first", "second", "last"]
 
 
+@pytest.mark.parametrize("seconds", [2.0**31, 2.0**53, 1e297])
+def test_a_timer_may_be_years_away(reactor, seconds):
+    seen: list[str] = []
+    reactor.call_later(seconds, lambda: seen.append("years later"))
+    threading.Timer(0.05, reactor.call_soon_threadsafe, [lambda: seen.append("woken")]).start()
+    reactor.run(lambda: bool(seen))
+    assert seen == ["woken"]
+
+
 def test_a_callback_that_removes_another_of_the_same_round_is_obeyed(reactor):
     one, two = os.pipe(), os.pipe()
     seen = []

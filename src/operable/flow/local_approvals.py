@@ -36,6 +36,7 @@ from operable.flow.signing_keys import NAMESPACE, signing_key
 Json = dict[str, Any]
 DEFAULT_TTL = 3600
 DEFAULT_PENDING = 10
+_LONGEST_TTL = 100 * 365 * 86_400  # dates have four digits for the year
 
 
 def grant(
@@ -113,6 +114,10 @@ def _ttl(approval: Mapping[str, Any], wanted: int | None) -> int:
     seconds = int(first(wanted, longest, DEFAULT_TTL))
     if seconds < 1:
         raise invalid_argument("approval TTL must be an integer >= 1")
+    if seconds > _LONGEST_TTL:
+        raise invalid_argument(
+            f"approval TTL must be at most {_LONGEST_TTL}s (100 years); pass a shorter one"
+        )
     if longest is not None and seconds > longest:
         raise invalid_argument(f"approval TTL {seconds}s exceeds task approval.timeout_s {longest}s")
     return seconds

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 Callback = Callable[[], object]
+# Seconds of one round: a selector takes no more than 2**31 milliseconds, and a deadline may be years away.
+_LONGEST_ROUND = 86_400.0
 
 
 class Timer(Protocol):
@@ -128,7 +130,9 @@ class SelectorReactor:
             heapq.heappop(self._timers)
         if self._soon:
             return 0.0
-        return max(0.0, self._timers[0].due - self.time()) if self._timers else None
+        if not self._timers:
+            return None
+        return min(max(0.0, self._timers[0].due - self.time()), _LONGEST_ROUND)
 
     def _watch(self, fd: int, event: int, callback: Callback | None) -> None:
         key = self._selector.get_map().get(fd)
