@@ -1,6 +1,8 @@
 """Kept values: read back as they were, and only while they are true, whole and trusted."""
 
 import os
+import sys
+from importlib.util import cache_from_source
 
 import pytest
 
@@ -17,6 +19,14 @@ def test_a_value_is_read_back_with_its_fingerprint_and_with_no_other(place):
 
     assert kept.load(place, "one") == {"a": [1, "ü", None]}
     assert kept.load(place, "two") is None
+
+
+@pytest.mark.parametrize("prefix", [None, "elsewhere"])
+def test_a_value_lies_where_the_bytecode_of_its_folder_does(tmp_path, monkeypatch, prefix):
+    monkeypatch.setattr(sys, "pycache_prefix", prefix and str(tmp_path / prefix))
+    module = cache_from_source(str(tmp_path / "package" / "module.py"))
+
+    assert os.path.dirname(kept.beside(str(tmp_path / "package"), "value")) == os.path.dirname(module)
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xe3junk", b"\x00" * 100, b"N"])

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 def beside(folder: str, name: str) -> str:
     """The file for a value that is made from files of this package, among the bytecode of their folder."""
-    return os.path.join(folder, "__pycache__", f"{name}.{sys.implementation.cache_tag}")
+    if sys.pycache_prefix:  # whoever sets it wants nothing written beside the sources
+        cache = os.path.join(sys.pycache_prefix, os.path.abspath(folder).lstrip(os.sep))
+    else:
+        cache = os.path.join(folder, "__pycache__")
+    return os.path.join(cache, f"{name}.{sys.implementation.cache_tag}")
 
 
 def state(file: str, status: os.stat_result) -> str:
