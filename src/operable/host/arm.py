@@ -217,6 +217,5 @@ class Arm:
     adapters: tuple[str, ...] = ()
     # (agent's session id) -> words for the command line, where a conversation is resumed by argument and not by message
     resume_arguments: Any = None
-    can_cancel: bool = True
     can_ask: bool = True
     can_resume: bool = True

@@ -47,9 +47,8 @@ def way_out(
         return WayOut()
     path = os.path.join(folder, "egress")
     if not inside:
-        return WayOut(
-            Tunnel(path, _PROXY_PORT, (), egress)
-        )  # for the provider to refuse, or to report as open
+        # For the provider to refuse, or to report as open.
+        return WayOut(Tunnel(path, _PROXY_PORT, (), egress))
     authority = Authority(folder) if delivered.substitutes else None
     found = WayOut()
     if authority is not None:

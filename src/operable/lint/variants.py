@@ -10,7 +10,7 @@ from dataclasses import replace
 from operable.lint.check import Case, Untested
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.plan import CommandPlan
-from operable.lint.samples import flag_of, options_of
+from operable.lint.samples import options_of
 
 UNKNOWN_OPTION = "--no-such-option"
 UNKNOWN_COMMAND = "no-such-command"
@@ -42,15 +42,6 @@ def number_option(command: CommandPlan) -> str | None:
         if rule.get("type") in ("integer", "number"):
             return flag
     return None
-
-
-def required_operand(command: CommandPlan) -> bool:
-    inputs = command.inputs or {}
-    required = inputs.get("required")
-    properties = inputs.get("properties")
-    if not isinstance(required, list) or not isinstance(properties, dict):
-        return False
-    return any(flag_of(name, properties.get(name)) is None for name in required)
 
 
 def dry_run(case: Case) -> Invocation:

@@ -75,6 +75,14 @@ def load(name: str) -> WrappedTool:
     return WrappedTool(plan_of(folder_of(name)))
 
 
+def loaded_or_problem(name: str) -> tuple[WrappedTool | None, Fail | None]:
+    """For lists, in which one broken wrapper must not hide the others."""
+    try:
+        return load(name), None
+    except Fail as fail:
+        return None, fail
+
+
 def judged_or_problem(folder: str) -> tuple[Conformance, Fail | None]:
     """The same for what the linter said of a wrapper, over all of its commands."""
     from operable.wrap.conformance import Conformance, verdicts
@@ -83,11 +91,3 @@ def judged_or_problem(folder: str) -> tuple[Conformance, Fail | None]:
         return Conformance(verdicts(folder).values()), None
     except Fail as fail:
         return Conformance(()), fail
-
-
-def loaded_or_problem(name: str) -> tuple[WrappedTool | None, Fail | None]:
-    """For lists, in which one broken wrapper must not hide the others."""
-    try:
-        return load(name), None
-    except Fail as fail:
-        return None, fail
