@@ -3,7 +3,8 @@
 Theory of operation. Setup runs once, in a template; then one read-only call warms it up, so that a database that is made
 on first use is there before anything is compared. Every experiment gets a copy. In a sandbox each copy is seen at the
 same place, so that paths that the tool wrote down stay true; without one they would not, and setup is run again each time.
-So it is where programs run beside the tool in every room, because what they hold in memory is no file.
+So it is where programs run beside the tool in every room, because what they hold in memory is no file, and where the
+setup leaves what we may not read.
 
 Equal invocations are run once: `observe` and `effect` remember. Threads may share a lab; what happens in one room is the
 business of `room`.
@@ -23,6 +24,7 @@ from typing import Self
 from operable.kernel.errors import Fail
 from operable.lint.check import Change
 from operable.lint.evidence import Invocation, Observation
+from operable.lint.folders import Premises, copyable, discard
 from operable.lint.probe import Probe, place_file
 from operable.lint.profile import Profile
 from operable.lint.room import SETUP_FAILED, LabRoom
@@ -40,7 +42,7 @@ class Laboratory:
         self.patience = patience
         self.runs = 0
         self.busy = 0.0
-        self._folder = tempfile.mkdtemp(prefix="aoi-lint-")
+        self._premises = Premises.taken()
         self._template: str | None = None
         self._setup: tuple[Invocation, ...] | None = None
         self._state: Invocation | None = None
@@ -53,7 +55,7 @@ class Laboratory:
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._premises.leave()
 
     @property
     def confined(self) -> str | None:
@@ -70,18 +72,18 @@ class Laboratory:
 
     def prepare(self, machine: tuple[str, ...], state: Invocation | None) -> None:
         """Do the setup and remember it; Fail when a step of it fails. `state` is the call that tells the state."""
-        folder = self._new_folders()
-        for path, content in self.profile.tool.files.items():
-            place_file(f"{folder}/work", path, content)
-        self._template, self._state = folder, state
+        self._template, self._state = self._new_template(), state
         self._setup = tuple(_step(words, machine) for words in self.profile.tool.setup)
         if self._copies:
-            room = self._entered(folder)
+            room = self._entered(self._template)
             try:
                 room.furnish()
             finally:
                 room.leave()
-            self._setup = None
+            if copyable(self._template):
+                self._setup = None
+            else:
+                self._template = self._new_template()
         elif self._setup:
             self._rehearse()
 
@@ -99,7 +101,7 @@ class Laboratory:
             yield room
         finally:
             room.leave()
-            shutil.rmtree(folder, ignore_errors=True)
+            discard(folder)
 
     def _entered(self, folder: str) -> LabRoom:
         return LabRoom(
@@ -140,8 +142,14 @@ class Laboratory:
                         self._seen[key] = room.run(invocation), ()
             return self._seen[key]
 
+    def _new_template(self) -> str:
+        folder = self._new_folders()
+        for path, content in self.profile.tool.files.items():
+            place_file(f"{folder}/work", path, content)
+        return folder
+
     def _new_folders(self, template: str | None = None) -> str:
-        folder = tempfile.mkdtemp(prefix="room-", dir=self._folder)
+        folder = tempfile.mkdtemp(prefix="room-", dir=self._premises.folder)
         for name in ("work", "home"):
             if template is None:
                 os.mkdir(f"{folder}/{name}")

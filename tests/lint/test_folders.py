@@ -1,0 +1,107 @@
+"""What a linter leaves on the host: nothing, also after kill -9 and whatever the tool has made unreadable."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from operable.lint.folders import Premises
+
+pytestmark = pytest.mark.timeout(300)
+
+# Below it everything is closed to its owner, who is not root.
+CLOSED = "import os, sys\nos.makedirs(f'{sys.argv[1]}/a/b/c')\nopen(f'{sys.argv[1]}/a/f', 'w')\nos.symlink('/', f'{sys.argv[1]}/a/b/l')\n"
+_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+
+
+def as_a_user(code: str) -> object:
+    """What this code prints as JSON, run by somebody who is not root; its argument is a folder that it may write to."""
+    python = [*(_NOBODY if os.geteuid() == 0 else []), sys.executable, "-c"]
+    if subprocess.run([*python, "import operable.lint.folders"], timeout=120, check=False).returncode:
+        pytest.skip("this checkout cannot be read by others")
+    # Not below pytest's folder, which only we may enter.
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o777)
+        words = [*python, CLOSED + code, f"{place}/room"]
+        done = subprocess.run(words, stdout=subprocess.PIPE, timeout=120, check=True)
+        return json.loads(done.stdout)
+
+
+@pytest.mark.needs("setpriv")
+@pytest.mark.parametrize("mode", [0o500, 0o000])
+def test_folders_that_were_closed_are_taken_away_by_who_owns_them(mode):
+    code = f"""
+import json
+from operable.lint.folders import discard
+for path in ("a/b/c", "a/b", "a"):
+    os.chmod(f"{{sys.argv[1]}}/{{path}}", {mode})
+discard(sys.argv[1])
+print(json.dumps(os.path.lexists(sys.argv[1])))
+"""
+    assert as_a_user(code) is False
+
+
+@pytest.mark.needs("setpriv")
+@pytest.mark.parametrize("closed, copied", [("a/f", False), ("a/b", False), (None, True)])
+def test_what_cannot_be_read_cannot_be_copied(closed, copied):
+    code = f"""
+import json
+from operable.lint.folders import copyable
+if {closed!r}: os.chmod(f"{{sys.argv[1]}}/{closed}", 0)
+print(json.dumps(copyable(sys.argv[1])))
+"""
+    assert as_a_user(code) is copied
+
+
+@pytest.mark.needs("bwrap", "setpriv")
+def test_a_setup_that_leaves_what_nobody_may_read_is_done_in_each_room():
+    code = """
+import json
+from operable.lint.evidence import Invocation
+from operable.lint.lab import Laboratory
+from operable.lint.probe import Probe
+from operable.lint.profile import Profile, ToolProfile
+from operable.proc.confine import sandbox
+tool = sys.argv[1] + "/tool"
+with open(tool, "w") as file:
+    file.write("#!/bin/sh\\n[ $# = 0 ] || { echo x > secret; chmod 0 secret; }\\nls\\n")
+os.chmod(tool, 0o755)
+with Laboratory(Probe(tool, "tool", sandbox("bubblewrap"), timeout=60.0), Profile(ToolProfile(setup=[["make"]]))) as lab:
+    lab.prepare((), None)
+    print(json.dumps(lab.observe(Invocation(())).stdout.decode()))
+"""
+    assert as_a_user(code) == "secret\n"
+
+
+def test_what_a_killed_linter_has_left_goes_with_the_next_and_what_a_living_one_has_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    other = tmp_path / "aoi-lint-other"  # of nobody knows whom
+    other.mkdir()
+    code = "from operable.lint.folders import Premises\nimport time\nprint(Premises.taken().folder, flush=True)\ntime.sleep(1000)"
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    ) as process:
+        try:
+            assert process.stdout is not None
+            theirs = Path(process.stdout.readline().strip())
+            (theirs / "room").mkdir()
+            ours = Premises.taken()
+            assert theirs.is_dir()
+        finally:
+            process.kill()
+    assert theirs.is_dir()
+
+    Premises.taken().leave()
+
+    assert sorted(tmp_path.iterdir()) == sorted([other, Path(ours.folder)])
+    ours.leave()
+    assert list(tmp_path.iterdir()) == [other]
