@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp_types import ToolAnnotations
+from mcp_types import ResourceLink, ToolAnnotations
 
 server = MCPServer("Test Server", version="1.2.3")
 
@@ -45,6 +45,13 @@ def variable(name: str) -> str:
     if os.environ.get("FAIL"):
         raise ValueError(f"no: {os.environ[name]}")
     return f"<{os.environ.get(name)}>"
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+async def tell(name: str, ctx: Context) -> list[ResourceLink]:
+    """Say it on the way, and in an address."""
+    await ctx.report_progress(1, 2, f"with {os.environ[name]}")
+    return [ResourceLink(name=os.environ[name], uri=f"https://example.org/?key={os.environ[name]}")]
 
 
 @server.tool()

@@ -124,6 +124,10 @@ def test_a_server_gets_the_variables_that_its_user_allows_it_and_their_secrets_s
     assert text("SOME_TOKEN") == "<[redacted]>"
     assert text("OTHER") == "<None>"
     assert text("HOME") == f"<{os.environ['HOME']}>"
+    told = machine("tell", "--name", "SOME_TOKEN")
+    assert told.exit_code == 0
+    assert b"[redacted]" in told.stdout
+    assert b"hunter2" not in told.stdout
 
 
 def test_why_a_server_ended_is_told_without_secrets():

@@ -83,11 +83,52 @@ exit 3
     assert not [secret for secret in ("hunter2", "swordfish", coded) if secret in shown]
 
 
+def test_a_secret_is_one_as_the_name_of_a_field_and_with_a_slash_at_its_beginning_too(tmp_path, settings):
+    made = Made(
+        tmp_path,
+        "#!/bin/sh\n"
+        """printf '{"a":{"%s":1,"%s x":2},"%s":3,"b":"%s"}\\n' "$MY_TOKEN" "$MY_TOKEN" "$MY_TOKEN" "$MY_KEY_TOKEN"\n""",
+    )
+    settings('[prog]\nenv = ["MY_*"]\n')
+
+    done = made.go(env=SECRETS | {"MY_KEY_TOKEN": "/wJalrXUtnFEMI/K7MDENG"})
+
+    (row,) = done.results
+    assert row["a"] == {"[redacted]": 1, "[redacted] x": 2}
+    assert (row["[redacted]"], row["b"]) == (3, "[redacted]")
+
+
+def test_a_secret_comes_back_neither_in_a_plan_nor_in_a_notice_of_a_parser(tmp_path, settings):
+    made = Made(
+        tmp_path,
+        "#!/bin/sh\n",
+        tool={
+            "mutates": ["workspace:."],
+            "approval": "on-mutate",
+            "risk_level": 1,
+            "metadata": {"operable": {"plan": {"function": "plan"}, "function": "apply"}},
+        },
+        parser="import os\nfrom operable.tool.framework import Change, Warn\n"
+        "def plan(upstream):\n"
+        "    said = os.environ['MY_TOKEN']\n"
+        "    yield Warn('SAID', said)\n"
+        "    yield Change('go', said, before=[said])\n"
+        "def apply(upstream):\n    yield Warn('SAID', os.environ['MY_TOKEN'])\n",
+    )
+    settings('[prog]\nenv = ["MY_TOKEN"]\n')
+
+    for words in (["--dry-run"], []):
+        done = made.go(*words, env=SECRETS)
+        assert done.exit_code == 0, done.stdout
+        assert "[redacted]" in done.stdout.decode()
+        assert "hunter2" not in done.stdout.decode() + done.stderr
+
+
 def test_values_that_are_no_secrets_stay_as_they_are(tmp_path, settings):
     """What is lossless stays so: a path, a short word, a name that announces nothing."""
     made = Made(tmp_path, ECHO)
     settings('[prog]\nenv = ["MY_TOKEN", "MY_URL", "OTHER"]\n')
-    given = {"MY_TOKEN": "/etc/token-file", "MY_URL": "https://db.example/x", "OTHER": "password=kept"}
+    given = {"MY_TOKEN": "/etc/passwd", "MY_URL": "https://db.example/x", "OTHER": "password=kept"}
 
     (row,) = made.go(env=given).results
 

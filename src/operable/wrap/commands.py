@@ -123,13 +123,18 @@ def results(upstream: Upstream) -> Iterator[Any]:
         from operable.wrap.lossy import marked
 
         rows = marked(rows, upstream.plan["bin"])
-    if upstream.plan["env_pass"]:
-        from operable.wrap.concealing import concealed, secrets
-
-        values = secrets(upstream.plan["env_pass"])
-        rows = concealed(rows, values) if values else rows
-    yield from _eased(rows)
+    yield from _eased(_concealed(upstream.plan, rows))
     yield from upstream.settle()
+
+
+def _concealed(plan: Mapping[str, Any], rows: Iterator[Any]) -> Iterator[Any]:
+    """The same without the secrets that the program was given."""
+    if not plan["env_pass"]:
+        return rows
+    from operable.wrap.concealing import concealed, secrets
+
+    values = secrets(plan["env_pass"])
+    return concealed(rows, values) if values else rows
 
 
 def _eased(rows: Iterator[Any]) -> Generator[Any, None, None]:
@@ -213,7 +218,7 @@ def planned(
             from operable.wrap.lossy import marked
 
             changes = marked(changes, plan["bin"])
-        for change in changes:
+        for change in _concealed(plan, changes):
             yield planned_change(change, given)
         return
     from operable.manifest.argv import expand

@@ -1,7 +1,8 @@
 """The secrets that a program gets in its environment must not come back in what it prints.
 
 Theory of operation. Of the variables that are passed on, those count whose name announces a secret (`GH_TOKEN`), and the
-password in any address (`DATABASE_URL`). A file is no secret, its content is: paths stay. In rows exactly these values are
+password in any address (`DATABASE_URL`). A file is no secret, its content is: paths stay where there is such a file, since a
+secret may begin with a slash. In rows exactly these values are
 masked, in every spelling that `kernel.redact_forms` knows, and nothing by its looks: what else a program prints is data.
 Where no such variable is set, rows pass untouched.
 """
@@ -40,9 +41,14 @@ def secrets(names: Sequence[str]) -> list[str]:
     found += [
         value
         for name, value in given.items()
-        if is_secret_name(name) and len(value) >= _SHORTEST and not os.path.isabs(value)
+        if is_secret_name(name) and len(value) >= _SHORTEST and not _is_file(value)
     ]
     return found
+
+
+def _is_file(value: str) -> bool:
+    """A path that may be told. One that cannot be looked at is none: too long for a name, or not ours to see."""
+    return os.path.isabs(value) and os.path.lexists(value)
 
 
 class Mask:
@@ -62,14 +68,22 @@ class Mask:
         return text
 
     def clean(self, row: Any) -> None:
-        """The same in all texts of a row, where they stand. Without recursion: a value may be deep."""
+        """The same in all texts of a row, where they stand, names of fields too. Without recursion: a value may be deep."""
+        from operable.tool.framework import Notice
+
         waiting = [row]
         while waiting:
             holder = waiting.pop()
             if holder.__class__ is dict:
+                self._rename(holder)
                 places: Iterable[Any] = holder.items()
             elif holder.__class__ is list:
                 places = enumerate(holder)
+            elif isinstance(
+                holder, Notice
+            ):  # warnings, progress and planned changes repeat what a program said
+                waiting.append(holder.fields)
+                continue
             else:
                 continue
             for place, value in places:
@@ -77,6 +91,13 @@ class Mask:
                     holder[place] = self.text(value)  # the size stays as it is, so the walk goes on
                 else:
                     waiting.append(value)
+
+    def _rename(self, fields: dict[str, Any]) -> None:
+        for name in [name for name in fields if self.text(name) != name]:
+            value, masked = fields.pop(name), self.text(name)
+            while masked in fields:  # two secrets are two fields still
+                masked += "'"
+            fields[masked] = value
 
 
 def concealed(rows: Iterable[Any], values: Sequence[str]) -> Iterator[Any]:

@@ -171,10 +171,11 @@ class McpCommand(Command):
     def _results(self, given: dict[str, Any]) -> Iterator[Any]:
         with self._bridge as bridge:
             for item in bridge.call(self._listed.name, given):
+                mask = Mask(bridge.secrets)
                 if isinstance(item, tuple):
-                    yield Progress(done=item[0], total=item[1], message=item[2])
+                    yield Progress(done=item[0], total=item[1], message=_masked(mask, item[2]))
                 else:
-                    yield from _events(item, Mask(bridge.secrets))
+                    yield from _events(item, mask)
 
 
 def _events(result: Any, mask: Mask) -> Iterator[Event]:
@@ -191,12 +192,16 @@ def _events(result: Any, mask: Mask) -> Iterator[Event]:
         resource = getattr(part, "resource", part)
         yield McpContent(
             kind=part.type,
-            text=None if (text := getattr(resource, "text", None)) is None else mask.text(text),
-            data_b64=getattr(resource, "data", None) or getattr(resource, "blob", None),
+            text=_masked(mask, getattr(resource, "text", None)),
+            data_b64=_masked(mask, getattr(resource, "data", None) or getattr(resource, "blob", None)),
             mime_type=getattr(resource, "mime_type", None),
-            uri=getattr(resource, "uri", None),
-            name=getattr(resource, "name", None),
+            uri=_masked(mask, getattr(resource, "uri", None)),
+            name=_masked(mask, getattr(resource, "name", None)),
         )
+
+
+def _masked(mask: Mask, text: Any) -> str | None:
+    return None if text is None else mask.text(str(text))
 
 
 def _declared() -> None:
