@@ -14,8 +14,9 @@ first turn of a resumed thread took cannot be told from what was before.
 from typing import Any
 
 from operable.host.arm import Arm, Happening, Message, Noise, Opened, TurnCommand
+from operable.host.codex.content import called
 from operable.host.codex.failures import failure
-from operable.host.codex.items import camel, outcome_of, plan_of, tool_of
+from operable.host.codex.items import camel, plan_of, tool_of
 from operable.host.conversation import Conversation
 from operable.host.one_shot import OneShot, refuse_images
 from operable.host.peer import Odometer, count, mapping, parse, session_word, string, with_files
@@ -87,15 +88,7 @@ class CodexTurn:
         item_id, books = string(item.get("id")), self._books
         tool = tool_of(item)
         if tool is not None and item_id:
-            called = books.call(
-                item_id, tool.name, tool.arguments, kind=tool.kind, title=tool.title, locations=tool.locations
-            )
-            if not is_done:
-                return called
-            outcome = outcome_of(item)
-            return called + books.result(
-                item_id, outcome.result, is_error=outcome.is_error, denied=outcome.denied
-            )
+            return called(books, item_id, item, tool, is_done=is_done)
         match item.get("type"):
             case "agentMessage" if is_done:
                 return books.text(string(item.get("text")), item_id or None)

@@ -47,15 +47,7 @@ class Content:
             return books.result(item_id)  # of a turn that ended: a notice
         if books.running:
             self.arguments.setdefault(item_id, tool.arguments)
-        called = books.call(
-            item_id, tool.name, tool.arguments, kind=tool.kind, title=tool.title, locations=tool.locations
-        )
-        if not is_done:
-            return called
-        outcome = outcome_of(item)
-        return called + books.result(
-            item_id, outcome.result, is_error=outcome.is_error, denied=outcome.denied
-        )
+        return called(books, item_id, item, tool, is_done=is_done)
 
     def _whole(self, item_id: str, item: dict[str, Any]) -> list[Happening]:
         match item.get("type"):
@@ -67,3 +59,16 @@ class Content:
             case "contextCompaction":
                 return self._books.notice("compacted", "Codex compacted its context.")
         return []
+
+
+def called(
+    books: Conversation, item_id: str, item: dict[str, Any], tool: Tool, *, is_done: bool
+) -> list[Happening]:
+    """An item that is a call of a tool; with what came of it, when it is done."""
+    found = books.call(
+        item_id, tool.name, tool.arguments, kind=tool.kind, title=tool.title, locations=tool.locations
+    )
+    if not is_done:
+        return found
+    outcome = outcome_of(item)
+    return found + books.result(item_id, outcome.result, is_error=outcome.is_error, denied=outcome.denied)
