@@ -67,3 +67,15 @@ def test_the_state_of_a_file_changes_with_its_content_and_its_time(tmp_path):
     os.utime(file, ns=(1, 1))
 
     assert len({first, later, kept.state(str(file), file.stat())}) == 3
+
+
+def test_a_link_that_somebody_laid_where_a_value_is_written_leads_nowhere(place, tmp_path):
+    other = tmp_path / "other"
+    other.write_text("kept")
+    os.makedirs(os.path.dirname(place))
+    os.symlink(other, f"{place}.{os.getpid()}")
+
+    kept.keep(place, "one", 1)
+
+    assert other.read_text() == "kept"
+    assert kept.keep(place, "one", 1)

@@ -94,6 +94,24 @@ def test_what_one_user_allows_is_not_kept_for_the_others(bundled, tmp_path, monk
     assert "MY_TOKEN" not in plans.plan_of(str(bundled.path))["env_pass"]
 
 
+def test_settings_that_appear_while_manifests_are_read_are_not_kept_for_the_others(
+    bundled, tmp_path, monkeypatch
+):
+    config = tmp_path / "home" / "config"
+    config.mkdir(parents=True)
+    read = reading.read
+
+    def slowly(folder):
+        (config / "wrap.toml").write_text('[prog]\nenv = ["MY_TOKEN"]\n')
+        return read(folder)
+
+    monkeypatch.setattr(reading, "read", slowly)
+    plans.plan_of(str(bundled.path))
+    (config / "wrap.toml").unlink()
+
+    assert "MY_TOKEN" not in plans.plan_of(str(bundled.path))["env_pass"]
+
+
 def test_settings_that_lead_nowhere_are_told_of_though_a_plan_is_kept(bundled, tmp_path):
     plans.plan_of(str(bundled.path))
     config = tmp_path / "home" / "config"

@@ -55,7 +55,8 @@ def keep(place: str, fingerprint: str, value: Any, *, mode: int = 0o777) -> bool
     temporary = f"{place}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(place), mode=mode, exist_ok=True)
-        with open(temporary, "wb") as file:
+        # A new file, never one that is there: a link of this name would lead the write, or root's, to another file.
+        with open(temporary, "xb") as file:
             marshal.dump((fingerprint, value), file)
         os.replace(temporary, place)
         return True
@@ -63,5 +64,5 @@ def keep(place: str, fingerprint: str, value: Any, *, mode: int = 0o777) -> bool
         try:
             os.unlink(temporary)
         except OSError:
-            pass  # it was never made
+            pass  # it was never made; one that a killed process left is gone with this, and the next call can keep
         return False
