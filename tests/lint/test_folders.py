@@ -1,5 +1,6 @@
 """What a linter leaves on the host: nothing, also after kill -9 and whatever the tool has made unreadable."""
 
+import errno
 import json
 import os
 import subprocess
@@ -105,3 +106,53 @@ def test_what_a_killed_linter_has_left_goes_with_the_next_and_what_a_living_one_
     assert sorted(tmp_path.iterdir()) == sorted([other, Path(ours.folder)])
     ours.leave()
     assert list(tmp_path.iterdir()) == [other]
+
+
+def test_where_nothing_more_can_be_opened_no_folder_is_left(tmp_path: Path):
+    code = """
+import os, resource, tempfile
+from operable.lint.folders import Premises
+tempfile.gettempdir()  # it tries
+free = os.dup(0)
+os.close(free)
+resource.setrlimit(resource.RLIMIT_NOFILE, (free, free))
+try:
+    Premises.taken()
+except OSError as error:
+    print(error.errno)
+"""
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(
+        words, stdout=subprocess.PIPE, env=os.environ | {"TMPDIR": str(tmp_path)}, timeout=120, check=True
+    )
+
+    assert int(done.stdout) == errno.EMFILE
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_copied_for_want_of_room_ends_the_run_in_words():
+    code = """
+import resource
+from dataclasses import replace
+from operable.kernel.errors import Fail
+from operable.lint.check import Case
+from operable.lint.engine import explain, outcome
+from operable.lint.evidence import Invocation
+from operable.lint.lab import Laboratory
+from operable.lint.probe import Probe
+from operable.lint.profile import Profile, ToolProfile
+with Laboratory(Probe("/bin/true", "true", None), Profile(ToolProfile(files={"large": "x" * 100}))) as lab:
+    lab.prepare((), None)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+    try:
+        outcome(Case(replace(explain("2"), tool=lambda case: [case.observe(Invocation(()))]), None, None, lab))
+    except Fail as problem:
+        print(problem.category, problem.code, problem.message)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=120, check=True
+    )
+
+    assert done.stdout.startswith(
+        "io ROOM_FAILED what the setup made cannot be copied: [Errno 27] File too large"
+    )

@@ -20,7 +20,7 @@ from operable.kernel.errors import Fail
 from operable.lint import profile as profiles
 from operable.lint.check import Case, Check, Finding, NotApplicable, Untested
 from operable.lint.discovery import plan
-from operable.lint.lab import PATIENCE, Laboratory
+from operable.lint.lab import PATIENCE, ROOM_FAILED, Laboratory
 from operable.lint.plan import CommandPlan, Plan
 from operable.lint.probe import Probe
 from operable.proc.confine import sandbox
@@ -224,6 +224,8 @@ def outcome(case: Case) -> list[Finding]:
     except NotApplicable as reason:
         found.append(case.finding("not_applicable", str(reason)))
     except Fail as problem:
+        if problem.code == ROOM_FAILED:
+            raise  # our trouble, not the tool's: no reason to call it untested and be content
         found.append(case.finding("untested", f"it could not be run: {problem.message}"))
     if any(finding.result in ("fail", "untested", "not_applicable") for finding in found):
         return found

@@ -32,7 +32,11 @@ class Premises:
         """A new one. Those of linters that were killed are taken away."""
         _clear(tempfile.gettempdir())
         folder = tempfile.mkdtemp(prefix=_PREFIX)
-        lock, unnamed = tempfile.mkstemp(dir=folder)
+        try:
+            lock, unnamed = tempfile.mkstemp(dir=folder)
+        except OSError:
+            os.rmdir(folder)
+            raise
         fcntl.flock(lock, fcntl.LOCK_EX)
         os.rename(unnamed, f"{folder}/{_LOCK}")
         return cls(folder, lock)
@@ -65,9 +69,11 @@ def copyable(folder: str) -> bool:
 
 
 def _clear(parent: str) -> None:
-    with os.scandir(parent) as entries:
-        found = [entry.path for entry in entries if entry.name.startswith(_PREFIX)]
-    for folder in found:
+    try:
+        names = os.listdir(parent)
+    except OSError:
+        return  # some may write there and not look
+    for folder in (f"{parent}/{name}" for name in names if name.startswith(_PREFIX)):
         try:
             # Somebody else's is nothing of ours, whatever its name.
             if os.lstat(folder).st_uid == os.geteuid() and _dead(folder):

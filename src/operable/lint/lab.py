@@ -31,6 +31,7 @@ from operable.lint.room import SETUP_FAILED, LabRoom
 
 # Seconds of silence that are waited for at most.
 PATIENCE = 3.0
+ROOM_FAILED = "ROOM_FAILED"
 
 
 class Laboratory:
@@ -154,19 +155,22 @@ class Laboratory:
             if template is None:
                 os.mkdir(f"{folder}/{name}")
             else:
-                shutil.copytree(
-                    f"{template}/{name}",
-                    f"{folder}/{name}",
-                    symlinks=True,
-                    dirs_exist_ok=True,
-                    ignore=_special,
-                )
+                _copy(f"{template}/{name}", f"{folder}/{name}")
         return folder
 
 
 def _step(words: list[str], machine: tuple[str, ...]) -> Invocation:
     chosen = any(word.partition("=")[0] in ("--output", "--format") for word in words)
     return Invocation(tuple(words) if chosen else (*words, *machine))
+
+
+def _copy(source: str, target: str) -> None:
+    try:
+        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True, ignore=_special)
+    except shutil.Error as error:
+        # One entry per file; its last word is the error of the system.
+        reason = error.args[0][0][-1]
+        raise Fail("io", ROOM_FAILED, f"what the setup made cannot be copied: {reason}") from error
 
 
 def _special(folder: str, names: list[str]) -> list[str]:
