@@ -82,3 +82,12 @@ def test_what_cannot_be_evaluated_is_an_error_and_never_a_permit(config):
 )
 def test_profiles_are_checked(config, field):
     assert [found for found, _ in entry("authorizers", "cedar").check({"provider_config": config})] == [field]
+
+
+@pytest.mark.parametrize("opening, closing", [("(", ")"), ("[", "]"), ("if true then (", ") else false")])
+def test_a_policy_that_the_evaluator_cannot_survive_is_an_error(opening, closing):
+    nested = opening * 20_000 + "true" + closing * 20_000
+    with pytest.raises(FlowError) as found:
+        decide({"policies": f"permit(principal, action, resource) when {{ {nested} }};"})
+
+    assert found.value.code == "authorization_error"

@@ -1,4 +1,4 @@
-"""Cedar policies, evaluated in this process.
+"""Cedar policies, evaluated without a server.
 
 `provider_config`: `policies` (text) or `policies_file`; optionally `entities` (a list) or `entities_file`, `schema` or
 `schema_file`, and the words of the request: `principal_type` (default `Agent`), `action` (default `execute`),
@@ -13,10 +13,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.contracts import Authorizer, FlowError, Surroundings
+from operable.flow.contracts import Authorizer, Surroundings
 from operable.flow.value_from import read_text
 
 _CODE = "authorization_error"
+_TIMEOUT = 10.0
 
 
 def _check(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -47,7 +48,7 @@ def _check(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _evaluate(
     config: Mapping[str, Any], request: Mapping[str, Any], surroundings: Surroundings
 ) -> dict[str, Any]:
-    import cedarpy
+    from operable.flow.cedar_evaluation import evaluate_cedar
 
     policies = _text(config, "policies", surroundings)
     entities = config.get("entities")
@@ -65,18 +66,13 @@ def _evaluate(
         },
         "context": _context(request),
     }
-    try:
-        answer = cedarpy.is_authorized(asked, policies or "", entities, schema=schema or None)
-    except (ValueError, TypeError) as error:
-        raise FlowError(_CODE, f"Cedar cannot evaluate the policies: {type(error).__name__}") from None
-    if answer.diagnostics.errors:
-        count = len(answer.diagnostics.errors)
-        raise FlowError(_CODE, f"Cedar could not evaluate the policies without errors ({count})")
+    allowed, reasons = evaluate_cedar(
+        asked, policies or "", entities, schema or None, timeout=min(_TIMEOUT, surroundings.timeout)
+    )
     digest = hashlib.sha256((policies or "").encode()).hexdigest()
-    reasons = ", ".join(sorted(answer.diagnostics.reasons)) or "no policy permits it"
     return {
-        "value": "permit" if answer.decision is cedarpy.Decision.Allow else "deny",
-        "reason": reasons,
+        "value": "permit" if allowed else "deny",
+        "reason": ", ".join(reasons) or "no policy permits it",
         "policy_ref": f"cedar#sha256:{digest}",
     }
 
