@@ -316,3 +316,20 @@ def test_every_provider_has_a_scene(tmp_path):
     assert set(scenes("", tmp_path)) == set(known("identities"))
     assert set(PROOFS) == set(known("proofs"))
     assert set(AUTHORIZERS) == set(known("authorizers"))
+
+
+@pytest.mark.parametrize("provider", sorted(known("identities")))
+def test_secrets_and_answers_that_are_no_text_are_failures_that_repeat_nothing(provider, outputs, tmp_path):
+    broken = f"{CANARY}\udcff"  # a byte of a variable that is no UTF-8, or an escape in an answer
+    kept = json.dumps({"access_token": broken, "accessToken": broken, "id": "k", "secret": broken})
+    for variables, body in ((dict.fromkeys(ENV, broken), None), (ENV, kept.encode())):
+        with loopback(lambda asked, body=body: (200, {}, body) if body else kind_answer(asked)) as server:
+            config, more = scenes(server.url, tmp_path)[provider]
+            asked = request(provider, config, env=variables, cwd=str(tmp_path), **more)
+            try:
+                session = resolve_identity(asked)
+                bindings = [{"source": "credentials.access_token.value", "target": {"kind": "file"}}]
+                with materialise(session, {"bindings": bindings}) as given:
+                    outputs.append(repr(given))
+            except FlowError as problem:
+                outputs += [repr(problem), json.dumps(rpc_error(problem))]

@@ -119,7 +119,11 @@ def _bound(session: Mapping[str, Any], binding: Mapping[str, Any], kinds: list[s
         if binding.get("required") is False:
             return None
         raise FlowError("presentation_binding_missing", f"the session has no {source}")
-    text = formatted(value, binding.get("format"))
+    try:
+        text = formatted(value, binding.get("format"))
+        text.encode()
+    except UnicodeEncodeError:
+        raise FlowError("presentation_target_invalid", f"the value of {source} is not UTF-8 text") from None
     if kind == "env" and "\0" in text:
         raise FlowError("presentation_target_invalid", f"the value of {source} cannot be a variable")
     name = target.get("name") or source.rpartition(".")[2]

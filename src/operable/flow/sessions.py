@@ -48,6 +48,9 @@ def resolve_identity(request: IdentityRequest, *, tolerate_handoff: bool = False
         raise FlowError(
             "identity_provider_error", f"Identity provider {provider} failed: {fail.code}"
         ) from None
+    except UnicodeError:  # bytes of a variable, or an escape in an answer, that nothing can send
+        message = f"Identity provider {provider} failed: a secret or an answer is not UTF-8 text"
+        raise FlowError("identity_provider_error", message) from None
     chain = session["delegation_chain"]
     further = found.check_delegation(chain, request) if found.check_delegation else []
     policy = (request.identity.get("auth") or {}).get("delegation_policy")

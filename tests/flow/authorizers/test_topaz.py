@@ -83,6 +83,7 @@ def test_a_server_that_cannot_be_asked_is_an_error(status, body):
         ({}, ["provider_config.endpoint", "provider_config.policy_path"]),
         ({"endpoint": "http://t.example", "policy_path": "a"}, ["provider_config.endpoint"]),
         ({"endpoint": "https://t.example", "policy_path": "a", "api_key": "x"}, ["provider_config.api_key"]),
+        ({"endpoint": "https://t.example", "policy_path": "a", "api_key": 5}, ["provider_config.api_key"]),
         ({"endpoint": "https://t.example", "policy_path": "a", "identity_type": "x"}, ["provider_config.identity_type"]),
     ],
 )  # fmt: skip

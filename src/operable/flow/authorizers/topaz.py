@@ -33,7 +33,7 @@ def _check(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
         found.append(("provider_config.policy_path", "is required and must be a non-empty string"))
     if config.get("identity_type") not in (None, *_TYPES):
         found.append(("provider_config.identity_type", f"must be one of: {', '.join(_TYPES)}"))
-    if isinstance(config.get("api_key"), str):
+    if not isinstance(config.get("api_key"), Mapping | None):
         found.append(("provider_config.api_key", "must come from value_from, not from the manifest's text"))
     return found
 

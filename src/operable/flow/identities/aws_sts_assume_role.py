@@ -107,7 +107,10 @@ def _signed(request: IdentityRequest, url: str, region: str, body: bytes) -> dic
     key, secret = environment.get("AWS_ACCESS_KEY_ID"), environment.get("AWS_SECRET_ACCESS_KEY")
     if not key or not secret:
         raise FlowError(CODE, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set")
-    credentials = Credentials(key, secret, environment.get("AWS_SESSION_TOKEN") or None)
+    session_token = environment.get("AWS_SESSION_TOKEN") or None
+    for given in (key, secret, session_token or ""):
+        given.encode()  # botocore fails at a lone surrogate in ways of its own
+    credentials = Credentials(key, secret, session_token)
     made = AWSRequest(method="POST", url=url, data=body, headers={"content-type": _FORM})
     SigV4Auth(credentials, "sts", region).add_auth(made)
     return {str(name): str(value) for name, value in made.headers.items()}
