@@ -252,7 +252,7 @@ def test_what_is_root_of_the_room_gives_it_interfaces_that_the_tool_sees(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "path", ["/tmp/notesd.log", "/run/notesd.sock", "/tmp//log", "/tmp/aoi-lint/work/log"]
+    "path", ["/tmp/notesd.log", "/run/notesd.sock", "/tmp//log", "/tmp/tmp.b7Qx0JrWdz/work/log"]
 )
 def test_what_a_program_is_told_to_make_in_its_own_tmp_need_not_be_there_before(tmp_path: Path, path):
     code = "import sys\nopen(sys.argv[1], 'w').write('yes')\n" + WAITS

@@ -17,6 +17,7 @@ from operable.lint.profile import Profile
 from operable.lint.recording import KEPT
 from operable.proc.confine import sandbox
 from tests.tool.drive import in_time
+from tests.zoo.breeding import Mutation, breed
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
 
@@ -35,7 +36,36 @@ def observe(
 def test_a_tool_sees_a_home_and_a_work_dir_of_its_own_and_can_write_there(tmp_path: Path):
     seen = observe(tmp_path, 'pwd; echo "$HOME"; touch a "$HOME/b" && ls')
 
-    assert seen.stdout.decode().split() == ["/tmp/aoi-lint/work", "/tmp/aoi-lint/home", "a"]
+    assert seen.stdout.decode().split() == ["/tmp/tmp.b7Qx0JrWdz/work", "/tmp/tmp.b7Qx0JrWdz/home", "a"]
+
+
+def test_a_tool_is_not_told_that_it_is_linted(tmp_path: Path):
+    """One that notices could behave well for as long."""
+    notices = (
+        'told = repr((sys.argv[1:], {**os.environ, "PATH": ""}, os.getcwd(), os.listdir("/tmp"))).lower()\n'
+        'if any(word in told.replace(HERE.lower(), "") for word in ("lint", "aoi", "operable", "canary")):\n'
+        '    os.write(1, f"noticed {told}\\n".encode())\n'
+        'VERSION = "3.1.4"\n'
+    )
+    changes = (("notes", 'VERSION = "3.1.4"\n', notices),)
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        program = breed("python", Path(folder), Mutation("notices", "python", "", (), changes))
+        found = lint(str(program), Options(commands=("create", "delete", "list", "import"))).findings
+
+    assert [finding.message for finding in found if finding.result == "fail"] == []
+
+
+def test_a_tool_that_lies_in_a_folder_named_like_the_linter_is_run(tmp_path: Path):
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="aoi-lint") as folder:
+        named = Path("/tmp/aoi-lint")
+        try:
+            named.symlink_to(folder)
+        except FileExistsError:
+            pytest.skip("somebody has one")
+        try:
+            assert observe(named, "echo ran").stdout == b"ran\n"
+        finally:
+            named.unlink()
 
 
 def test_a_script_finds_its_interpreter_also_below_tmp(tmp_path: Path):

@@ -50,7 +50,7 @@ class Call:
 
 def _shown(invocation: Invocation) -> tuple[str, ...]:
     """The words of a call as transcripts show them: without how machine mode is chosen, secrets and keys as `…`."""
-    words = [re.sub(r"Zq7\+.*|aoi-lint-7c1e", "…", word) for word in invocation.words]
+    words = [re.sub(r"Zq7\+.*|7c1e9a40[-0-9a-f]*", "…", word) for word in invocation.words]
     if words[-2:] == ["--output", "jsonl"]:
         del words[-2:]
     elif "--output" in words and words[words.index("--output") + 1] == "jsonl":

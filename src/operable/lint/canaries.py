@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus
 
 def canary(label: str) -> str:
     """A value that stands for a secret; the label tells which one leaked."""
-    return f"Zq7+{label}+9xCanaryV"
+    return f"Zq7+{label}+9xKtRwe2V"
 
 
 def forms(value: str) -> dict[str, str]:

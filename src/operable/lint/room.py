@@ -21,7 +21,9 @@ from operable.lint.probe import Place, Probe, hidden
 from operable.lint.profile import Profile
 from operable.lint.tree import changes, snapshot
 
-_INSIDE = "/tmp/aoi-lint"  # noqa: S108 - inside the sandbox, where /tmp is empty
+# Inside the sandbox, where /tmp is empty. A name that tells a tool nothing, and that no folder in which one lies has; always
+# the same, so that what a tool prints of it is, too.
+_INSIDE = "/tmp/tmp.b7Qx0JrWdz"  # noqa: S108
 SETUP_FAILED = "SETUP_FAILED"
 # Fields that differ from call to call without meaning anything.
 VOLATILE = ("timestamp", "trace_id", "elapsed_ms", "time", "ts")

@@ -23,7 +23,7 @@ from operable.lint.example import CREATED, meta, summary, transcript
 from operable.lint.samples import from_schema
 from operable.lint.variants import demand_visible
 
-_KEY = "aoi-lint-7c1e"
+_KEY = "7c1e9a40-52d3-4b7e-9f1c-0d6a8be2f413"
 _VOLATILE = ("timestamp", "trace_id", "elapsed_ms")
 
 

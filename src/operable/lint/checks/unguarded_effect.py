@@ -23,7 +23,7 @@ from operable.lint.evidence import Observation, excerpt
 from operable.lint.example import error, meta, summary, transcript
 from operable.lint.variants import demand_visible, dry_run, unconfirmed
 
-_KEY = "aoi-lint-7c1e"
+_KEY = "7c1e9a40-52d3-4b7e-9f1c-0d6a8be2f413"
 _DESTRUCTIVE_VERBS = ("delete", "remove", "rm", "destroy", "purge", "drop", "wipe", "erase")
 
 
