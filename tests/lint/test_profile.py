@@ -39,6 +39,8 @@ def test_everything_in_a_profile_is_read(tmp_path: Path):
         ("[tool]\nbeside = [[]]\n", "begins with a program"),
         ("[commands.create]\nbeside = [['']]\n", "begins with a program"),
         ("[tool]\nbeside = [['sudo']]\n", "begins with a program"),
+        ("[tool]\nbeside = [['sudo', '']]\n", "begins with a program"),
+        ("[tool]\nbeside = [['sudo', '-E', 'notesd']]\n", "begins with a program"),
     ],
 )
 def test_a_mistake_in_a_profile_is_a_usage_error_that_names_it(text, complaint, tmp_path: Path):

@@ -135,7 +135,9 @@ def _section(path: str, section: Any, kind: type[_Section], where: str) -> _Sect
         found = msgspec.convert(section, kind)
     except msgspec.ValidationError as error:
         raise _invalid(path, f"in `{where}`: {error}") from error
-    if not all(words and words[0] and words != ["sudo"] for words in found.beside):
+    programs = [words[1:2] if words[:1] == ["sudo"] else words[:1] for words in found.beside]
+    # Nor does it begin with an option for a `sudo` that is not run.
+    if not all(program and program[0] and program[0][0] != "-" for program in programs):
         raise _invalid(path, f"in `{where}`: each of `beside` is a list that begins with a program")
     here = os.path.dirname(os.path.abspath(path))
     beside = [[word.replace("{profile}", here) for word in words] for words in found.beside]
