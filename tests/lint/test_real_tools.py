@@ -44,6 +44,8 @@ def test_ripgrep_speaks_typed_lines_and_has_another_idea_of_a_summary(tmp_path: 
     assert "there is no aoi:meta" in messages(found, "13", "search")
     assert results(found, "9", "search") == {"pass"}
     assert results(found, "help-missing", None) == {"pass"}
+    # It was asked for its schema, and had none: of the names in it nothing good is said.
+    assert results(found, "2", None) == {"untested"}
 
 
 @pytest.mark.needs("jq")
