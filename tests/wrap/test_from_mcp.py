@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,12 @@ def test_its_help_says_how_it_is_called_and_not_with_which_secrets():
 
     assert told.stdout.startswith(b"Usage: operable wrap --mcp CMD add")
     assert "hunter2" not in told.stdout.decode() + told.stderr
+
+
+def test_a_server_has_no_completion_and_is_not_said_to_have_a_shim():
+    refused = machine("completion", "bash").error
+
+    assert (refused["code"], refused.get("hint")) == ("NOT_A_PROGRAM", None)
 
 
 def test_options_that_are_called_like_standard_ones_and_whole_objects_arrive():
@@ -158,3 +165,45 @@ def test_a_server_that_cannot_be_had_is_a_structured_error(command, code):
     done = bridged("add", "--output", "jsonl", server=command)
     assert done.exit_code != 0
     assert code in done.stdout, done
+
+
+RAW = """import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    number, method = asked.get("id"), asked.get("method")
+    if method == "initialize":
+        hello = {"name": "raw", "version": "1"}
+        found = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": hello}
+    elif method == "tools/list":
+        schema = {"type": "object", "properties": {}}
+        found = {"tools": [{"name": "t", "inputSchema": schema, "annotations": {"readOnlyHint": True}}]}
+    elif method == "tools/call":
+        found = "ANSWER"
+    else:
+        continue
+    text = json.dumps({"jsonrpc": "2.0", "id": number, "result": found})
+    print(text.replace('"ANSWER"', sys.argv[1]), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (r'{"content":[{"type":"text","text":"half \ud83d"}]}', None),
+        ("5", "MCP_SERVER_FAILED"),
+        ('{"content":[],"structuredContent":{"x":NaN}}', "MCP_RESULT_INVALID"),
+    ],
+    ids=["half a pair", "no result", "no number"],
+)
+def test_an_answer_that_the_sdk_cannot_read_is_mended_or_an_error_and_never_waited_for(
+    tmp_path, answer, says
+):
+    (tmp_path / "raw.py").write_text(RAW)
+    server = shlex.join([sys.executable, str(tmp_path / "raw.py"), answer])
+
+    done = bridged("t", "--output", "jsonl", "--timeout", "100", server=server)
+
+    if says is None:
+        assert done.of("mcp_content")[0]["text"] == "half \ufffd"
+    else:
+        assert done.error["code"] == says

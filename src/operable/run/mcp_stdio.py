@@ -6,6 +6,8 @@ so it goes to nobody but who asks for it.
 """
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -95,7 +97,8 @@ class _Process:
                 try:
                     message: Any = SessionMessage(jsonrpc_message_adapter.validate_json(line))
                 except ValueError as problem:
-                    message = problem
+                    mended = _mended(line)
+                    message = problem if mended is None else SessionMessage(mended)
                 await self._arrived.send(message)
 
     async def _send(self) -> None:
@@ -104,3 +107,26 @@ class _Process:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 if self._child.stdin is not None:
                     self._child.stdin.write(text.encode() + b"\n")
+
+
+def _mended(line: bytes) -> Any:
+    """What a line means that the SDK cannot read, which it would drop: the caller would wait for the answer in it for ever.
+
+    Half of a surrogate pair, as JSON can spell it, and bytes that are no UTF-8 become U+FFFD. Another answer becomes a
+    failure of what it answers. None: it is no answer to anybody.
+    """
+    from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+    try:
+        value = json.loads(line.decode("utf-8", "replace"))
+        text = re.sub("[\ud800-\udfff]", "\ufffd", json.dumps(value, ensure_ascii=False))
+    except (ValueError, RecursionError):
+        return None
+    try:
+        return jsonrpc_message_adapter.validate_json(text)
+    except ValueError:
+        number = value.get("id") if isinstance(value, dict) and "method" not in value else None
+        if not isinstance(number, int | str):
+            return None
+    problem = ErrorData(code=INTERNAL_ERROR, message="the server's answer is no message of the protocol")
+    return JSONRPCError(jsonrpc="2.0", id=number, error=problem)

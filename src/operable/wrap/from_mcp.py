@@ -11,6 +11,7 @@ stderr: that is part of the error, redacted.
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from typing import Any
@@ -173,7 +174,8 @@ class McpCommand(Command):
             for item in bridge.call(self._listed.name, given):
                 mask = Mask(bridge.secrets)
                 if isinstance(item, tuple):
-                    yield Progress(done=item[0], total=item[1], message=_masked(mask, item[2]))
+                    if all(number is None or math.isfinite(number) for number in item[:2]):
+                        yield Progress(done=item[0], total=item[1], message=_masked(mask, item[2]))
                 else:
                     yield from _events(item, mask)
 
@@ -186,6 +188,7 @@ def _events(result: Any, mask: Mask) -> Iterator[Event]:
         line = redact_text(mask.text(text.strip().partition("\n")[0]))[:500]
         raise Fail("internal", "MCP_TOOL_FAILED", line or "the tool of the server failed")
     if result.structured_content is not None:
+        _require_json(result.structured_content)
         mask.clean(result.structured_content)
         yield McpResult(structured=result.structured_content)
     for part in result.content:
@@ -198,6 +201,20 @@ def _events(result: Any, mask: Mask) -> Iterator[Event]:
             uri=_masked(mask, getattr(resource, "uri", None)),
             name=_masked(mask, getattr(resource, "name", None)),
         )
+
+
+def _require_json(value: Any) -> None:
+    """Fail for what the SDK lets pass and JSON does not know."""
+    import json
+
+    try:
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError) as problem:
+        raise Fail(
+            "internal",
+            "MCP_RESULT_INVALID",
+            "the server's result is no JSON: it has NaN, an infinity, or no end",
+        ) from problem
 
 
 def _masked(mask: Mask, text: Any) -> str | None:
