@@ -14,6 +14,7 @@ import pytest
 from operable.kernel.errors import Fail
 from operable.proc import cgroup
 from operable.proc.confine import Confinement, Limits, sandbox
+from operable.proc.output import output
 from operable.proc.spawn import prepare
 from tests.proc.sandboxes.confined import command_for, confined
 from tests.requirement import requirement
@@ -153,6 +154,50 @@ def test_no_other_process_can_be_traced_or_signalled(tmp_path: Path):
         other.kill()
 
     assert {name for name in told if "GOT" in told[name]} == set()
+
+
+# Opened only: what stands there stays. The second part does the same in a /proc of its own, if it may mount one.
+SETTINGS = """
+import os, subprocess, sys
+found = []
+for place, _, names in os.walk(sys.argv[1]):
+    for path in (f"{place}/{name}" for name in names):
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:
+            continue
+        found.append(path)
+print(len(found), *found[:5])
+if sys.argv[2:]:
+    again = f"mount -t proc proc {sys.argv[2]} && exec {sys.executable} -c \\"$0\\" {sys.argv[2]}/sys"
+    words = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "sh", "-c", again]
+    code = open("/proc/self/cmdline").read().split("\\0")[-4]
+    print(subprocess.run([*words, code], stdout=subprocess.PIPE, text=True).stdout.strip() or 0)
+"""
+
+
+@pytest.mark.needs("unshare")
+@pytest.mark.parametrize("kind", ["host", "system", "root of its network"])
+def test_no_setting_of_the_kernel_can_be_written_also_where_root_is_the_host(tmp_path: Path, kind):
+    """core_pattern names a program that the kernel runs, outside every sandbox."""
+    (tmp_path / "proc").mkdir()
+    box, rooted = sandbox("bubblewrap"), kind == "root of its network"
+    network = box.loopback() if rooted and box.loopback is not None else None
+    confinement = Confinement(
+        cwd=str(tmp_path),
+        root="system" if kind == "system" else "host",
+        writable={str(tmp_path): str(tmp_path)},
+        loopback=network,
+        rooted=rooted,
+    )
+    command = prepare(["/usr/bin/python3", "-IS", "-c", SETTINGS, "/proc/sys", f"{tmp_path}/proc"])
+    try:
+        done = output(box.wrap(command, confinement), timeout=60.0)
+    finally:
+        if network is not None:
+            network.close()
+
+    assert done.stdout.split() == [b"0", b"0"], done.stderr
 
 
 def test_capabilities_mounts_and_new_namespaces_are_out_of_reach(tmp_path: Path):

@@ -50,6 +50,7 @@ _SETTINGS = tuple(
 _RESOLVING = ("/etc/hosts", "/etc/resolv.conf")
 # What is written to an empty folder lies in memory: so much of it, where bubblewrap can say so (0.7 and later).
 _EMPTY_SIZE = 256 * 1024 * 1024
+_SYSCTL = "/proc/sys"
 _PROBE_TIMEOUT = 5.0
 # Monitor and first process: they are bubblewrap's own.
 _ENCLOSURE = 2
@@ -70,7 +71,9 @@ def _empty(place: str) -> list[str]:
 def _missing() -> str | None:
     if shutil.which(_PROGRAM) is None:
         return "bubblewrap (bwrap) is not installed"
-    return _tried([_PROGRAM, *_ALWAYS, *_POWERLESS, *_HOST, "--unshare-net", "--die-with-parent", "true"])
+    return _tried(
+        [_PROGRAM, *_ALWAYS, *_POWERLESS, *_HOST, *_settings(), "--unshare-net", "--die-with-parent", "true"]
+    )
 
 
 @functools.cache
@@ -82,6 +85,7 @@ def _missing_system() -> str | None:
             *_ALWAYS,
             *_POWERLESS,
             *_root(Confinement(cwd="/", root="system")),
+            *_settings(),
             "--unshare-net",
             "true",
         ]
@@ -107,7 +111,7 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
     words = cgroup.joining(confinement.groups)
     if confinement.loopback is not None:
         words += confinement.loopback.entering(rooted=confinement.rooted)
-    words += [program, *_ALWAYS, *_rights(confinement), *_root(confinement)]
+    words += [program, *_ALWAYS, *_rights(confinement), *_root(confinement), *_settings()]
     if not confinement.network and confinement.loopback is None:
         words.append("--unshare-net")
     if not confinement.outlive:
@@ -134,6 +138,14 @@ def _rights(confinement: Confinement) -> list[str]:
     if not confinement.rooted:
         return _POWERLESS
     return _ROOTED if os.geteuid() == 0 else _ROOTED_USER
+
+
+def _settings() -> list[str]:
+    """The kernel's settings belong to root of the host, by its number and not by a capability: whoever has that number, in
+    whatever namespace, could write there what the kernel is to run (core_pattern). Below something that is mounted, nobody
+    inside can mount a second /proc without it.
+    """
+    return ["--ro-bind", _SYSCTL, _SYSCTL] if os.geteuid() == 0 and os.path.isdir(_SYSCTL) else []
 
 
 def _loopback() -> loopback.Loopback:
