@@ -49,7 +49,7 @@ def test_what_is_no_program_has_no_completion_that_would_take_the_place_of_the_p
     refused = wrap("prog", "completion", "bash", env=made.env)
 
     assert (refused.exit_code, refused.error["code"]) == (64, "NOT_A_PROGRAM")
-    assert "operable wrap shim" in refused.error["hint"]
+    assert refused.error["hint"] == "operable wrap shim prog"
 
 
 def test_a_path_that_is_no_utf_8_is_answered_with_the_option_that_takes_it(tmp_path):

@@ -266,11 +266,13 @@ def _completion_command(tool: Tool) -> Command:
         from operable.tool.completion import script
 
         if tool.invocation.split() != [tool.invocation]:
+            # A shim is a program, and has a completion; of an MCP server there is none.
+            is_wrapper = tool.invocation == f"operable wrap {tool.name}"
             raise Fail(
                 "usage",
                 "NOT_A_PROGRAM",
                 f"a shell completes the words of a program, and {tool.invocation!r} is none",
-                hint="operable wrap shim makes a program of a wrapped tool, which has a completion",
+                hint=f"operable wrap shim {tool.name}" if is_wrapper else None,
             )
         yield Document(name="completion", content=script(tool, shell))
 
