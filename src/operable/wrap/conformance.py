@@ -48,12 +48,16 @@ def verdicts(folder: str) -> dict[str, dict[str, str]]:
     import json
 
     path = os.path.join(folder, FILE)
+    if not os.path.lexists(path):
+        return {}
+    if not os.path.isfile(path):  # a named pipe would be waited for
+        raise invalid(path, "its verdicts cannot be read: it is no file")
     try:
         with open(path, encoding="utf-8") as file:
             kept = json.load(file)
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError) as problem:
+    except OSError as problem:
+        raise invalid(path, f"its verdicts cannot be read: {problem.strerror}") from problem
+    except (ValueError, RecursionError) as problem:
         raise invalid(path, f"its verdicts cannot be read: {problem}") from problem
     found = kept.get("wrapped") if isinstance(kept, dict) else None
     if found is None:
