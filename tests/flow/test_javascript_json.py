@@ -1,11 +1,14 @@
 """JSON as JavaScript prints it."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operable.flow.canonical import parse
+from operable.flow.contracts import FlowError
 from operable.flow.javascript_json import javascript_json
 from tests.requirement import requirement
 
@@ -34,7 +37,9 @@ from tests.requirement import requirement
         ('\x00\x1f\b\f\n\r\t"\\', '"\\u0000\\u001f\\b\\f\\n\\r\\t\\"\\\\"'),
         ("\ud800", '"\\ud800"'),
         ((1, [2]), "[1,[2]]"),
-        ({"b": {}, "a": [], "1": None}, '{"b":{},"a":[],"1":null}'),
+        ({"b": {}, "a": [], "01": None}, '{"b":{},"a":[],"01":null}'),
+        ({"b": 1, "10": 2, "2": 3, "01": 4, "-1": 5}, '{"2":3,"10":2,"b":1,"01":4,"-1":5}'),
+        ({"4294967295": 1, "4294967294": 2, "0": 3}, '{"0":3,"4294967294":2,"4294967295":1}'),
     ],
 )
 def test_every_value_is_spelled_as_there(value, text):
@@ -46,6 +51,24 @@ def test_two_spaces_a_level_and_nothing_in_what_is_empty():
     assert javascript_json({"a": [1, {"b": []}], "c": {}}, 2) == (
         '{\n  "a": [\n    1,\n    {\n      "b": []\n    }\n  ],\n  "c": {}\n}'
     )
+
+
+@pytest.mark.parametrize("opening, closing", [("[", "]"), ('{"a":', "}")])
+@pytest.mark.parametrize("indent", [0, 2])
+def test_what_is_nested_is_written_as_deep_as_it_may_be_digested_and_further(opening, closing, indent):
+    deep = opening * 600 + "1" + closing * 600
+    assert javascript_json(parse(deep), indent).replace("\n", "").replace(" ", "") == deep
+
+
+def test_what_is_nested_deeper_than_can_be_written_is_for_its_author_to_mend():
+    value: Any = []
+    for _ in range(100_000):
+        value = [value]
+    with pytest.raises(FlowError, match="nested too deeply") as found:
+        javascript_json(value)
+    assert found.value.code == "invalid_argument"
+    while value:  # piece by piece: freeing it at once would be as deep
+        value = value.pop()
 
 
 _JSON = st.recursive(

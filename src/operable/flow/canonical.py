@@ -142,11 +142,16 @@ def _number(value: float) -> str:
 
 
 def _order(key: str) -> tuple[int, int, bytes]:
+    index = array_index(key)
+    return (1, 0, key.encode("utf-16-be", "surrogatepass")) if index is None else (0, index, b"")
+
+
+def array_index(key: str) -> int | None:
+    """The number that JavaScript takes this key for; every object has such keys first, whenever they were set."""
     if key.isascii() and key.isdigit() and (key == "0" or key[0] != "0") and len(key) <= 10:
         index = int(key)
-        if index <= _LARGEST_INDEX:
-            return (0, index, b"")
-    return (1, 0, key.encode("utf-16-be", "surrogatepass"))
+        return index if index <= _LARGEST_INDEX else None
+    return None
 
 
 def quoted(text: str) -> str:

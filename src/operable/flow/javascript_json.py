@@ -1,4 +1,4 @@
-"""JSON as JavaScript prints it, for people and for files: its numbers, its escapes, its two spaces.
+"""JSON as JavaScript prints it, for people and for files: its numbers, its escapes, its order of keys, its two spaces.
 
 Python prints 10.0, 1e-07 and 1e+20 where JavaScript prints 10, 1e-7 and 100000000000000000000. Whoever compares what two
 programs wrote, or keeps it under version control, sees each of these as a change.
@@ -7,7 +7,8 @@ programs wrote, or keeps it under version control, sees each of these as a chang
 from collections.abc import Iterable
 from typing import Any
 
-from operable.flow.canonical import quoted
+from operable.flow.canonical import array_index, quoted
+from operable.flow.failures import invalid_argument
 from operable.kernel.canonical import number
 
 _EXACT = 2**53
@@ -15,38 +16,53 @@ _EXACT = 2**53
 
 def javascript_json(value: Any, indent: int = 0) -> str:
     """The text of a JSON value, on one line or with this many spaces a level. What is no number there is null."""
-    return _text(value, indent, "\n")
+    pieces: list[str] = []
+    try:
+        _write(value, pieces, " " * indent, "\n" if indent else "")
+    except RecursionError:
+        raise invalid_argument("the document is nested too deeply to be written") from None
+    return "".join(pieces)
 
 
-def _text(value: Any, indent: int, line: str) -> str:
+def _write(value: Any, pieces: list[str], step: str, line: str) -> None:
+    """One frame a level, so that whatever can be read can be written again."""
     match value:
         case None | True | False:
-            return {None: "null", True: "true", False: "false"}[value]
+            pieces.append({None: "null", True: "true", False: "false"}[value])
         case str():
-            return quoted(value)
+            pieces.append(quoted(value))
         case int() if -_EXACT <= value <= _EXACT:
-            return str(value)
+            pieces.append(str(value))
         case int() | float():
-            return _number(value)
-        case dict():
-            colon = ": " if indent else ":"
-            members = (
-                quoted(str(name)) + colon + _text(item, indent, line + " " * indent)
-                for name, item in value.items()
-            )
-            return _enclosed("{", members, "}", indent, line)
-        case list() | tuple():
-            items = (_text(item, indent, line + " " * indent) for item in value)
-            return _enclosed("[", items, "]", indent, line)
-    raise TypeError(f"{type(value).__name__} is no JSON type")
+            pieces.append(_number(value))
+        case dict() if value:
+            inner, colon = line + step, ": " if step else ":"
+            for position, (name, item) in enumerate(_ordered(value)):
+                pieces += ["," if position else "{", inner, quoted(name), colon]
+                _write(item, pieces, step, inner)
+            pieces += [line, "}"]
+        case list() | tuple() if value:
+            inner = line + step
+            for position, item in enumerate(value):
+                pieces += ["," if position else "[", inner]
+                _write(item, pieces, step, inner)
+            pieces += [line, "]"]
+        case dict() | list() | tuple():
+            pieces.append("{}" if isinstance(value, dict) else "[]")
+        case _:
+            raise TypeError(f"{type(value).__name__} is no JSON type")
 
 
-def _enclosed(opening: str, parts: Iterable[str], closing: str, indent: int, line: str) -> str:
-    if not indent:
-        return opening + ",".join(parts) + closing
-    inner = line + " " * indent
-    text = ("," + inner).join(parts)
-    return f"{opening}{inner}{text}{line}{closing}" if text else opening + closing
+def _ordered(value: dict[Any, Any]) -> Iterable[tuple[str, Any]]:
+    members = [(str(name), item) for name, item in value.items()]
+    if all(array_index(name) is None for name, _ in members):
+        return members
+    # Sorting is stable: the others stay as they were set.
+    return sorted(members, key=lambda member: _place(array_index(member[0])))
+
+
+def _place(index: int | None) -> tuple[int, int]:
+    return (1, 0) if index is None else (0, index)
 
 
 def _number(value: float) -> str:
