@@ -1,6 +1,7 @@
 """Approvals hold for exactly the content that was approved."""
 
 import os
+import sys
 import threading
 
 import pytest
@@ -230,5 +231,20 @@ def test_a_link_that_another_link_outside_of_what_is_pinned_leads_elsewhere_void
     package = approved(root, approvals)
     (root / "way").unlink()
     (root / "way").symlink_to("app/other.py")
+
+    assert refused(approvals, package) == "APP_NOT_APPROVED"
+
+
+@requirement("appmd:trust:pinned-content")
+@pytest.mark.parametrize("name", ["json.py", "json.pyc", "json/__init__.py"])
+def test_what_python_would_import_from_the_root_in_place_of_its_own_voids_the_approval(
+    tmp_path, approvals, name
+):
+    root = made(tmp_path / "one", entry=f"{sys.executable} -m app.cli")
+    package = approved(root, approvals)
+    (root / "notes.txt").write_text("no program")
+    approvals.require(package)
+    (root / name).parent.mkdir(exist_ok=True)
+    (root / name).write_text("")
 
     assert refused(approvals, package) == "APP_NOT_APPROVED"

@@ -8,6 +8,7 @@ program: an entry that names one is refused.
 """
 
 import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,8 @@ from operable.kernel.errors import Fail
 from operable.proc.spawn import Command, prepare
 
 _STATE = "app/state"
+_FROM_ROOT = re.compile(r"-[A-Za-z]*[mc]")
+_MODULES = (".py", ".pyc", ".so")
 # Compiled Python beside the sources would change the package that was approved, and could be forged there.
 _ALWAYS = {"PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -64,6 +67,27 @@ def files(package: Package, argv: Sequence[str]) -> list[str]:
         if os.path.isfile(real) and real.startswith(package.root.rstrip("/") + "/"):
             found.append(os.path.relpath(real, package.root))
     return found
+
+
+def importable(package: Package, argv: Sequence[str]) -> list[str]:
+    """What Python would import from the root, as paths from there, where `-m` or `-c` puts the root on its search path.
+
+    A `json.py` that is laid beside `app/` would run in place of Python's own.
+    """
+    if not any(_FROM_ROOT.match(word) for word in argv[1:]):
+        return []
+    return [
+        name for name in sorted(os.listdir(package.root)) if _is_importable(os.path.join(package.root, name))
+    ]
+
+
+def _is_importable(path: str) -> bool:
+    if not os.path.isdir(path):
+        return path.endswith(_MODULES)
+    try:
+        return any(name.startswith("__init__.") for name in os.listdir(path))
+    except OSError:
+        return True  # whoever looks into it finds out why it cannot be read
 
 
 def command_line(

@@ -175,7 +175,9 @@ def content_digest(package: Package) -> str:
 def _files(package: Package, left_out: set[str]) -> Iterator[str]:
     """Every file and link, in one order."""
     yield os.path.join(package.root, FILE)
-    for part in _PARTS:
+    words = entry.words(package) if package.app else []
+    beside = [name for name in entry.importable(package, words) if name not in _PARTS]
+    for part in (*_PARTS, *beside):
         top = os.path.join(package.root, part)
         if os.path.islink(top) or os.path.isfile(top):
             yield top
@@ -184,8 +186,8 @@ def _files(package: Package, left_out: set[str]) -> Iterator[str]:
             folders[:] = sorted(name for name in folders if os.path.join(folder, name) not in left_out)
             links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
             yield from (os.path.join(folder, name) for name in sorted((*files, *links)))
-    for name in entry.files(package, entry.words(package)) if package.app else ():
-        if name != FILE and name.split("/")[0] not in _PARTS:
+    for name in entry.files(package, words):
+        if name != FILE and name.split("/")[0] not in (*_PARTS, *beside):
             yield os.path.join(package.root, name)
 
 
