@@ -194,6 +194,19 @@ def test_a_store_of_another_version_or_of_something_else_is_left_alone(store, tm
     assert other.read_text() == "dear diary, " * 1000
 
 
+@pytest.mark.parametrize("text", ["{", "5", "{}", '{"name": 5}', '{"id": "x", "name": "y"}', "[" * 100_000])
+def test_a_damaged_job_is_named_and_left_and_can_be_looked_at(store, text):
+    apply(store, TWO)
+    with writing(store) as transaction:
+        transaction._connection.execute("UPDATE jobs SET document = ? WHERE id = ?", (text, B))
+    for call in (lambda: apply(store, manifest()), lambda: plan(store, TWO)):
+        with pytest.raises(FlowError, match=f"{B} in the job store is damaged") as refused:
+            call()
+        assert refused.value.code == "scheduler_error"
+
+    assert B in json.dumps(inspect(store, Inspection(target="operable")))
+
+
 def test_the_home_says_where_the_store_is_unless_the_caller_does(tmp_path):
     home = str(tmp_path)
 

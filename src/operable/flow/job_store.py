@@ -140,9 +140,21 @@ def read_jobs(connection: sqlite3.Connection) -> list[Json]:
     found = []
     for row in rows:
         job: Json = dict(zip(names, row, strict=True))
-        job["document"] = json.loads(job["document"])
+        job["document"] = _document(job)
         job["name"] = job["document"]["name"]
         found.append(job)
+    return found
+
+
+def _document(job: Json) -> Json:
+    """FlowError when it is not what an apply wrote: comparing with it would say anything."""
+    try:
+        found = json.loads(job["document"])
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("name"), str) or found.get("id") != job["id"]:
+        message = f"The job {job['id']} in the job store is damaged: its document is not one of a job"
+        raise FlowError("scheduler_error", message)
     return found
 
 
