@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 from operable.lint.check import CHARACTERISTICS
-from operable.wrap.places import folder_of
 from operable.wrap.plans import plan_of
 from tools.markdown import code, table
 from tools.wrapper_lint import WRAPPERS, counted
@@ -38,7 +37,7 @@ def render() -> str:
 
 
 def _row(name: str) -> list[str]:
-    kept, plan = _kept(name), plan_of(folder_of(name))
+    kept, plan = _kept(name), plan_of(str(WRAPPERS / name))
     return [f"[{name}](#{name})", plan["summary"], _score(kept.get("bare")), _score(kept.get("wrapped"))]
 
 
@@ -51,7 +50,7 @@ def _score(pairs: dict[str, dict[str, str]] | None) -> str:
 
 
 def _entry(name: str) -> list[str]:
-    plan, kept = plan_of(folder_of(name)), _kept(name).get("wrapped") or {}
+    plan, kept = plan_of(str(WRAPPERS / name)), _kept(name).get("wrapped") or {}
     source = (
         "the system, in place of the program"
         if plan["syscalls"]
