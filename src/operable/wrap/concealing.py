@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # A shorter value is a word (`yes`, `none`, `true`) that would be masked all over.
 _SHORTEST = 8
+# Names of fields that are remembered; a program may print objects with any names.
+_NAMES = 1000
 
 
 def passwords(text: str) -> list[str]:
@@ -58,6 +60,7 @@ class Mask:
         from operable.kernel.redact_forms import forms
 
         self._forms = forms(values)
+        self._harmless: set[str] = set()  # names of fields, which every row repeats
 
     def text(self, text: str) -> str:
         from operable.kernel.redact_names import MASK
@@ -93,8 +96,13 @@ class Mask:
                     waiting.append(value)
 
     def _rename(self, fields: dict[str, Any]) -> None:
-        for name in [name for name in fields if self.text(name) != name]:
-            value, masked = fields.pop(name), self.text(name)
+        for name in [name for name in fields if name not in self._harmless]:
+            masked = self.text(name)
+            if masked == name:
+                if len(self._harmless) < _NAMES:
+                    self._harmless.add(name)
+                continue
+            value = fields.pop(name)
             while masked in fields:  # two secrets are two fields still
                 masked += "'"
             fields[masked] = value
