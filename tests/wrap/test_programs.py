@@ -295,6 +295,22 @@ def test_ps_and_df_know_this_process_and_this_file_system():
     assert mounts["/"]["size_bytes"] > 0
 
 
+def test_pages_of_processes_make_up_the_whole():
+    """The linter cannot see this: in its rooms no two processes are the same for every call."""
+    sleepers = [subprocess.Popen(["sleep", "1000"]) for _ in range(3)]
+    try:
+        chosen = [word for each in sleepers for word in ("--pid", str(each.pid))]
+        first = wrap("ps", *chosen, "--limit", "2")
+        second = wrap("ps", *chosen, "--limit", "2", "--cursor", first.summary["next_cursor"])
+    finally:
+        for each in sleepers:
+            each.kill()
+            each.wait(LIMIT)
+
+    assert [event["pid"] for event in first.results + second.results] == sorted(each.pid for each in sleepers)
+    assert (len(first.results), first.summary["truncated"], second.summary["truncated"]) == (2, True, False)
+
+
 @pytest.mark.needs("curl")
 def test_curl_gets_when_nothing_else_is_said():
     named, unnamed = (wrap("curl", *words, "http://127.0.0.1:1/") for words in (("get",), ()))
