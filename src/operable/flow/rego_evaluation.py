@@ -1,20 +1,12 @@
-"""Evaluating Rego without a server, in a process of its own.
+"""Rego without a server, evaluated in a process of its own (`evaluating`).
 
-The interpreter is native code without a deadline that prints its complaints on standard output, where a server speaks
-its protocol. So it runs in a child: the answer comes back over a pipe, a policy that does not end is ended, and a crash
-is an error like any other. `evaluate_rego` is the host's side; `main` is the child's.
+The interpreter has no deadline and prints its complaints on standard output.
 """
 
-import json
-import os
-import sys
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.contracts import FlowError
-from operable.kernel.errors import Fail
-
-_LIMIT = 1024 * 1024
+from operable.flow.evaluating import evaluate, evaluated
 
 
 def evaluate_rego(
@@ -26,30 +18,9 @@ def evaluate_rego(
     timeout: float,
 ) -> Any:
     """What the query gives; None when it is undefined. FlowError(authorization_error)."""
-    from operable.proc.output import output
-    from operable.proc.spawn import prepare
-
-    task = json.dumps({"modules": dict(modules), "data": dict(data), "query": query, "input": dict(request)})
-    child = prepare([sys.executable, "-P", "-m", "operable.flow.rego_evaluation"])
-    try:
-        result = output(child, stdin=task.encode(), timeout=timeout, limit=_LIMIT)
-        answer = json.loads(result.stdout)
-    except Fail as fail:
-        raise FlowError("authorization_error", f"the Rego policy was not evaluated: {fail.code}") from None
-    except ValueError:
-        raise FlowError("authorization_error", "the Rego interpreter gave no answer") from None
-    if "error" in answer:
-        raise FlowError("authorization_error", f"the Rego policy cannot be evaluated: {answer['error']}")
+    task = {"modules": dict(modules), "data": dict(data), "query": query, "input": dict(request)}
+    answer = evaluated("operable.flow.rego_evaluation", task, "the Rego policy", timeout=timeout)
     return answer["value"]
-
-
-def main() -> None:
-    """One task on standard input, one answer on standard output; everything else that is printed goes to stderr."""
-    answers = os.dup(1)
-    os.dup2(2, 1)
-    answer = json.dumps(_answer(json.load(sys.stdin.buffer))).encode()
-    with os.fdopen(answers, "wb") as stream:
-        stream.write(answer)
 
 
 def _answer(task: dict[str, Any]) -> dict[str, Any]:
@@ -71,4 +42,4 @@ def _answer(task: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    evaluate(_answer)
