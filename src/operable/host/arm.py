@@ -73,7 +73,6 @@ class Answer:
     )
     reason: str = ""  # told to the agent on a denial, in the protocol's own way
     content: Any = None  # the answer to a question for input
-    for_session: bool = False
     cancelled: bool = False
 
 

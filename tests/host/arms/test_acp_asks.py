@@ -57,12 +57,6 @@ def test_yes_is_the_option_that_says_once(request_id):
     assert notices == []
 
 
-def test_yes_for_the_session_is_still_once_because_always_means_something_else_to_every_agent():
-    _, message, _ = _answered(Answer(True, for_session=True))
-
-    assert message["result"]["outcome"]["optionId"] == "once"
-
-
 def test_no_is_a_real_denial_and_says_why():
     talk, message, _ = _answered(Answer(False, reason="not in this repository"))
 

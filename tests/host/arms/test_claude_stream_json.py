@@ -441,7 +441,6 @@ def test_a_permission_request_is_a_question_whose_choices_name_what_they_allow()
     "answer, response",
     [
         (Answer(allowed=True), {"behavior": "allow", "updatedInput": {"command": "ls"}}),
-        (Answer(allowed=True, for_session=True), {"behavior": "allow", "updatedInput": {"command": "ls"}}),
         (
             Answer(allowed=True, option_id="rule-1"),
             {

@@ -355,7 +355,6 @@ def test_an_approval_is_a_question_about_the_call_with_all_that_may_be_answered(
     "answer, decision",
     [
         (Answer(allowed=True), "accept"),
-        (Answer(allowed=True, for_session=True), "accept"),
         (
             Answer(allowed=True, option_id="rule-1"),
             {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["ls"]}},

@@ -247,7 +247,7 @@ def test_a_request_is_a_call_and_a_question_and_allowing_runs_it():
 @pytest.mark.parametrize(
     "answer, written",
     [
-        (Answer(allowed=True, for_session=True), {"type": "tool_approve", "call_id": "t1", "scope": "once"}),
+        (Answer(allowed=True), {"type": "tool_approve", "call_id": "t1", "scope": "once"}),
         (
             Answer(allowed=True, option_id="always"),
             {"type": "tool_approve", "call_id": "t1", "scope": "always"},
