@@ -75,6 +75,7 @@ def test_no_option_hides_a_scheduling_command_behind_the_one_above_it(tmp_path, 
     body = "# App\n\n## Scheduling\n\n`job every`\n"
     commands = "[job, job schedule, job every, job list]"
     one = read(str(made(tmp_path / "one", commands=commands, more=more, body=body)), "project")
+    assert one is not None
     for words in (["job", "--now", "schedule"], ["job", "--at=9", "schedule", "x"]):
         with pytest.raises(Fail) as caught:
             require_schedulable(one, words)

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,10 @@ def scenes(url, folder):
             {},
         ),
     }
+
+
+def _told(body, asked):
+    return (200, {}, body) if body else kind_answer(asked)
 
 
 def kind_answer(asked):
@@ -323,11 +328,11 @@ def test_secrets_and_answers_that_are_no_text_are_failures_that_repeat_nothing(p
     broken = f"{CANARY}\udcff"  # a byte of a variable that is no UTF-8, or an escape in an answer
     kept = json.dumps({"access_token": broken, "accessToken": broken, "id": "k", "secret": broken})
     for variables, body in ((dict.fromkeys(ENV, broken), None), (ENV, kept.encode())):
-        with loopback(lambda asked, body=body: (200, {}, body) if body else kind_answer(asked)) as server:
+        with loopback(partial(_told, body)) as server:
             config, more = scenes(server.url, tmp_path)[provider]
             asked = request(provider, config, env=variables, cwd=str(tmp_path), **more)
             try:
-                session = resolve_identity(asked)
+                session = resolve_identity(asked) or {}
                 bindings = [{"source": "credentials.access_token.value", "target": {"kind": "file"}}]
                 with materialise(session, {"bindings": bindings}) as given:
                     outputs.append(repr(given))

@@ -1,6 +1,7 @@
 """A prompt task given to a scheduler as a job of its own."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ TWO = {
         for name in ("alpha", "beta")
     ],
 }
-GOVERNED = {
+GOVERNED: dict[str, Any] = {
     "identity_profiles": [{"id": "i", "provider": "env-bearer", "auth": {"mode": "service", "provider_config": {"token_env": "T"}}}]
 }  # fmt: skip
 

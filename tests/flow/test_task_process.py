@@ -36,10 +36,9 @@ def test_a_signal_has_its_name_and_bytes_that_are_no_text_are_replaced():
 def test_a_task_that_is_out_of_time_is_asked_to_end_with_sigterm_and_can_clean_up():
     plain = run_command(prepare(["sleep", "600"]), timeout=0.2)
     polite = "trap 'echo cleaned; exit 5' TERM; trap 'echo interrupted' INT; echo ready; while :; do sleep 0.1; done"
-    for timeout in (1.0, 10.0, 60.0):  # long enough on this machine for the shell to have come up
-        cleaned = run_command(prepare(["sh", "-c", polite]), timeout=timeout)
-        if "ready" in cleaned.stdout:
-            break
+    # Until one is long enough on this machine for the shell to have come up.
+    runs = (run_command(prepare(["sh", "-c", polite]), timeout=timeout) for timeout in (1.0, 10.0, 60.0))
+    cleaned = next(ran for ran in runs if "ready" in ran.stdout)
 
     assert (plain.exit_code, plain.signal, plain.timed_out) == (None, "SIGTERM", True)
     assert (cleaned.stdout, cleaned.timed_out) == ("ready\ncleaned\n", True)
