@@ -228,7 +228,7 @@ def test_what_another_provider_can_do_is_accepted_there():
 
 KEY = pem(RSA)
 PRIVATE = "-----BEGIN PRIVATE KEY-----"
-NEEDS = {
+WITHOUT_A_KEY = {
     "jwt": "jwt proof verification requires public_key or jwks_uri",
     "detached-signature": "detached-signature proof verification requires public_key or allowed_signers",
     "certificate": "certificate proof verification requires ca_certificate, ca_certificate_from or public_key",
@@ -243,7 +243,7 @@ def proof_errors(**members):
 
 
 @requirement("agentcli:validation:providers", "agentcli:validation:profile-sources")
-@pytest.mark.parametrize("method", NEEDS)
+@pytest.mark.parametrize("method", WITHOUT_A_KEY)
 def test_a_proof_has_one_source_and_something_to_verify_it_with(method):
     one = "must include exactly one of: env, file, or command"
 
@@ -255,7 +255,7 @@ def test_a_proof_has_one_source_and_something_to_verify_it_with(method):
     literal = proof_errors(method=method, proof={"value_from": {"literal": "x"}})
     assert ("proof.value_from.literal", "is not supported here") in literal
     assert ("proof.value_from", "must include at least one of: env, file, or command") in literal
-    assert proof_errors(method=method, public_key=None) == [("verify", NEEDS[method])]
+    assert proof_errors(method=method, public_key=None) == [("verify", WITHOUT_A_KEY[method])]
     for key in (PRIVATE, "x"):
         assert [place for place, _ in proof_errors(method=method, public_key=key)] == ["public_key"]
 
