@@ -39,6 +39,16 @@ def nothing_is_left(made: Made) -> bool:
     return not living(group)
 
 
+def started(made: Made, *words: str) -> subprocess.Popen[bytes]:
+    """The wrapped program at work, for who wants to read, stop or kill it on the way."""
+    return subprocess.Popen(
+        [PROGRAM, "wrap", "prog", "--output", "jsonl", "go", *words],
+        env=os.environ | SURROUNDINGS | made.env,
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+    )
+
+
 def test_one_that_hangs_ends_at_the_deadline_with_its_whole_group(tmp_path):
     made = Made(tmp_path, PRELUDE + "echo '{\"a\":1}'\nsleep 1000 & sleep 1000\n")
 
@@ -74,12 +84,7 @@ def test_a_flood_is_cut_at_the_limit_and_ended(tmp_path):
 def test_a_flood_waits_for_a_reader_that_does_not_read(tmp_path):
     """Nothing is read ahead of the consumer: the program blocks, and memory stays as it is."""
     made = Made(tmp_path, PRELUDE + "exec yes '{\"a\":1}'\n")
-    process = subprocess.Popen(
-        [PROGRAM, "wrap", "prog", "--output", "jsonl", "go", "--limit", "100000000"],
-        env=os.environ | SURROUNDINGS | made.env,
-        stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-    )
+    process = started(made, "--limit", "100000000")
     try:
         assert process.stdout is not None
         process.stdout.readline()
@@ -296,12 +301,7 @@ def test_secrets_on_stderr_reach_nobody(tmp_path, status):
 
 def test_ctrl_c_ends_the_group_and_says_so(tmp_path):
     made = Made(tmp_path, PRELUDE + "echo '{\"a\":1}'\nsleep 1000 & sleep 1000\n")
-    process = subprocess.Popen(
-        [PROGRAM, "wrap", "prog", "--output", "jsonl", "go"],
-        env=os.environ | SURROUNDINGS | made.env,
-        stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-    )
+    process = started(made)
     assert process.stdout is not None
     lines = [process.stdout.readline(), process.stdout.readline()]
     process.send_signal(2)
@@ -315,12 +315,7 @@ def test_ctrl_c_ends_the_group_and_says_so(tmp_path):
 
 def test_kill_9_of_the_wrapper_leaves_nothing_behind(tmp_path):
     made = Made(tmp_path, PRELUDE + "echo '{\"a\":1}'\nsleep 1000 & sleep 1000\n")
-    process = subprocess.Popen(
-        [PROGRAM, "wrap", "prog", "--output", "jsonl", "go"],
-        env=os.environ | SURROUNDINGS | made.env,
-        stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-    )
+    process = started(made)
     assert process.stdout is not None
     process.stdout.readline()
     process.stdout.readline()
@@ -334,12 +329,7 @@ def test_kill_9_of_the_wrapper_leaves_nothing_behind(tmp_path):
 def test_kill_9_of_the_wrapper_ends_a_daemon_in_a_session_and_an_environment_of_its_own(tmp_path, leaves):
     daemon = " sh -c 'echo {\\\"pid\\\":$$}; exec sleep 1000 <&- >&- 2>&-' &\nsleep 1000\n"
     made = Made(tmp_path, PRELUDE + leaves + daemon)
-    process = subprocess.Popen(
-        [PROGRAM, "wrap", "prog", "--output", "jsonl", "go"],
-        env=os.environ | SURROUNDINGS | made.env,
-        stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-    )
+    process = started(made)
     assert process.stdout is not None
     process.stdout.readline()
     left = os.pidfd_open(json.loads(process.stdout.readline())["pid"])

@@ -145,10 +145,11 @@ def _no_appends(path: str) -> Iterator[None]:
     except OSError as problem:
         raise FlowError("internal_error", f"the audit log cannot be locked: {problem.strerror}") from None
     try:
-        wait_for_lock(fd, fcntl.LOCK_SH)
+        try:
+            wait_for_lock(fd, fcntl.LOCK_SH)
+        except BlockingIOError:
+            raise FlowError("internal_error", "the audit log is locked by something that hangs") from None
         yield
-    except BlockingIOError:
-        raise FlowError("internal_error", "the audit log is locked by something that hangs") from None
     finally:
         os.close(fd)
 
