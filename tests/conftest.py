@@ -42,6 +42,12 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Requirements are names of their tests: `pytest -k agentcli:cli:delegation` runs what proves that one."""
+    for mark in item.iter_markers("requirement"):
+        item.extra_keyword_matches.update(mark.args)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     items[:] = dealt(items, workers, _limit)

@@ -1,7 +1,13 @@
 """Requirements and tests name each other: no test for an unknown behaviour, no behaviour without a test."""
 
 import ast
+import subprocess
+import sys
+from pathlib import Path
 
+import pytest
+
+from tests.tool.drive import LIMIT
 from tools.requirements import _named_in, missing, unknown
 
 
@@ -27,3 +33,17 @@ def test_ids_are_found_on_functions_classes_modules_and_parameters():
         ("d", "::TestX::test_y"),
         ("e", "::test_z"),
     ]
+
+
+@pytest.mark.parametrize("wanted, status", [("agentcli:cli:delegation", 0), ("agentcli:cli:unheard-of", 5)])
+def test_the_tests_of_a_requirement_are_found_by_its_id(wanted, status):
+    collect = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider", "-n0"]
+    found = subprocess.run(
+        [*collect, "-k", wanted, "tests/flow/test_dispatching.py"],
+        cwd=Path(__file__).parents[1],
+        stdout=subprocess.DEVNULL,
+        check=False,
+        timeout=LIMIT,
+    )
+
+    assert found.returncode == status
