@@ -40,6 +40,7 @@ class Machine:
 
     async def start(self, job, out, err):
         self._do("start")
+        self.out = out
         await out(b"hello\n")
 
     async def write(self, data):
@@ -53,7 +54,10 @@ class Machine:
         return True
 
     async def wait(self):
-        await self.ended.wait()
+        try:
+            await self.ended.wait()
+        finally:
+            await self.out(self.problems.get("flushed", b""))
         return 0
 
     async def renew(self):
@@ -102,6 +106,13 @@ def test_where_an_end_of_input_cannot_be_told_the_machine_ends_with_it(stdio):
 
     assert status == 0
     assert machine.did[-1] == "closed"
+
+
+def test_what_an_sdk_flushes_when_it_is_cancelled_is_not_said_twice(stdio):
+    run(stdio, no_end=True, flushed=b"lo\n")
+
+    os.set_blocking(stdio[1], False)
+    assert os.read(stdio[1], 100) == b"hello\n"
 
 
 def test_an_error_of_the_sdk_is_told_in_one_line_without_the_key(stdio):
