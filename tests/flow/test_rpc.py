@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operable.flow.canonical import READ_DEPTH
 from operable.flow.contracts import FlowError
 from operable.flow.method import Defaults, Method
 from operable.flow.rpc import _PLAIN, Job, _accept_exactly, accept, answer_to, encode, perform
@@ -142,6 +143,45 @@ def test_a_member_that_javascript_would_lose_is_refused_to_whoever_waits_for_the
 
     assert (answer["id"], answer["error"]["code"]) == (json.loads(asked), -32602)
     assert "__proto__" in answer["error"]["message"]
+
+
+_LEVELS = [("[", "]"), ('{"a":', "}")]
+
+
+@pytest.mark.parametrize("opening, closing", _LEVELS)
+@pytest.mark.parametrize("leaf", ["1", "1e999", '"\\ud800"'])
+@pytest.mark.parametrize("method", ["agentcli.ping", "agentcli.identity.schema", "agentcli.nope", 5])
+@pytest.mark.parametrize("member", ["id", "params", "further"])
+def test_what_is_nested_is_answered_up_to_the_limit_and_refused_beyond(
+    opening, closing, leaf, method, member
+):
+    def line(levels: int) -> bytes:
+        deep = json.loads(opening * levels + "0" + closing * levels)
+        request = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {}}
+        value = {"provider": deep} if member == "params" else deep
+        return json.dumps(request | {member: value}).replace("0", leaf).replace(f"2.{leaf}", "2.0").encode()
+
+    within, beyond = answered(line(READ_DEPTH - 2)), answered(line(READ_DEPTH))
+
+    assert within.get("error", {}).get("code") in (None, -32600, -32601, -32602)
+    assert beyond["id"] == (None if member == "id" else 7)
+    told = beyond["error"].get("data", {}).get("details", "") + beyond["error"]["message"]
+    assert f"nested deeper than {READ_DEPTH} levels" in told
+
+
+@pytest.mark.parametrize("opening, closing", _LEVELS)
+def test_what_is_nested_deeper_than_any_stack_is_a_parse_error_that_tells_the_limit(opening, closing):
+    line = (
+        '{"jsonrpc":"2.0","id":7,"method":"agentcli.ping","params":'
+        + opening * 50_000
+        + "1"
+        + closing * 50_000
+        + "}"
+    )
+    error = answered(line.encode())["error"]
+
+    assert error["code"] == -32700
+    assert error["data"]["details"] == f"nested deeper than {READ_DEPTH} levels"
 
 
 def test_a_number_of_thousands_of_digits_beside_such_a_member_is_an_answer_too():

@@ -5,13 +5,15 @@ first, in numeric order, then the others by UTF-16 code units; numbers are doubl
 surrogates are escaped. `operable.kernel.canonical` is RFC 8785 and differs in exactly these points, so its digests
 are not exchangeable with these.
 
-`parse` reads JSON as JavaScript does: every number is a double, NaN is refused, the last of two equal keys wins. One
-thing is stricter: a member named `__proto__`, which JavaScript would silently lose, is refused.
+`parse` reads JSON as JavaScript does: every number is a double, NaN is refused, the last of two equal keys wins. Two
+things are stricter: a member named `__proto__`, which JavaScript would silently lose, is refused, and so is what is
+nested so deep that whoever walks through it would run out of stack.
 """
 
 import hashlib
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from operable.flow.contracts import FlowError
@@ -21,10 +23,12 @@ _LARGEST_INDEX = 2**32 - 2
 _EXACT = 2**53
 # JavaScript engines have no fixed limit either; ours is far above any manifest and below the interpreter's stack.
 _DEPTH = 200
+READ_DEPTH = 256
+"""Levels of a text that is read: a document that has a canonical text, and what wraps it, such as a request."""
 
 
-class LostMemberError(ValueError):
-    """JSON with a member that JavaScript would lose without a word."""
+class UnkeptError(ValueError):
+    """JSON that is none for us: a member that JavaScript would lose without a word, or nested too deep."""
 
 
 class NoCanonicalTextError(FlowError, ValueError):
@@ -37,7 +41,7 @@ class NoCanonicalTextError(FlowError, ValueError):
 def parse(text: str | bytes) -> Any:
     """A JSON text as JavaScript sees it; ValueError when it is none."""
     try:
-        return json.loads(
+        value = json.loads(
             text,
             parse_int=_integer,
             parse_float=_double,
@@ -45,7 +49,9 @@ def parse(text: str | bytes) -> Any:
             object_pairs_hook=_object,
         )
     except RecursionError:
-        raise ValueError("JSON is nested too deeply") from None
+        raise _too_deep() from None
+    _require_shallow(value, text)
+    return value
 
 
 def canonical_text(value: Any) -> str:
@@ -83,6 +89,27 @@ def utf16_length(text: str) -> int:
     return len(text) + sum(1 for character in text if ord(character) > 0xFFFF)
 
 
+def _require_shallow(value: Any, text: str | bytes) -> None:
+    opened = (
+        text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    )
+    if opened <= READ_DEPTH:
+        return  # most texts cannot be that deep
+    level, depth = [value], 1
+    while level := [inner for outer in level for inner in _members(outer) if isinstance(inner, dict | list)]:
+        depth += 1
+        if depth > READ_DEPTH:
+            raise _too_deep()
+
+
+def _members(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _too_deep() -> UnkeptError:
+    return UnkeptError(f"nested deeper than {READ_DEPTH} levels")
+
+
 def _integer(digits: str) -> int | float:
     # int() of a very long literal is quadratic; what does not fit a double exactly is one anyway.
     if len(digits) <= 17:
@@ -105,7 +132,7 @@ def _no_constant(name: str) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if "__proto__" in value:
-        raise LostMemberError('a member named "__proto__" cannot be kept by every reader; rename it')
+        raise UnkeptError('a member named "__proto__" cannot be kept by every reader; rename it')
     return value
 
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-from operable.flow.canonical import LostMemberError, parse
+from operable.flow.canonical import UnkeptError, parse
 from operable.flow.contracts import FlowError
 from operable.flow.failures import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, rpc_error
 from operable.flow.method import Defaults, Method, method
@@ -80,7 +80,7 @@ def _accept_exactly(line: bytes) -> Job | bytes | None:
     try:
         request = parse(line.decode("utf-8"))
     except (ValueError, RecursionError) as problem:
-        if isinstance(problem, LostMemberError) and (asked := _id_of(line)) is not None:
+        if isinstance(problem, UnkeptError) and (asked := _id_of(line)) is not None:
             return _failure(asked, INVALID_PARAMS, str(problem), _ARGUMENT)  # somebody waits for this id
         data = {"code": "parse_error", "error_type": "parse_error", "details": str(problem)[:200]}
         return _failure(None, PARSE_ERROR, "Parse error", data)

@@ -1,6 +1,7 @@
 """`operable flow …`: workflow manifests judged, compiled, converted and bound on the command line."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,25 @@ def test_what_is_no_json_is_a_structured_error(content, code):
     assert outcome.of("aoi:error")[0]["code"] == code
 
 
+@pytest.mark.parametrize("levels", [300, 800, 50_000])
+@pytest.mark.parametrize("command", ["validate", "convert", "compile", "lint"])
+def test_a_manifest_that_is_nested_too_deep_is_refused_with_the_limit(command, levels):
+    outcome = operable("flow", command, input=b'{"a":' * levels + b"1" + b"}" * levels)
+
+    assert outcome.exit_code == 65
+    assert "nested deeper than 256 levels" in outcome.of("aoi:error")[0]["message"]
+
+
+def test_a_manifest_that_is_as_deep_as_can_be_read_can_be_written_again():
+    deep: Any = "\ud800"
+    for _ in range(245):
+        deep = {"a": deep}
+    old = manifest(version="0.1", workflow={"identity": {"subject": {"attributes": deep}}})
+    outcome = operable("flow", "convert", input=json.dumps(old).encode())
+
+    assert outcome.exit_code == 0
+
+
 def test_a_missing_file_is_a_structured_error():
     outcome = operable("flow", "compile", "nowhere.json")
 
@@ -79,7 +99,7 @@ def test_compiling_gives_what_the_backend_wants_and_refuses_what_is_no_manifest(
 @pytest.mark.parametrize("verb", ["compile", "digests", "plan", "apply", "register"])
 def test_what_is_nested_too_deep_to_have_a_digest_is_the_authors_mistake(file, verb):
     value: object = 1
-    for _ in range(300):
+    for _ in range(230):
         value = {"a": value}
     path = file(manifest(shell_task(identity={"subject": {"attributes": value}})))
 
