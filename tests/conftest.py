@@ -42,10 +42,12 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Requirements are names of their tests: `pytest -k agentcli:cli:delegation` runs what proves that one."""
-    for mark in item.iter_markers("requirement"):
-        item.extra_keyword_matches.update(mark.args)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Requirements are in the names of their tests: `pytest -k agentcli:cli:delegation` runs what proves that one."""
+    proven = [name for mark in metafunc.definition.iter_markers("requirement") for name in mark.args]
+    if proven:
+        metafunc.fixturenames.append("proven")
+        metafunc.parametrize("proven", [proven], ids=[" ".join(proven)])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

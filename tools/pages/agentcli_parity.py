@@ -19,12 +19,13 @@ def render() -> str:
         "",
         "Generated from `tools/agentcli_parity.toml` and the tests; `./dev fix` renews it.",
         "Each line is a behaviour that the existing implementation tests, in our own words, and the tests that prove ours.",
+        "The ids are in the names of those tests: `pytest -k agentcli:cli:delegation` runs the ones of a line.",
         "",
         ", ".join(f"{number} {status}" for status, number in count.items()) + ".",
     ]
     for topic, group in groupby(table, key=lambda line: line.topic):
         text += ["", f"## {_TOPICS.get(topic, topic.capitalize())}", ""]
-        text += ["| behaviour | status | evidence |", "|---|---|---|"]
+        text += ["| ids | behaviour | status | evidence |", "|---|---|---|---|"]
         text += [_row(line, proven) for line in group]
     return "\n".join(text) + "\n"
 
@@ -36,4 +37,5 @@ def _row(line: Line, proven: dict[str, list[str]]) -> str:
     shown = [f"`{test}`" for test in list(tests)[:4]]
     if len(tests) > len(shown):
         shown.append(f"and {len(tests) - len(shown)} more")
-    return f"| {line.text} | {status} | {'<br>'.join(shown)} |"
+    ids = "<br>".join(f"`{name}`" for name in line.requirements)
+    return f"| {ids} | {line.text} | {status} | {'<br>'.join(shown)} |"
