@@ -12,9 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operable.flow import approval_store, local_approvals
+from operable.flow import approval_store, audit_chain, audit_log, local_approvals
 from operable.flow.approval_records import matches_scope
-from operable.flow.approval_store import ApprovalStore
 from operable.flow.caller import bind
 from operable.flow.canonical import canonical_text
 from operable.flow.contracts import FlowError
@@ -508,10 +507,10 @@ def test_links_and_pipes_in_place_of_the_store_are_refused_without_waiting(tmp_p
     path = by.place("approvals")
     os.makedirs(os.path.dirname(path))
     os.symlink(tmp_path / "elsewhere", path)
-    assert refused(ApprovalStore(path).events).code == "approval_log_invalid"
+    assert refused(by.approvals.events).code == "approval_log_invalid"
     os.unlink(path)
     os.mkfifo(path)
-    assert refused(ApprovalStore(path).events).code == "approval_log_invalid"
+    assert refused(by.approvals.events).code == "approval_log_invalid"
 
 
 @requirement("agentcli:approvals:malformed")
@@ -555,6 +554,8 @@ def test_a_full_disk_leaves_no_half_of_a_record(scene, monkeypatch):
     size = os.path.getsize(scene.store.path)
 
     def full(fd, data):
+        if os.readlink(f"/proc/self/fd/{fd}") != scene.store.path:
+            return real(fd, data)
         real(fd, data[:10])
         raise OSError(28, "No space left on device")
 
@@ -599,3 +600,104 @@ def test_an_approval_that_does_not_say_until_when_holds_no_longer(scene, moment)
 
     assert scene.statuses() == ["expired"]
     assert refused(scene.consume).code == "approval_required"
+
+
+# -- what the audit log says of approvals holds, whatever the file of approvals says by now
+
+
+@requirement("agentcli:approvals:tampering")
+@pytest.mark.parametrize("signer", ["ssh", "none"])
+def test_a_revocation_that_was_removed_from_the_file_still_holds(scene, signer):
+    made = scene.grant(signer=signer)
+    local_approvals.revoke(scene.store, made["approval_id"], by="boss", now=NOW)
+    drop(scene, "revoke")
+    problem = refused(scene.consume)
+
+    assert problem.code == "approval_log_invalid"
+    assert problem.message == (
+        f"Approval {made['approval_id']} was revoked by boss, and the approvals do not say so"
+    )
+    assert scene.statuses() == ["revoked"]
+
+
+@requirement("agentcli:approvals:tampering")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"expires_at": "2100-01-01T00:00:00.000Z"},
+        {"approver": "somebody@example.com"},
+        {"reason": "another"},
+        {"bound": {}},
+    ],
+)
+def test_an_unsigned_approval_that_was_edited_is_not_what_was_granted(scene, change):
+    made = scene.grant(signer="none", ttl=10)
+    scene.rewrite(lambda event: event.update(change))
+    problem = refused(scene.consume)
+
+    assert problem.code == "approval_log_invalid"
+    assert problem.message == (
+        f"Approval {made['approval_id']} is not what was granted: its record was edited"
+    )
+
+
+@requirement("agentcli:approvals:tampering")
+def test_a_signed_approval_does_not_become_an_unsigned_one(scene):
+    scene.grant()
+    scene.rewrite(lambda event: event.update(signature=None, unsigned_explicit=True))
+
+    assert refused(scene.consume).code == "approval_log_invalid"
+
+
+@requirement("agentcli:approvals:tampering")
+def test_an_unsigned_approval_under_another_name_was_granted_by_nobody(scene):
+    """An expired or used one, copied with an id of its own and a later end."""
+    scene.grant(signer="none", ttl=1)
+    scene.rewrite(lambda event: event.update(approval_id="f" * 32, expires_at="2100-01-01T00:00:00.000Z"))
+    problem = refused(scene.consume)
+
+    assert problem.code == "approval_log_invalid"
+    assert "the audit log does not know that it was granted" in problem.message
+
+
+def test_a_signed_approval_of_another_program_counts_without_a_record_in_our_log(scene):
+    made = scene.grant()
+    os.unlink(scene.store.audit)
+    os.unlink(f"{scene.store.audit}.head")
+
+    assert scene.consume()["approval_id"] == made["approval_id"]
+
+
+def test_every_step_of_an_approval_is_in_the_audit_log(scene):
+    made = scene.grant(reason="release")
+    local_approvals.revoke(scene.store, made["approval_id"], by="boss", reason="no", now=NOW)
+    (granted, revoked), _ = audit_log.read(scene.store.audit)
+
+    assert (granted["status"], revoked["status"]) == ("approval_granted", "approval_revoked")
+    assert granted["source"] == revoked["source"] == {"workflow_id": "w", "task_id": "a"}
+    assert granted["approval"]["approver"] == ME
+    assert granted["approval"]["expires_at"] == made["expires_at"]
+    assert revoked["approval"] == {
+        "approval_id": made["approval_id"], "revoked_by": "boss", "reason": "no", "revoked_at": timestamp(NOW),
+    }  # fmt: skip
+    assert audit_chain.verify(scene.store.audit)["verified"] is True
+
+
+def test_an_approval_that_cannot_be_recorded_is_not_given_but_one_can_always_be_taken_back(scene):
+    made = scene.grant()
+    os.unlink(scene.store.audit)
+    os.mkfifo(scene.store.audit)
+
+    assert refused(scene.grant).code == "internal_error"
+    problem = refused(local_approvals.revoke, scene.store, made["approval_id"])
+    assert problem.code == "internal_error"
+    assert problem.message.startswith(f"Approval {made['approval_id']} is revoked, but not recorded: ")
+    os.unlink(scene.store.audit)
+    assert scene.statuses() == ["revoked"]
+
+
+def drop(scene, kind):
+    with open(scene.store.path, encoding="utf-8") as file:
+        kept = [line for line in file if json.loads(line)["kind"] != kind]
+    with open(scene.store.path, "w", encoding="utf-8") as file:
+        file.writelines(kept)

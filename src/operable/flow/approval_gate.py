@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from operable.flow import local_approvals
+from operable.flow.approval_trail import record_use
 from operable.flow.contracts import FlowError
 from operable.flow.execution import Execution
 from operable.flow.plan import approval_policy
@@ -61,3 +62,6 @@ class ApprovalGate:
         it = self._it
         if it.contract["audit"] != "none":
             self._append({**it.record(), "approval_used": used, "status": "started"})
+        else:
+            # Nothing of the execution is recorded, but an approval that was used is not usable again.
+            record_use(it.caller.place("audit"), it.selected.source, used, it.execution_id, it.timestamp)

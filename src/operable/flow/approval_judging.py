@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from operable.flow.approval_records import changes, folded, matches_scope, parts, signed_text
+from operable.flow.approval_trail import Known
 from operable.flow.attesting import check_ssh
 from operable.flow.canonical import canonical_digest
 from operable.flow.contracts import FlowError, Surroundings
@@ -18,23 +19,22 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Believing:
-    """What counts: signatures of whom (the caller's surroundings, a file of allowed signers), and what was used already."""
+    """Whose signatures count: the caller's surroundings, a file of allowed signers."""
 
     surroundings: Surroundings
     allowed_signers: str | None = None
-    # By which execution the audit log says that an approval was used, whatever the file of approvals says by now.
-    used_by: Callable[[str], str | None] = lambda _: None
 
 
 def usable(
     events: list[Json],
+    known: Callable[[str], Known],
     selected: Selected,
     binding: Mapping[str, Any],
     believing: Believing,
     approval_id: str | None,
     now: float,
 ) -> tuple[Json, bool]:
-    """The approval to use, and whether it is signed."""
+    """The approval to use, and whether it is signed. `known` tells what the audit log says of one."""
     task_hash = canonical_digest(dict(binding))
     of_task = [each for each in folded(events, now) if is_for(each, selected)]
     if approval_id is not None:
@@ -43,21 +43,18 @@ def usable(
     refusal: FlowError | None = None
     for each in fitting:
         try:
-            return each, _believed(each, selected.task, believing)
+            return each, _believed(each, known(each["approval_id"]), selected.task, believing)
         except FlowError as problem:
             refusal = refusal or problem
     raise refusal or _required(selected, of_task, binding, approval_id)
 
 
-def _believed(each: Json, task: Mapping[str, Any], believing: Believing) -> bool:
+def _believed(each: Json, known: Known, task: Mapping[str, Any], believing: Believing) -> bool:
     """Whether it is signed; FlowError when it is not what the approver signed, or they may not approve this."""
     name, scope = each["approval_id"], (task.get("approval") or {}).get("approver_scope")
-    execution = believing.used_by(name)
-    if execution is not None:
-        message = (
-            f"Approval {name} was used by execution {execution} already, and the approvals do not say so"
-        )
-        raise FlowError("approval_log_invalid", message)
+    ended = known.fate(name)
+    if ended is not None:
+        raise _disputed(name, f"was {_in_words(ended)}, and the approvals do not say so")
     signature = each.get("signature")
     if signature is None:
         if each.get("unsigned_explicit") is not True:
@@ -82,7 +79,28 @@ def _believed(each: Json, task: Mapping[str, Any], believing: Believing) -> bool
     if each.get("approver_scope") != scope or not matches_scope(str(each.get("approver")), scope):
         message = f"Approval {name} does not satisfy the task's current approver scope"
         raise FlowError("approval_scope_mismatch", message)
+    _check_recorded(each, known)
     return signature is not None
+
+
+def _check_recorded(each: Json, known: Known) -> None:
+    """Whether it is what the audit log says was granted. Others' approvals are not in that log: a signature must do."""
+    name = each["approval_id"]
+    recorded = known.grants.get(name)
+    if recorded is not None and recorded != each["record_hash"]:
+        raise _disputed(name, "is not what was granted: its record was edited")
+    if recorded is None and each.get("signature") is None:
+        raise _disputed(name, "is unsigned, and the audit log does not know that it was granted")
+
+
+def _in_words(ended: Json) -> str:
+    if ended["kind"] == "revoke":
+        return f"revoked by {ended['revoked_by'] or 'somebody'}"
+    return f"used by execution {ended['execution_id']} already"
+
+
+def _disputed(name: str, why: str) -> FlowError:
+    return FlowError("approval_log_invalid", f"Approval {name} {why}")
 
 
 def _forged(name: str, why: str) -> FlowError:

@@ -74,6 +74,7 @@ def folded(events: list[Json], now: float) -> list[Json]:
             {
                 **{field: made.get(field) for field in ("workflow_id", "task_id", "task_hash")},
                 **made,
+                "record_hash": canonical_digest(made),
                 "status": status,
                 "consumed_at": used.get("consumed_at"),
                 "consumed_by_execution_id": used.get("execution_id"),

@@ -31,10 +31,11 @@ _LIMIT = 64 * 1024 * 1024
 
 
 class ApprovalStore:
-    """One store. `append` belongs inside `locked`."""
+    """One store, and the audit log in which its events are recorded too. `append` belongs inside `locked`."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, audit: str) -> None:
         self.path = path
+        self.audit = audit
 
     def events(self) -> list[Json]:
         """What is in it, oldest first; lines that are no events are skipped."""

@@ -150,19 +150,12 @@ def find(path: str, execution_id: str) -> Json:
     raise FlowError("invalid_argument", f"Execution not found in audit log: {execution_id}")
 
 
-def used_approval(path: str, approval_id: str) -> Json | None:
-    """The record of an execution that used this approval; whoever edits the approvals does not edit this log."""
-    needle = json.dumps(approval_id).encode("ascii")
+def holding(path: str, needle: bytes) -> Iterator[Json]:
+    """The records whose line has these bytes, oldest first: reading all of a large log as JSON would take seconds."""
     with frozen(path) as (_, parts):
-        for line in chain.from_iterable(part for _, part in reversed(parts)):
-            if needle in line:  # reading all of a large log as JSON would take seconds
-                try:
-                    record = parse(line)
-                    if record["approval_used"]["approval_id"] == approval_id:
-                        return dict(record)
-                except (ValueError, LookupError, TypeError):
-                    continue
-    return None
+        for line in chain.from_iterable(part for _, part in parts):
+            if needle in line:
+                yield from _read_one([line])[0]
 
 
 def _last_line(fd: int) -> tuple[int, bytes | None]:

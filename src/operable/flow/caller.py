@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from operable.flow import audit_log
 from operable.flow.approval_judging import Believing
 from operable.flow.approval_store import ApprovalStore
 from operable.flow.binding import child_environment, execution_binding, real_folder, task_hash
@@ -41,7 +40,7 @@ class Caller:
 
     @property
     def approvals(self) -> ApprovalStore:
-        return ApprovalStore(self.place("approvals"))
+        return ApprovalStore(self.place("approvals"), self.place("audit"))
 
     def believing(self, allowed_signers: str | None = None) -> Believing:
         """Whose signatures count: those of a named file, of the environment's, of the home's, else the user's own."""
@@ -52,11 +51,7 @@ class Caller:
             except FlowError:
                 place = ""  # no home: the user's own keys remain
             named = place if os.path.lexists(place) else None
-        return Believing(self.surroundings, named, self._used_by)
-
-    def _used_by(self, approval_id: str) -> str | None:
-        record = audit_log.used_approval(self.place("audit"), approval_id)
-        return None if record is None else str(record.get("execution_id"))
+        return Believing(self.surroundings, named)
 
     @property
     def principal(self) -> str:

@@ -3,9 +3,11 @@
 A grant names the hash of what exactly would run (`binding`), who approved it, and until when; it is signed, unless the
 approver said in so many words that it is not. It is used by an execution that has the same hash, at the last moment before
 the task starts: signature, scope and time are checked first, so that a forged record is not used up in place of a good one,
-and `before` is called first, so that nothing is used of which no other record exists.
+and `before` is called first, so that nothing is used of which no other record exists. Every step is in the audit log too
+(`approval_trail`), which has the last word.
 """
 
+import functools
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +26,7 @@ from operable.flow.approval_records import (
     signed_text,
 )
 from operable.flow.approval_store import ApprovalStore
+from operable.flow.approval_trail import known, record_grant, record_revocation
 from operable.flow.canonical import canonical_digest
 from operable.flow.contracts import FlowError, Surroundings
 from operable.flow.failures import invalid_argument
@@ -80,6 +83,7 @@ def grant(
         if len(waiting) >= most:
             message = f'task "{selected.task["id"]}" has {len(waiting)} pending approvals already'
             raise FlowError("policy_forbids_approval", f"{message} (budgets.max_pending_approvals)")
+        record_grant(store.audit, made)
         store.append(made)
     return shown(made)
 
@@ -150,7 +154,9 @@ def require_pending(
     now: float | None = None,
 ) -> None:
     """FlowError unless there is an approval that `consume` would use now. Nothing is used."""
-    usable(store.events(), selected, binding, believing, approval_id, time.time() if now is None else now)
+    moment = time.time() if now is None else now
+    recorded = functools.partial(known, store.audit)
+    usable(store.events(), recorded, selected, binding, believing, approval_id, moment)
 
 
 def consume(
@@ -167,7 +173,8 @@ def consume(
     """Use the oldest approval that fits, once; FlowError when there is none. `before` gets what will be used."""
     with store.locked():
         moment = time.time() if now is None else now
-        found, verified = usable(store.events(), selected, binding, believing, approval_id, moment)
+        events, recorded = store.events(), functools.partial(known, store.audit)
+        found, verified = usable(events, recorded, selected, binding, believing, approval_id, moment)
         used = {
             **{name: found.get(name) for name in "approval_id task_hash approver reason".split()},
             **{name: found.get(name) for name in "risk_level approver_scope granted_at expires_at".split()},
@@ -207,16 +214,20 @@ def revoke(
             used_by = found["consumed_by_execution_id"]
             raise invalid_argument(f"Approval {approval_id} was already used by execution {used_by}")
         if found["status"] != "revoked":
-            store.append(
-                {
-                    "v": VERSION,
-                    "kind": "revoke",
-                    "approval_id": approval_id,
-                    "revoked_by": by,
-                    "reason": reason,
-                    "revoked_at": timestamp(moment),
-                }
-            )
+            event = {
+                "v": VERSION,
+                "kind": "revoke",
+                "approval_id": approval_id,
+                "revoked_by": by,
+                "reason": reason,
+                "revoked_at": timestamp(moment),
+            }
+            store.append(event)
+            try:
+                record_revocation(store.audit, found, event)
+            except FlowError as problem:
+                message = f"Approval {approval_id} is revoked, but not recorded: {problem.message}"
+                raise FlowError(problem.code, message) from None
     return {"approval_id": approval_id, "status": "revoked"}
 
 
@@ -228,10 +239,11 @@ def listed(
     task_id: str | None = None,
     now: float | None = None,
 ) -> list[Json]:
-    """All approvals with what became of them, oldest first."""
+    """All approvals with what became of them, also of what only the audit log still says, oldest first."""
+    events = [*store.events(), *known(store.audit).events]
     return [
         shown(each) | fate(each)
-        for each in folded(store.events(), time.time() if now is None else now)
+        for each in folded(events, time.time() if now is None else now)
         if status in (None, "all", each["status"])
         and workflow_id in (None, each["workflow_id"])
         and task_id in (None, each["task_id"])
