@@ -52,10 +52,39 @@ def test_an_error_with_status_0_is_a_failure():
 
 
 @pytest.mark.parametrize(
-    "stdout", [b"", b"hello", b'{"a": NaN}', b"{}{}", b"\xff", b"[" * 100_000, b'{"a":1}\n{"a":2}\n']
+    "stdout",
+    [
+        b"",
+        b"hello",
+        b'{"a": NaN}',
+        b"[1e999]",
+        b"[-1e999]",
+        b"{}{}",
+        b"\xff",
+        b"[" * 100_000,
+        b"[" * 201 + b"]" * 201,
+        b'{"a":' * 201 + b"1" + b"}" * 201,
+        b'{"a":1}\n{"a":2}\n',
+    ],
 )
 def test_status_0_without_one_json_document_is_a_failure(stdout):
     assert answer(stdout).code == "APP_OUTPUT_NOT_JSON"
+
+
+def test_what_no_text_can_hold_is_replaced_and_the_rest_is_as_it_was():
+    found = answer(
+        rb'{"\uD800": "a\uD83D", "pair": "\ud83d\ude00", "said": "\\ud800", "big": 12345678901234567890123}'
+    )
+    assert found.value == {
+        "\ufffd": "a\ufffd",
+        "pair": "\U0001f600",
+        "said": "\\ud800",
+        "big": 12345678901234567890123,
+    }
+
+
+def test_an_answer_that_is_nested_deep_is_passed_on_as_long_as_it_can_be_written():
+    assert answer(b"[" * 200 + b"]" * 200).ok
 
 
 def test_a_confirmation_that_the_application_asks_for_is_told_apart():

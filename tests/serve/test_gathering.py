@@ -10,8 +10,8 @@ from operable.serve.gathering import KEPT, Gathering
 from operable.wire.framework import Error, Warning  # noqa: A004
 
 
-def error(text):
-    return Error(category="internal", code="BOOM", message=text, retryable=False)
+def error(text, **extra):
+    return Error(category="internal", code="BOOM", message=text, retryable=False, extra=extra)
 
 
 def size(result):
@@ -31,6 +31,21 @@ def test_what_fits_touches_no_disk(tmp_path, monkeypatch):
         result = gathering.result({"ok": True})
 
     assert (result.entries, result.truncated, result.spool, result.warnings) == ([{"a": 1}], False, None, [])
+
+
+def test_what_is_nested_deeper_than_a_client_could_be_told_is_in_the_file():
+    deep = json.loads("[" * 400 + "]" * 400)
+
+    with Gathering() as gathering:
+        gathering.entry({"deep": deep})
+        gathering.entry({"deep": 1})
+        gathering.keep(error("no", deep=deep))
+        result = gathering.result({"ok": False, "deep": deep})
+
+    assert (result.entries, result.summary, result.truncated) == ([{"deep": 1}], {"ok": False}, True)
+    assert result.errors == [{"code": "BOOM", "category": "internal", "message": "no"}]
+    assert [list(line) for line in whole(result)][:2] == [["deep"], ["deep"]]
+    assert whole(result)[-1] == {"summary": {"ok": False, "deep": deep}}
 
 
 def test_what_does_not_fit_is_whole_in_a_private_file():

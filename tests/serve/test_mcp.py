@@ -150,6 +150,32 @@ def test_an_application_that_speaks_aoi_is_heard_as_such(world):
     assert (failed.is_error, failed.structured_content["errors"][0]["code"]) == (True, "NO_ITEM")
 
 
+ODD = """
+sys.stdout.write({
+    "list": '{"items": ["cut in an emoji \\\\ud83d"]}',
+    "get": '{"items": [1e999]}',
+    "item": '[' * 300 + ']' * 300,
+}[words[0]])
+"""
+
+
+def test_an_answer_that_no_client_could_be_told_does_not_end_the_server(world):
+    app = made(world.project / "apps" / "odd", ODD)
+    Approvals(str(world.home / "state" / "apps" / "approvals.json")).approve(find(str(app)))
+
+    async def called():
+        async with connected(world, "--only", "odd") as client:
+            return [
+                (await client.call_tool(f"odd_{name}", {})).structured_content
+                for name in ("list", "get", "item")
+            ]
+
+    text, number, deep = run(called())
+    assert (text["ok"], text["entries"]) == (True, ["cut in an emoji \ufffd"])
+    assert (number["ok"], number["code"]) == (False, "APP_OUTPUT_NOT_JSON")
+    assert (deep["ok"], deep["code"]) == (False, "APP_OUTPUT_NOT_JSON")
+
+
 @MODES
 def test_a_long_result_is_cut_and_the_rest_is_one_resource_away(world, mode):
     async def called():

@@ -7,12 +7,14 @@ kept for whoever debugs and never read for meaning.
 """
 
 import json
+import math
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from operable.app.packages import Package
 from operable.kernel.errors import CATEGORIES, CATEGORY_OF_STATUS, EX_DATAERR, EX_SOFTWARE, Fail
+from operable.kernel.nesting import too_deep
 from operable.kernel.redact import redact_text
 
 if TYPE_CHECKING:
@@ -133,11 +135,24 @@ def streamed(verdict: "Verdict", status: int | None, diagnostics: str) -> Answer
 
 
 def _parsed(stdout: bytes) -> tuple[Any, bool]:
-    """One JSON document of RFC 8259, in UTF-8; NaN is none."""
+    """One JSON document of RFC 8259, in UTF-8, that can be passed on; NaN is none, nor is a number beyond all of them.
+
+    Half of a surrogate pair, which is what a text cut inside of an emoji ends with, becomes a replacement character.
+    """
     try:
-        return json.loads(stdout.decode("utf-8"), parse_constant=_no_number), True
+        text = stdout.decode("utf-8")
+        if "\\ud" in text.lower():
+            text = json.dumps(json.loads(text), ensure_ascii=False)
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError):
         return None, False
+    return (None, False) if too_deep(value) else (value, True)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
 
 
 def _no_number(name: str) -> NoReturn:

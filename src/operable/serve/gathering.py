@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
+from operable.kernel.nesting import DEEPEST, too_deep
 from operable.serve.operables import Result
 from operable.serve.spool import Spool
 from operable.wire.framework import Error, Heartbeat, Meta, Open, Progress, Summary, Warning, encode  # noqa: A004
@@ -27,6 +28,8 @@ _NOTICES = 100
 _NOTICES_ROOM = 20_000
 # Of one field of a summary; an application may answer with more than its results.
 _FIELD = 4000
+# Of nesting: the protocol puts a result into some objects of its own.
+_LEVELS = DEEPEST - 10
 
 Told = tuple[float, float | None, str | None]
 
@@ -75,14 +78,14 @@ class Gathering:
         """Keep one result."""
         self._count += 1
         self._room -= self._spool(value)
-        if self._room >= 0:
+        if self._room >= 0 and not too_deep(value, _LEVELS):
             self._entries.append(value)
         if self._most is not None and self._count >= self._most:
             self.enough = True
 
     def _notice(self, kept: list[dict[str, Any]], fields: dict[str, Any]) -> None:
         size = self._spool(fields)
-        if len(kept) >= _NOTICES or size > self._notices_room:
+        if len(kept) >= _NOTICES or size > self._notices_room or too_deep(fields, _LEVELS):
             self._cut = True
             # What a failure is, is said whatever it says beside that.
             if kept or kept is not self._errors:
@@ -122,7 +125,11 @@ class Gathering:
 
     def _bounded(self, summary: dict[str, Any]) -> dict[str, Any]:
         """The summary without what is too long in it; the whole of it then stands at the end of the file."""
-        short = {name: value for name, value in summary.items() if len(_line(value)) <= _FIELD}
+        short = {
+            name: value
+            for name, value in summary.items()
+            if len(_line(value)) <= _FIELD and not too_deep(value, _LEVELS)
+        }
         if len(short) < len(summary) or len(_line(short)) > _NOTICES_ROOM:
             self._cut = True
             self._spool({"summary": summary})
