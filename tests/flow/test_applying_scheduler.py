@@ -434,6 +434,22 @@ def test_only_jobs_whose_artifact_names_a_workflow_of_the_manifest_are_pruned(tm
     assert {row["id"] for row in scheduler.rows()} == {stable_id("other", "z"), A, "old-1"}
 
 
+def test_a_job_that_was_adopted_is_not_pruned_besides(tmp_path):
+    scheduler = either(tmp_path, capabilities("4"))
+    apply(scheduler, manifest(shell_task("old", name="A"), shell_task("gone")))
+    swapped = manifest(shell_task())
+
+    planned = prepare(
+        swapped, scheduler.client(), ApplyOptions(adopt_by="name", prune=True), Surroundings("/")
+    ).steps
+    result = apply(scheduler, swapped, adopt_by="name", prune=True)
+
+    expected = [("adopted", A), ("pruned", stable_id("w", "gone"))]
+    assert [(step.action, step.job_id) for step in planned] == expected
+    assert [(action["action"], action["job_id"]) for action in result["actions"]] == expected
+    assert [row["id"] for row in scheduler.rows()] == [A]
+
+
 def test_pruning_is_refused_where_nobody_knows_where_jobs_came_from(scheduler):
     problem = refused(scheduler, GOVERNED, prune=True)
 

@@ -126,6 +126,17 @@ def test_a_job_of_the_same_name_is_adopted_and_not_pruned_besides(store):
     assert ids(store) == [A]
 
 
+def test_a_job_that_gives_its_name_to_a_new_one_is_kept_beside_it(store):
+    apply(store, manifest())
+    swapped = manifest(shell_task(name="Z"), shell_task("b", name="A"))
+
+    planned = plan(store, swapped, adopt_by="name")
+    apply(store, swapped, adopt_by="name")
+
+    assert planned == [("updated", A), ("created", B)]
+    assert [(job["id"], job["name"]) for job in stored_jobs(store)] == [(A, "Z"), (B, "A")]
+
+
 def test_proofs_are_verified_before_the_store_is_touched(store):
     value = with_proof({"env": "PROOF"})
 

@@ -97,9 +97,10 @@ def matched(
 ) -> list[Step]:
     """A step for every job. `compare(stored, job)` lists what an update would change."""
     by_id = {row["id"]: row for row in stored if isinstance(row.get("id"), str)}
+    own = {job["id"] for job in jobs}  # whatever they are called: none of these can be adopted by another
     by_name: dict[str, list[Json]] = {}
     for row in by_id.values():
-        if isinstance(row.get("name"), str):
+        if isinstance(row.get("name"), str) and row["id"] not in own:
             by_name.setdefault(row["name"], []).append(row)
     if adopt_by == "name":
         _require_unique(jobs)

@@ -82,7 +82,7 @@ def prepare(
     compare = _comparison(version, handoffs)
     steps = matched(compiled["jobs"], stored, options.adopt_by, compare)
     if options.prune or options.only_prune:
-        steps += _prunable(manifest, compiled["jobs"], stored, version)
+        steps += _prunable(manifest, steps, stored, version)
     steps = chosen(steps, options)
     for step in steps:
         _require_writable(step)
@@ -179,14 +179,15 @@ def _require_writable(step: Step) -> None:
     require_intact(stored)
 
 
-def _prunable(manifest: Json, jobs: list[Json], stored: list[Json], version: str) -> list[Step]:
+def _prunable(manifest: Json, steps: list[Step], stored: list[Json], version: str) -> list[Step]:
     """Stored jobs that came from these workflows and are no longer in them; only an artifact says where a job came from."""
     if version != "4":
         raise FlowError(
             "unsupported_capability",
             "Cannot prune: without handoff version 4 the scheduler does not know which manifest its jobs came from",
         )
-    flows, kept = {flow["id"] for flow in manifest["workflows"]}, {job["id"] for job in jobs}
+    flows = {flow["id"] for flow in manifest["workflows"]}
+    kept = {step.job_id for step in steps} | {step.adopted_from for step in steps}
     found = []
     for row in stored:
         if row.get("id") in kept or str(row.get("handoff_version")) != "4":
