@@ -42,6 +42,14 @@ def test_an_exact_id_counts_more_than_a_name():
     assert [step.action for step in matched([job(1), job(2)], rows, "id", compare)] == ["updated", "created"]
 
 
+def test_a_job_of_the_manifest_is_not_adopted_by_another_that_took_its_name():
+    rows = [{"id": "j1", "name": "N2"}, {"id": "x", "name": "N2"}]
+    alone, beside = (matched([job(1), job(2)], found, "name", compare) for found in (rows[:1], rows))
+
+    assert [(step.action, step.adopted_from) for step in alone] == [("updated", None), ("created", None)]
+    assert [(step.action, step.adopted_from) for step in beside] == [("updated", None), ("adopted", "x")]
+
+
 def test_a_fingerprint_is_of_everything_that_was_decided():
     [created] = matched([job(1)], [], "id", compare)
     [renamed] = matched([job(1, "Z")], [], "id", compare)
@@ -60,6 +68,16 @@ def test_values_are_compared_as_what_they_mean():
         == []
     )
     assert differences(stored, {"evidence": None}) == [{"field": "evidence", "before": "{", "after": None}]
+
+
+@pytest.mark.parametrize("before, after", [("1", "true"), ("0", "false"), ("[1]", "[true]")])
+def test_a_claim_that_becomes_true_is_another_claim_than_the_number_one(before, after):
+    [change] = differences(
+        {"authorization_proof": f'{{"claims": {{"admin": {before}}}}}'},
+        {"authorization_proof": f'{{"claims":{{"admin":{after}}}}}'},
+    )
+
+    assert change["field"] == "authorization_proof"
 
 
 @pytest.mark.parametrize("value", ["", "ID", 5, [], True])

@@ -15,7 +15,7 @@ from operable.flow.applying import (
     verified_proofs,
     with_verifications,
 )
-from operable.flow.canonical import canonical_digest
+from operable.flow.canonical import canonical_digest, same_json
 from operable.flow.contracts import Surroundings
 from operable.flow.job_store import VERSION, stored_jobs, writing
 from operable.flow.merge import Json
@@ -114,6 +114,6 @@ def differences(before: Json, after: Json, path: str = "") -> list[Json]:
         old, new = before.get(name), after.get(name)
         if isinstance(old, dict) and isinstance(new, dict):
             found += differences(old, new, place)
-        elif old != new:
+        elif not same_json(old, new):
             found.append({"field": place, "before": old, "after": new})
     return found

@@ -65,6 +65,15 @@ def canonical_digest(value: Any) -> str:
     return hash_text(canonical_text(value))
 
 
+def same_json(left: Any, right: Any) -> bool:
+    """Whether two values are one in JSON, where true is not 1, as it is in Python."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same_json(left[name], right[name]) for name in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same_json, left, right))
+    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+
+
 def hash_text(text: str) -> str:
     """`sha256:` and the digest of the text itself, without JSON quotes."""
     return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from operable.flow import merge
-from operable.flow.canonical import canonical_text
+from operable.flow.canonical import canonical_text, same_json
 from operable.flow.expand import expand
 from operable.flow.handoff import declared_evidence, handoff_fields
 from operable.flow.javascript_json import javascript_json
@@ -79,7 +79,7 @@ def differences(stored: Json, spec: Json) -> list[Json]:
     changed = []
     for name, value in spec.items():
         before, after = plain(stored.get(name), name), plain(value, name)
-        if before != after:
+        if not same_json(before, after):
             changed.append({"field": name, "before": before, "after": after})
     return changed
 
