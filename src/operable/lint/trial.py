@@ -227,12 +227,15 @@ class Trial:
         if self.ended is not None or self.child is None or self.due is None:
             return
         since, used = self.due
-        starved = not self.custody.waiting().idle and self.custody.used() - used < PROMPT / 2
-        if starved and self.reactor.time() - since < PATIENT:
+        if self._starved(used, PROMPT / 2) and self.reactor.time() - since < PATIENT:
             self.reactor.call_later(_AGAIN, self._too_late)
             return
         self.child.kill("deadline")
         self._kill()
+
+    def _starved(self, used: float, share: float) -> bool:
+        """Whether somebody of the tree wants to run, and the machine has not given it so many seconds since `used`."""
+        return not self.custody.waiting().idle and self.custody.used() - used < share
 
     def _stop(self, why: Literal["flood", "excess"], note: str) -> None:
         self.stopped, self.notes = why, (note,)
@@ -252,7 +255,10 @@ class Trial:
             self.custody.kill()
             self._until(self.custody.ended, _DYING)
             return
+        used = self.custody.used()
         self._until(self.custody.ended, _ORPHAN_GRACE)
+        # On a machine that does much else, who is about to end may not have come to it yet.
+        self._until(lambda: self.custody.ended() or not self._starved(used, _ORPHAN_GRACE), PATIENT)
         self.orphans = self.custody.orphans()
         if self.orphans:
             self.custody.kill()
