@@ -1,5 +1,8 @@
 """Human output with rich: tables that fit the terminal, colour, a progress bar.
 
+A table that is wider than the terminal loses nothing: its long cells go on in the lines below. Where that would break
+words (an id, a digest, a path: what one copies), each row is shown as a record, one field below the other.
+
 Each part of rich is imported by the method that needs it: without a table or a bar, human mode starts without them too.
 """
 
@@ -14,6 +17,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
+GAP = 2  # between two columns
+# A document in a cell is not what one reads a terminal for; machine mode has all of it.
+LONGEST = 2000
+
+
 class RichScreen:
     """Writes to the terminal through rich, and plainly to what is none. Raises ImportError when rich is not installed."""
 
@@ -25,22 +33,53 @@ class RichScreen:
         self._plain = PlainScreen()
         self._bar: Progress | None = None
         self._task: TaskID | None = None
+        self._records = False
 
     def table(self, columns: list[str], rows: list[list[str]], *, header: bool) -> None:
         if not self._out.is_terminal:
             self._plain.table(columns, rows, header=header)
             return
+        from rich.cells import cell_len
+
+        rows = [[text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in row] for row in rows]
+        shown = [columns, *rows] if header else rows
+        widths = [max(map(cell_len, column)) for column in zip(*shown, strict=True)]
+        share = _share(widths, self._out.width - GAP * (len(columns) - 1))
+        if header:  # what continues a table looks like its beginning
+            self._records = share is not None and _longest_word(shown) > share
+        if self._records:
+            self._show_records(columns, rows)
+        else:
+            self._show_table(columns, rows, header=header, widest=share)
+
+    def _show_table(
+        self, columns: list[str], rows: list[list[str]], *, header: bool, widest: int | None
+    ) -> None:
         from rich.table import Table
         from rich.text import Text
 
         table = Table(box=None, show_header=header, header_style="bold", pad_edge=False)
-        # It is the cells that must stay on one line. Of columns that may not wrap, rich takes the same from each, and the
-        # short ones, which are the names, would be gone first; of others it takes from the widest.
         for name in columns:
-            table.add_column(Text(name.upper(), no_wrap=True, overflow="ellipsis"))
+            table.add_column(Text(name.upper()), max_width=widest, overflow="fold")
         for row in rows:
-            table.add_row(*(Text(text, no_wrap=True, overflow="ellipsis") for text in row))
+            table.add_row(*map(Text, row))
         _print(self._out, table)
+
+    def _show_records(self, columns: list[str], rows: list[list[str]]) -> None:
+        """Each row as lines of name and value, without the empty ones, and an empty line behind it."""
+        from rich.text import Text
+
+        margin = max(map(len, columns)) + GAP
+        room = max(self._out.width - margin, 1)
+        for row in rows:
+            for name, text in zip(columns, row, strict=True):
+                # A word that is too long for any line is left to the terminal to wrap, from which it is copied whole.
+                lines = [Text(text)] if _longest_word([[text]]) > room else Text(text).wrap(self._out, room)
+                for number, line in enumerate(lines if text else []):
+                    line.rstrip()
+                    label = "" if number else name.upper()
+                    _print(self._out, Text.assemble((label.ljust(margin), "bold"), line), soft_wrap=True)
+            _print(self._out, "")
 
     def show(self, text: str, style: str) -> None:
         if not self._out.is_terminal:
@@ -49,6 +88,14 @@ class RichScreen:
         from rich.text import Text
 
         _print(self._out, Text(text, style=style), soft_wrap=True)
+
+    def prose(self, text: str, style: str) -> None:
+        if not style or not self._out.is_terminal:
+            self._plain.prose(text)
+            return
+        from rich.text import Text
+
+        _print(self._out, Text(text, style=style), end="", soft_wrap=True)
 
     def aside(self, text: str, style: str) -> None:
         if not self._err.is_terminal:
@@ -86,3 +133,19 @@ def _print(console: Console, what: Any, **options: Any) -> None:
         console.print(what, **options)
     except SystemExit:  # rich's way to say that the reader has gone
         raise BrokenPipeError from None
+
+
+def _longest_word(rows: list[list[str]]) -> int:
+    from rich.cells import cell_len
+
+    return max((cell_len(word) for row in rows for text in row for word in text.split()), default=0)
+
+
+def _share(widths: list[int], room: int) -> int | None:
+    """How wide a column may be so that all of them fit, where those that are narrower keep their width; None: all fit."""
+    for done, width in enumerate(sorted(widths)):
+        share = room // (len(widths) - done)
+        if width > share:
+            return share
+        room -= width
+    return None
