@@ -184,7 +184,7 @@ def _running(mark: str) -> bool:
 
 def _gone(mark: str) -> bool:
     """Whether nothing of it runs, soon: a hundred processes that were killed are not gone at once."""
-    for _ in range(200):
+    for _ in range(4000):
         if not _running(mark):
             return True
         time.sleep(0.05)
