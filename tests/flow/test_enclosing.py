@@ -6,8 +6,9 @@ import threading
 
 import pytest
 
+from operable.flow.allowed_paths import check_paths
 from operable.flow.contracts import FlowError
-from operable.flow.enclosing import check_paths, constraints, enclosed
+from operable.flow.enclosing import constraints, enclosed
 from operable.flow.task_process import Ran, run_command
 from operable.proc.spawn import prepare
 from tests.flow.callers import PATH
@@ -126,12 +127,49 @@ def test_a_link_out_of_the_allowed_paths_is_a_violation(tmp_path):
 
 
 @requirement("agentcli:exec:allowed-paths")
-def test_a_link_that_leads_nowhere_is_refused_and_a_missing_path_is_said(tmp_path):
-    (tmp_path / "dangling").symlink_to(tmp_path / "nothing")
-    with pytest.raises(FlowError) as caught:
-        check_paths({"allowed_paths": ["dangling"]}, str(tmp_path), str(tmp_path))
+@pytest.mark.parametrize("path", ["link", "link/sub", "dangling", "absolute"])
+def test_an_allowed_path_that_leads_through_a_link_is_refused_because_a_task_could_swing_it(tmp_path, path):
+    (tmp_path / "real" / "sub").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "dangling").symlink_to("nothing")
+    named = str(tmp_path / "link" / "sub") if path == "absolute" else path
+    for cwd in (tmp_path, tmp_path / "real", tmp_path / "real" / "sub"):
+        with pytest.raises(FlowError) as caught:
+            check_paths({"allowed_paths": [".", named]}, str(cwd), str(tmp_path))
+
+        assert caught.value.code == "sandbox_path_invalid"
+        link = tmp_path / ("dangling" if path == "dangling" else "link")
+        assert caught.value.message == (
+            f"the allowed path {named} leads through the symbolic link {link}; name where it leads to"
+        )
+
+
+@requirement("agentcli:exec:allowed-paths")
+def test_links_of_the_caller_s_own_folder_and_of_the_system_are_followed(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    assert check_paths({"allowed_paths": ["."]}, str(tmp_path / "real"), str(tmp_path / "link")) == []
+    assert check_paths({"allowed_paths": ["/var/run"]}, os.path.realpath("/var/run"), str(tmp_path)) == []
+
+
+@requirement("agentcli:exec:allowed-paths")
+@pytest.mark.parametrize("swung", ["work", "other"])
+def test_a_folder_that_becomes_a_link_after_the_check_is_not_opened_to_the_task(tmp_path, swung):
+    for name in ("work", "other", "private"):
+        (tmp_path / name).mkdir()
+    env = {"PATH": PATH, "HOME": "/nowhere"}
+    work = str(tmp_path / "work")
+    with enclosed({"allowed_paths": [".", "../other"]}, cwd=work, base=work, environment=env) as place:
+        (tmp_path / swung).rmdir()
+        (tmp_path / swung).symlink_to("private")
+        with pytest.raises(FlowError) as caught:
+            place.wrap(prepare(["touch", f"{tmp_path}/{swung}/x"], env=env, cwd=work))
+
     assert caught.value.code == "sandbox_path_invalid"
 
+
+@requirement("agentcli:exec:allowed-paths")
+def test_an_allowed_path_that_is_missing_is_said(tmp_path):
     warnings = check_paths({"allowed_paths": [".", "later"]}, str(tmp_path), str(tmp_path))
     assert warnings == ["allowed path later does not exist; the task cannot make it"]
 

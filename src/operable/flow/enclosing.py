@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from operable.flow.allowed_paths import check_unchanged, folders, is_inside
 from operable.flow.contracts import FlowError
 from operable.kernel.errors import Fail
 from operable.proc.confine import Confinement, Sandbox, Tunnel, sandbox
@@ -49,6 +50,7 @@ class Enclosure:
         box, place = self._box, self._confinement
         if box is None or place is None:
             return command
+        check_unchanged(place.writable)
         readable = dict(place.readable)
         for folder in (*folders, os.path.dirname(command.executable), _real_folder(command.executable)):
             if not _visible(folder, place):
@@ -72,23 +74,6 @@ def constraints(contract: Mapping[str, Any]) -> list[str]:
     if contract.get("network") == "restricted":
         found.append("network restriction")
     return found
-
-
-def check_paths(contract: Mapping[str, Any], cwd: str, base: str) -> list[str]:
-    """FlowError when the task's folder lies outside of the allowed paths, links resolved; else warnings."""
-    allowed = [str(path) for path in contract.get("allowed_paths") or []]
-    if not allowed:
-        return []
-    real = [_real_path(os.path.join(base, path)) for path in allowed]
-    if not any(_inside(cwd, folder) for folder in real):
-        message = f'execution cwd "{cwd}" is not under any allowed path'
-        violations = [{"field": "contract.allowed_paths", "message": message}]
-        raise FlowError("contract_violation", f"Contract violation: {message}", violations=violations)
-    return [
-        f"allowed path {path} does not exist; the task cannot make it"
-        for path, folder in zip(allowed, real, strict=True)
-        if not os.path.exists(folder)
-    ]
 
 
 @contextmanager
@@ -142,7 +127,7 @@ def _confinement(
     tunnel: Tunnel | None,
 ) -> Confinement:
     strict = contract.get("sandbox") == "strict"
-    allowed = [_real_path(os.path.join(base, str(path))) for path in contract.get("allowed_paths") or []]
+    allowed = folders(contract, base)
     named = {path: path for path in (cwd, *allowed) if os.path.exists(path)}
     home = environment.get("HOME", "")
     return Confinement(
@@ -189,27 +174,12 @@ def _close(proxy: Any, folder: str) -> None:
 
 def _visible(folder: str, place: Confinement) -> bool:
     """Whether a folder of the host can be read inside, as far as that does not follow from the folders named here."""
-    if any(_inside(folder, named) for named in (*place.writable, *place.readable)):
+    if any(is_inside(folder, named) for named in (*place.writable, *place.readable)):
         return True
     if place.root == "system":
-        return any(_inside(folder, system) for system in _SYSTEM_PLACES)
-    return not any(_inside(folder, hidden) for hidden in _HIDDEN_ON_HOST)
-
-
-def _real_path(path: str) -> str:
-    """Where a path really leads. A link that leads nowhere could lead anywhere tomorrow: it is refused."""
-    real = os.path.realpath(path)
-    probe = os.path.abspath(path)
-    while probe != "/":
-        if os.path.islink(probe) and not os.path.exists(probe):
-            raise FlowError("sandbox_path_invalid", f"the path {path} leads through a dangling symbolic link")
-        probe = os.path.dirname(probe)
-    return real
+        return any(is_inside(folder, system) for system in _SYSTEM_PLACES)
+    return not any(is_inside(folder, hidden) for hidden in _HIDDEN_ON_HOST)
 
 
 def _real_folder(executable: str) -> str:
     return os.path.dirname(os.path.realpath(executable))
-
-
-def _inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from operable.flow import audit_log, merge, postconditions
+from operable.flow.allowed_paths import check_paths
 from operable.flow.approval_gate import ApprovalGate
 from operable.flow.attesting import attest, attestation_text
 from operable.flow.authorizing import enforce
@@ -23,7 +24,7 @@ from operable.flow.budgets import unmeasured
 from operable.flow.caller import Caller, bind
 from operable.flow.contracts import FlowError
 from operable.flow.credentials import Materialised, materialise
-from operable.flow.enclosing import check_paths, enclosed
+from operable.flow.enclosing import enclosed
 from operable.flow.evidencing import add_evidence
 from operable.flow.execution import Execution, structured_output
 from operable.flow.governing import authorize, identify, prove, refuse_handoff
