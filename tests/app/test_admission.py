@@ -39,8 +39,18 @@ def test_what_is_not_documented_is_refused(package, words):
         (["item", "remove", "x"], True),
         (["item", "--force", "remove", "x"], True),
         (["item", "--format", "json", "remove", "x"], True),
+        (["item", "rem", "x"], True),
+        (["item", "Remove", "x"], True),
+        (["item", " remove ", "x"], True),
+        (["item", "", "remove", "x"], True),
+        (["item", "remove x"], True),
+        (["item", "\uff52\uff45\uff4d\uff4f\uff56\uff45", "x"], True),
+        (["item", "re\u200bmove", "x"], True),
+        (["item", "--force=yes", "remove"], True),
         (["item", "add", "remove"], False),
+        (["item", "removed", "x"], False),
         (["item", "x"], False),
+        (["item", ""], False),
     ],
 )
 def test_confirmation_matches_by_prefix_and_cannot_be_hidden(package, words, needed):

@@ -56,7 +56,8 @@ def test_tools_wrappers_applications_and_agents_are_in_it(here):
         "wipe": "destructive",
     }
     todo = everything["app", "todo"]
-    assert {action.name for action in todo.actions if action.confirm} == {"remove", "item remove"}
+    # `item`, too: with `remove` behind it, it is the command below it.
+    assert {action.name for action in todo.actions if action.confirm} == {"remove", "item", "item remove"}
     assert (todo.risk, todo.auth, todo.health, todo.capabilities) == (
         *("destructive", "unknown", "ok"),
         ("confirm", "skills"),

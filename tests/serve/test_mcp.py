@@ -67,7 +67,8 @@ def test_every_command_is_a_tool_with_a_strict_schema_and_annotations(world, mod
     assert {"bench_rows", "bench_long", "bench_slow", "todo_list", "todo_item_add", "outline_search"} <= set(
         tools
     )
-    assert not {"bench_wipe", "todo_remove", "todo_item_remove", "outline_delete"} & set(tools)  # off
+    off = {"bench_wipe", "todo_remove", "todo_item", "todo_item_remove", "outline_delete"}
+    assert not off & set(tools)
     rows = tools["bench_rows"]
     assert rows.input_schema["additionalProperties"] is False
     assert rows.input_schema["required"] == ["query"]
@@ -240,6 +241,7 @@ def test_enabled_it_needs_a_yes_for_each_call(world, mode):
                 await client.call_tool("bench_wipe", {"name": "x", "confirm": False}),
                 await client.call_tool("todo_remove", {"arguments": ["x"]}),
                 await client.call_tool("todo_item", {"arguments": ["--force", "remove", "x"]}),
+                await client.call_tool("todo_item", {"arguments": ["rem", "x"]}),
                 await client.call_tool("bench_wipe", {"name": "x", "dry-run": True}),
                 await client.call_tool("bench_wipe", {"name": "yes", "confirm": True}),
                 await client.call_tool("todo_remove", {"arguments": ["x"], "confirm": True}),

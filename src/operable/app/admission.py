@@ -3,9 +3,11 @@
 A call begins with a documented command: its words come first, options after them. What begins otherwise is refused, so
 nobody can hide a command behind an option. `confirmationRequired` matches by prefix: `item` covers `item remove`. Where
 a command has commands below it (`item` and `item remove`), a call of the upper one that has the lower one's words
-anywhere behind counts as a call of the lower one: an application's own parser may take `item --force remove` for it.
+anywhere behind counts as a call of the lower one: an application's own parser may take `item --force remove` for it,
+and many take `item rem`, `item Remove` or `item ' remove'` for it, too.
 """
 
+import unicodedata
 from collections.abc import Sequence
 
 from operable.app.packages import Package
@@ -45,6 +47,13 @@ def needs_confirmation(package: Package, words: Sequence[str]) -> bool:
     return any(each[: len(path)] == path and _in_order(each[len(path) :], behind) for each in below)
 
 
+def can_need_confirmation(package: Package, command: str) -> bool:
+    """Whether there are words behind this command with which it needs confirmation: it is a guarded one, or above one."""
+    app, words = package.require(), command.split()
+    above = any(each.split()[: len(words)] == words for each in app.confirmation_required)
+    return above or app.needs_confirmation(command)
+
+
 def require_confirmation(package: Package, words: Sequence[str], *, confirmed: bool) -> None:
     """Fail CONFIRMATION_REQUIRED unless the user has agreed, or nobody has to ask."""
     if confirmed or not needs_confirmation(package, words):
@@ -60,5 +69,11 @@ def require_confirmation(package: Package, words: Sequence[str], *, confirmed: b
 
 
 def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    rest = iter(words)
-    return all(word in rest for word in wanted)
+    rest = iter([each for word in words for each in _plain(word).split()])
+    return all(any(_plain(name).startswith(word) for word in rest) for name in wanted)
+
+
+def _plain(word: str) -> str:
+    """A word as the most lenient parser would read it: in any case, in any width, without what cannot be seen."""
+    letters = unicodedata.normalize("NFKC", word).casefold()
+    return "".join(letter for letter in letters if letter.isprintable() or letter.isspace())
