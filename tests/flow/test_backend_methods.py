@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from operable.flow.canonical import canonical_digest, stable_id
+from operable.flow.contracts import FlowError
 from operable.flow.job_binding import job_binding_digest, rebound
 from operable.flow.method import Defaults
 from operable.flow.rpc import answer_to
@@ -27,6 +28,7 @@ class Client:
     def __init__(self, folder):
         self.scheduler = StandIn(folder, capabilities("3"))
         self.folder = folder
+        self.told: list[BaseException] = []
         self.defaults = Defaults(
             cwd=str(folder),
             environment={**self.scheduler.environment, "HOME": str(folder)},
@@ -36,10 +38,10 @@ class Client:
 
     def ask(self, method, **params):
         line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": f"agentcli.{method}", "params": params})
-        faults: list[BaseException] = []
-        answer = answer_to(line.encode(), self.defaults, faults.append)
+        self.told.clear()
+        answer = answer_to(line.encode(), self.defaults, self.told.append)
         assert answer is not None
-        assert faults == []
+        assert all(isinstance(fault, FlowError) for fault in self.told)
         return json.loads(answer)
 
     def result(self, method, **params):
@@ -323,6 +325,7 @@ def test_an_invalid_manifest_a_missing_capability_and_a_broken_scheduler_have_th
     assert broken["data"]["code"] == "scheduler_error"
     assert [step["job_id"] for step in broken["data"]["not_applied"]] == [A]
     assert "secret words" not in json.dumps(broken)
+    assert [str(fault) for fault in client.told] == ["secret words of the scheduler"]
 
 
 def test_apply_plan_inspect_and_prune_on_our_own_engine(client):

@@ -127,7 +127,9 @@ def test_what_a_method_raises_becomes_the_error_of_the_contract(problem, code, m
         "id": 1,
         "error": {"code": code, "message": message, "data": data},
     }
-    assert told == ([problem] if isinstance(problem, TypeError) else [])
+    assert told == (
+        [problem] if code == -32603 else []
+    )  # whoever runs the server learns what its clients do not
 
 
 def answered(line: bytes) -> Any:

@@ -18,7 +18,7 @@ import msgspec
 
 from operable.flow.canonical import UnkeptError, parse
 from operable.flow.contracts import FlowError
-from operable.flow.failures import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, rpc_error
+from operable.flow.failures import INTERNAL, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, rpc_error
 from operable.flow.method import Defaults, Method, method
 from operable.flow.validate import MANIFEST_VERSION
 
@@ -117,7 +117,10 @@ def perform(job: Job, defaults: Defaults, report: Callable[[BaseException], None
         answer = {"jsonrpc": "2.0", "id": job.id, "result": job.method.run(job.params, defaults)}
         line = encode(answer)
     except FlowError as problem:
-        line = encode({"jsonrpc": "2.0", "id": job.id, "error": rpc_error(problem)})
+        error = rpc_error(problem)
+        if error["code"] == INTERNAL:
+            report(problem)  # the answer does not have its words
+        line = encode({"jsonrpc": "2.0", "id": job.id, "error": error})
     except Exception as problem:  # noqa: BLE001 - a fault of ours must not end the session; it is reported and hidden
         report(problem)
         hidden = FlowError("internal_error", "Internal error")
