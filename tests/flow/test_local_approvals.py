@@ -701,3 +701,41 @@ def drop(scene, kind):
         kept = [line for line in file if json.loads(line)["kind"] != kind]
     with open(scene.store.path, "w", encoding="utf-8") as file:
         file.writelines(kept)
+
+
+@requirement("agentcli:approvals:lock")
+def test_a_lock_of_another_machine_is_not_taken_for_that_of_a_dead_process_of_this_one(scene, monkeypatch):
+    """On a shared file system whose locks are local, its owner may well be alive."""
+    scene.grant()
+    with open(f"{scene.store.path}.lock", "w", encoding="ascii") as file:
+        file.write("operable 4194304 another-kernel\n")
+    monkeypatch.setattr("operable.flow.approval_store._FOREIGN_PATIENCE", 0.05)
+
+    assert refused(scene.grant).code == "approval_lock_timeout"
+
+
+@requirement("agentcli:approvals:lock")
+def test_who_lost_the_lock_to_another_program_writes_nothing_and_leaves_its_lock(scene):
+    scene.grant()
+    lock = f"{scene.store.path}.lock"
+
+    def taken(_used):
+        os.unlink(lock)
+        with open(lock, "w", encoding="ascii") as file:
+            file.write("4194304\n")
+
+    problem = refused(scene.consume, before=taken)
+
+    assert problem.code == "approval_lock_timeout"
+    assert os.path.exists(lock)
+    os.unlink(lock)
+    assert scene.statuses() == ["pending"]
+
+
+@requirement("agentcli:approvals:lock")
+def test_a_lock_that_vanishes_after_the_work_is_no_failure_of_it(scene):
+    with scene.store.locked():
+        scene.store.append({"v": 2, "kind": "revoke", "approval_id": "x"})
+        os.unlink(f"{scene.store.path}.lock")
+
+    assert len(scene.store.events()) == 1

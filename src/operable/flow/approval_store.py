@@ -3,29 +3,28 @@
 The format is the one of the programs that already use it (`v: 2`; grant, consume, revoke). They lock with a file beside the
 store that is made exclusively and counts as abandoned after half a minute; we do that too, so that both can work on one
 store, and before it take a kernel lock on a second file, which a killed process cannot leave behind. Whoever holds the
-kernel lock and finds a lock file of ours knows that its owner is dead.
+kernel lock and finds a lock file of ours, made under this kernel, knows that its owner is dead: locks of another machine on
+a shared file system are treated as those of other programs. A lock that was taken from us is noticed before anything is
+written.
 
 A line that a crash cut short is skipped by readers and closed by the next append. Links and devices are refused.
 """
 
-import fcntl
 import json
 import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from operable.flow.canonical import parse
 from operable.flow.contracts import FlowError
+from operable.flow.file_lock import EXCLUSIVE, held, wait_until
 
 Json = dict[str, Any]
-# Ours is held for milliseconds; half a minute is a hundred processes on a machine that swaps.
-_PATIENCE = 30.0
 # What other programs wait, and when they take a lock for abandoned.
 _FOREIGN_PATIENCE, _FOREIGN_STALE = 5.0, 30.0
-_POLL = 0.01
 _OURS = b"operable "
 _LIMIT = 64 * 1024 * 1024
 
@@ -36,6 +35,7 @@ class ApprovalStore:
     def __init__(self, path: str, audit: str) -> None:
         self.path = path
         self.audit = audit
+        self._held: os.stat_result | None = None
 
     def events(self) -> list[Json]:
         """What is in it, oldest first; lines that are no events are skipped."""
@@ -52,6 +52,9 @@ class ApprovalStore:
 
     def append(self, event: Json) -> None:
         """One more event, on disk before this returns; nothing of it when that fails."""
+        if not self._still_ours():
+            # We were held up for so long that another program took the lock for abandoned, and may have used an approval.
+            raise FlowError("approval_lock_timeout", f"the approvals lock at {self._lock} was taken away")
         line = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
         try:
             with _opened(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
@@ -66,59 +69,74 @@ class ApprovalStore:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """The store for ourselves. FlowError(approval_lock_timeout) when somebody does not let go of it."""
-        try:
-            os.makedirs(os.path.dirname(self.path) or ".", mode=0o700, exist_ok=True)
-            with _opened(f"{self.path}.guard", os.O_RDWR | os.O_CREAT) as guard:
-                self._wait(lambda: _flocked(guard), _PATIENCE)
-                self._wait(self._made, _FOREIGN_PATIENCE)
-                try:
-                    yield
-                finally:
-                    os.unlink(self._lock)
-        except OSError as error:
-            raise _unusable("locked", error) from None
+        with ExitStack() as stack:
+            try:
+                os.makedirs(os.path.dirname(self.path) or ".", mode=0o700, exist_ok=True)
+                guard = stack.enter_context(held(f"{self.path}.guard", EXCLUSIVE, _guard))
+                wait_until(lambda: self._made(guard), time.monotonic() + _FOREIGN_PATIENCE)
+            except TimeoutError as error:
+                message = f"Timed out acquiring approvals lock at {self._lock}: {error}"
+                raise FlowError("approval_lock_timeout", message) from None
+            except OSError as error:
+                raise _unusable("locked", error) from None
+            try:
+                yield
+            finally:
+                self._leave()
 
     @property
     def _lock(self) -> str:
         return f"{self.path}.lock"
 
-    def _made(self) -> bool:
+    def _made(self, guard: int) -> bool:
         """Whether the lock file is now ours; one that its owner has left behind is removed."""
         try:
             fd = os.open(
                 self._lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
             )
         except FileExistsError:
-            if self._abandoned():
+            if self._abandoned(guard):
                 os.unlink(self._lock)
             return False
         with os.fdopen(fd, "wb") as file:
-            file.write(b"%s%d\n" % (_OURS, os.getpid()))
+            file.write(b"%s%d %s\n" % (_OURS, os.getpid(), _kernel()))
+            self._held = os.fstat(fd)
         return True
 
-    def _abandoned(self) -> bool:
+    def _abandoned(self, guard: int) -> bool:
         try:
             with _opened(self._lock, os.O_RDONLY) as fd:
-                owner, made = os.pread(fd, 64, 0), os.fstat(fd).st_mtime
+                owner, made = os.pread(fd, 200, 0), os.fstat(fd).st_mtime
         except FileNotFoundError:
             return False
-        return owner.startswith(_OURS) or time.time() - made > _FOREIGN_STALE
+        if owner.startswith(_OURS) and owner.split()[2:] in ([], [_kernel()]):
+            return True  # we have the kernel's lock, so that its owner has not
+        os.utime(guard)  # by the clock of the file system, which may be another machine's
+        return os.fstat(guard).st_mtime - made > _FOREIGN_STALE
 
-    def _wait(self, done: Any, patience: float) -> None:
-        ends = time.monotonic() + patience
-        while not done():
-            if time.monotonic() > ends:
-                message = f"Timed out acquiring approvals lock at {self._lock} after {patience:g} s"
-                raise FlowError("approval_lock_timeout", message)
-            time.sleep(_POLL)
+    def _still_ours(self) -> bool:
+        try:
+            return self._held is not None and os.path.samestat(self._held, os.lstat(self._lock))
+        except FileNotFoundError:
+            return False
+
+    def _leave(self) -> None:
+        if self._still_ours():
+            os.unlink(self._lock)
+        self._held = None
 
 
-def _flocked(fd: int) -> bool:
+def _kernel() -> bytes:
+    """Which kernel this is, since when it runs: locks of another one say nothing about who lives here."""
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+            return file.read(100).strip()
+    except OSError:
+        return b""
+
+
+def _guard(path: str) -> AbstractContextManager[int]:
+    return _opened(path, os.O_RDWR | os.O_CREAT)
 
 
 def _write(fd: int, data: bytes, size: int) -> None:

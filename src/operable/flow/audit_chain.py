@@ -10,13 +10,11 @@ Readers see the log as it is at one moment (`frozen`): they hold the writers' lo
 newest file, and read afterwards, so that a long check neither holds up an execution nor takes one for tampering.
 """
 
-import fcntl
 import hashlib
 import json
 import os
 import re
 import stat
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -24,11 +22,10 @@ from typing import Any, BinaryIO
 
 from operable.flow.canonical import canonical_text, hash_text, parse
 from operable.flow.contracts import FlowError
+from operable.flow.file_lock import SHARED, held
 
 Json = dict[str, Any]
 GENESIS = "sha256:" + "0" * 64
-# An append takes a millisecond; a lock that is held for half a minute belongs to something that hangs.
-_PATIENCE, _POLL = 30.0, 0.01
 _HEAD = re.compile(r"(\d+) (sha256:[0-9a-f]{64})\n\Z")
 
 
@@ -137,33 +134,30 @@ def frozen(
 @contextmanager
 def _no_appends(path: str) -> Iterator[None]:
     """A log that was copied elsewhere has no lock beside it, and nobody who appends."""
-    try:
-        fd = os.open(f"{path}.lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
-        yield
-        return
-    except OSError as problem:
-        raise FlowError("internal_error", f"the audit log cannot be locked: {problem.strerror}") from None
-    try:
+    with ExitStack() as stack:
         try:
-            wait_for_lock(fd, fcntl.LOCK_SH)
-        except BlockingIOError:
-            raise FlowError("internal_error", "the audit log is locked by something that hangs") from None
+            stack.enter_context(held(f"{path}.lock", SHARED, _readable))
+        except FileNotFoundError:
+            pass
+        except OSError as problem:
+            raise unlockable(problem) from None
         yield
+
+
+@contextmanager
+def _readable(path: str) -> Iterator[int]:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        yield fd
     finally:
         os.close(fd)
 
 
-def wait_for_lock(fd: int, kind: int) -> None:
-    """BlockingIOError when somebody does not let go of it."""
-    ends = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            return fcntl.flock(fd, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > ends:
-                raise
-            time.sleep(_POLL)
+def unlockable(problem: OSError) -> FlowError:
+    """What is said of a lock that cannot be had."""
+    if isinstance(problem, TimeoutError):
+        return FlowError("internal_error", "the audit log is locked by something that hangs")
+    return FlowError("internal_error", f"the audit log cannot be locked: {problem.strerror}")
 
 
 def _files(path: str) -> list[str]:

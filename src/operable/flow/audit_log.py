@@ -6,20 +6,20 @@ exclusive lock, files have mode 0600, links are refused, and a line that a crash
 no head ever named it. What is written was redacted before.
 """
 
-import fcntl
 import hashlib
 import json
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from typing import Any
 
 from operable.flow.attesting import SECTIONS, without_secrets
-from operable.flow.audit_chain import Head, frozen, lines, seal, spelled, stated_head, wait_for_lock
+from operable.flow.audit_chain import Head, frozen, lines, seal, spelled, stated_head, unlockable
 from operable.flow.canonical import parse
 from operable.flow.contracts import FlowError
+from operable.flow.file_lock import EXCLUSIVE, held
 from operable.flow.masking import Mask
 from operable.kernel.redact import Redactor
 
@@ -70,8 +70,11 @@ def _shown(record: Mapping[str, Any], secrets: list[str]) -> Json:
 @contextmanager
 def _locked(path: str) -> Iterator[None]:
     """An exclusive lock beside the log: the log itself is renamed when it is full."""
-    with _opened(f"{path}.lock") as fd:
-        wait_for_lock(fd, fcntl.LOCK_EX)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(held(f"{path}.lock", EXCLUSIVE, _opened))
+        except OSError as problem:
+            raise unlockable(problem) from None
         yield
 
 

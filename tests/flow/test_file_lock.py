@@ -1,0 +1,111 @@
+"""Locks that end with whoever holds them."""
+
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from operable.flow import audit_log, file_lock
+from operable.flow.audit_chain import verify
+from operable.flow.contracts import FlowError
+from operable.flow.file_lock import EXCLUSIVE, SHARED, held
+from tests.flow.callers import until
+
+
+@contextmanager
+def opened(path):
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+HOLDER = """
+import fcntl, sys, time
+file = open(sys.argv[1], "a")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_lock_that_is_held_ends_in_a_timeout_and_one_of_a_killed_process_is_free(tmp_path, monkeypatch):
+    path = str(tmp_path / "lock")
+    with subprocess.Popen([sys.executable, "-c", HOLDER, path], stdout=subprocess.PIPE) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == b"held\n"
+            with monkeypatch.context() as short:
+                short.setattr(file_lock, "_PATIENCE", 0.05)
+                with pytest.raises(TimeoutError), held(path, SHARED, opened):
+                    pass
+        finally:
+            holder.send_signal(signal.SIGKILL)
+            holder.wait()
+    with held(path, EXCLUSIVE, opened):
+        pass
+
+
+def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path):
+    """Else two would hold it: one the file that is gone, the other the file that has its name."""
+    path = str(tmp_path / "lock")
+    took = threading.Event()
+    asked = threading.Event()
+
+    @contextmanager
+    def watched(name):
+        with opened(name) as fd:
+            asked.set()
+            yield fd
+
+    def take():
+        with held(path, EXCLUSIVE, watched) as fd:
+            assert os.path.samestat(os.fstat(fd), os.stat(path))
+            took.set()
+
+    with opened(path) as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        waiting = threading.Thread(target=take)
+        waiting.start()
+        until(asked.is_set)
+        os.unlink(path)
+        with opened(path) as second:
+            fcntl.flock(second, fcntl.LOCK_EX)
+            fcntl.flock(first, fcntl.LOCK_UN)
+            assert not took.wait(0.2)
+    waiting.join(120)
+    assert took.is_set()
+
+
+@pytest.mark.parametrize("work", ["append", "verify"])
+@pytest.mark.parametrize(
+    "problem, words",
+    [
+        (OSError(errno.ENOLCK, "No locks available"), "the audit log cannot be locked: No locks available"),
+        (BlockingIOError(), "the audit log is locked by something that hangs"),
+    ],
+)
+def test_an_audit_log_that_cannot_be_locked_is_neither_written_nor_judged(
+    tmp_path, monkeypatch, work, problem, words
+):
+    path = str(tmp_path / "audit.ndjson")
+    audit_log.append(path, {"execution_id": "e0"})
+
+    def refuse(_fd, _kind):
+        raise problem
+
+    monkeypatch.setattr(file_lock, "_PATIENCE", 0.05)
+    monkeypatch.setattr("operable.flow.file_lock.fcntl.flock", refuse)
+    with pytest.raises(FlowError) as caught:
+        audit_log.append(path, {"execution_id": "e1"}) if work == "append" else verify(path)
+    monkeypatch.undo()
+
+    assert caught.value.message == words
+    assert verify(path)["records"] == 1
