@@ -160,6 +160,10 @@ def server():
             seen.append((self.command, self.headers.get("Authorization", ""), body))
             self.send_response(404 if self.path == "/missing" else 200)
             self.send_header("Set-Cookie", "session=verysecretvalue")
+            for number in range(80 if self.path == "/boastful" else 0):
+                self.send_header(f"X-{number}", "v" * 1000)
+            if self.path == "/cut":
+                self.send_header("Content-Length", "200")
             self.end_headers()
             if self.command != "HEAD":
                 self.wfile.write(b"\xff\x00" if self.path == "/bytes" else b"hello")
@@ -217,6 +221,54 @@ def test_what_is_secret_reaches_the_server_and_nobody_else(server):
     assert refused.error["code"] == "CONFIRMATION_REQUIRED"
     assert seen == [("POST", secret, b"@/etc/hostname")]
     assert all("verysecret" not in each.stdout.decode() for each in (plan, refused, done))
+
+
+@pytest.mark.needs("curl")
+@pytest.mark.parametrize(
+    "header",
+    ["@{file}", "X-A: b\r\nX-Forged: c", "X-A: b\nX-Forged: c", "X-A: b\n", "no header at all", ": value"],
+)
+def test_a_header_is_one_header_and_never_a_file(server, tmp_path, header):
+    address, seen = server
+    (tmp_path / "secret").write_text("X-Secret: stolen\n")
+
+    done = wrap("curl", "get", address, "--header", header.format(file=tmp_path / "secret"))
+
+    assert (done.error["category"], done.error["code"]) == ("validation", "INVALID_VALUE")
+    assert seen == []
+
+
+@pytest.mark.needs("curl")
+def test_headers_that_are_too_long_to_be_kept_are_left_out_with_a_warning(server):
+    address, _ = server
+
+    done = wrap("curl", "get", f"{address}/boastful")
+
+    (answer,), (warning,) = done.results, done.of("aoi:warning")
+    assert (answer["status"], answer["body"], answer["headers"]) == (200, "hello", {})
+    assert warning["code"] == "HEADERS_LEFT_OUT"
+
+
+@pytest.mark.needs("curl")
+def test_an_answer_without_a_body_has_no_bytes_of_one(server):
+    address, _ = server
+
+    (answer,) = wrap("curl", "head", address).results
+
+    assert (answer["status"], answer["body"], answer["body_bytes"]) == (200, "", 0)
+
+
+@pytest.mark.needs("curl")
+def test_an_answer_that_was_cut_off_is_worth_another_try(server):
+    address, _ = server
+
+    done = wrap("curl", "get", f"{address}/cut")
+
+    assert (done.error["category"], done.error["code"], done.error["retryable"]) == (
+        "temporary",
+        "TRANSFER_CUT_OFF",
+        True,
+    )
 
 
 @pytest.mark.needs("curl")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_headers, redact_url
-from operable.tool.framework import Change
+from operable.tool.framework import Change, Warn
 from operable.wrap.endings import failed
 from operable.wrap.fields import put
 from operable.wrap.values import decode
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from operable.proc.excerpt import Excerpt
     from operable.wrap.upstream import Upstream
 
 
@@ -37,13 +39,20 @@ def response(upstream: Upstream) -> Iterator[Any]:
     most = upstream.inputs.get("max_body") or 0
     body, size = bytearray(), 0
     for chunk in upstream.chunks():
+        if "max_body" not in upstream.inputs:
+            continue  # `--head` prints the headers once more, where the body of others is
         size += len(chunk)
         body += chunk[: max(0, most - len(body))]
     end = upstream.end
-    told = _told(end.stderr.text() if end is not None else "")
+    told = _told(end.stderr) if end is not None else {}
     info = told.get("info", {})
     if end is None or end.status != 0:
         raise failed(upstream, None if end is None else end.status, str(info.get("errormsg") or ""))
+    if not info:
+        message = "curl did not say how the transfer went"
+        raise Fail("partial", "UPSTREAM_INCOMPLETE", message, target="curl")
+    if "headers" not in told:
+        yield Warn("HEADERS_LEFT_OUT", "the headers of the answer are too long to be kept", source="curl")
     headers = {name: ", ".join(values) for name, values in told.get("headers", {}).items()}
     event: dict[str, Any] = {
         "type": "response",
@@ -53,7 +62,7 @@ def response(upstream: Upstream) -> Iterator[Any]:
         "content_type": info.get("content_type"),
         "headers": redact_headers(headers),
         "body_bytes": size,
-        "body_truncated": size > len(body) and "max_body" in upstream.inputs,
+        "body_truncated": size > len(body),
         "redirects": int(info.get("num_redirects", 0)),
         "total_ms": round(float(info.get("time_total", 0)) * 1000),
         "remote_ip": str(info.get("remote_ip", "")),
@@ -62,10 +71,14 @@ def response(upstream: Upstream) -> Iterator[Any]:
     yield event
 
 
-def _told(stderr: str) -> dict[str, Any]:
-    """What curl says of the transfer; nothing where it was cut, or is none."""
+def _told(stderr: Excerpt) -> dict[str, Any]:
+    """What curl says of the transfer: without the headers where some of them were not kept; {} where it is silent."""
+    text = stderr.text()
+    text = text[max(0, text.find('{"info":')) :].strip()
+    if stderr.omitted:
+        text = text.partition(',"headers":')[0] + "}"  # a quote in a value has a backslash before it
     try:
-        found = decode(stderr[stderr.index('{"info":') :].strip().encode())
+        found = decode(text.encode())
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
