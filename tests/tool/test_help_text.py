@@ -9,11 +9,11 @@ from typing import Any, Literal
 import pytest
 
 from operable.tool import Change, Command, Event, Input, Stream, Tool
-from operable.tool.help_text import command_help, description, parameter_help, tool_help
+from operable.tool.help_text import command_help, description, fitted, parameter_help, tool_help
 from tests.cli.drive import operable
 from tests.requirement import requirement
 from tests.tool import notebook
-from tests.tool.drive import run
+from tests.tool.drive import run, terminal
 
 NOTEBOOK = Path(notebook.__file__)
 
@@ -221,6 +221,72 @@ def test_help_says_what_a_caller_must_know_before_calling():
     )
     assert "\nUnbounded: it goes on until it is stopped, with a heartbeat every 1.5 s.\n" in help_of(
         unbounded=True, heartbeat=1.5
+    )
+
+
+def test_help_says_which_words_can_stand_for_an_operand_and_what_stands_for_none():
+    tool = Tool("t", version="1", schema_name="x")
+
+    @tool.command()
+    def audit(
+        action: Literal["show", "verify"] = "show",
+        level: Literal[1, 2] = 1,
+        *,
+        speed: float = 1.0,
+        port: int = 0,
+    ) -> None:
+        """Look.
+
+        action: what to do with it
+        speed: so many times as fast
+        port: where; 0 takes a free one
+        """
+
+    text = command_help(tool, audit)
+
+    assert "  ACTION  what to do with it: show, verify (default show)\n  LEVEL   1, 2 (default 1)\n" in text
+    assert "  --speed NUMBER  so many times as fast (default 1)\n" in text
+    assert "  --port INTEGER  where; 0 takes a free one (default 0)\n" in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_help_fits_the_terminal_and_says_the_same_there(width):
+    tool = small_tool()
+    text = command_help(tool, command_of(tool, "find"))
+
+    lines = fitted(text, width).splitlines()
+
+    assert " ".join(" ".join(lines).split()) == " ".join(text.split())
+    assert all(len(line) <= width for line in lines[: lines.index("Examples:")])
+    assert lines[lines.index("Examples:") :] == text.splitlines()[-3:]  # whole, to be copied
+
+
+def test_long_help_goes_on_below_where_it_begins():
+    row = "  --on-conflict fail|skip  what to do with a note that is there already"
+
+    assert fitted(row, 60).splitlines() == [
+        "  --on-conflict fail|skip  what to do with a note that is",
+        "                           there already",
+    ]
+    assert fitted(row, 40).splitlines() == [
+        "  --on-conflict fail|skip",
+        "      what to do with a note that is",
+        "      there already",
+    ]
+    assert fitted("Usage: small find WORDS [MORE…] --depth INTEGER [OPTIONS]", 40).splitlines() == [
+        "Usage: small find WORDS [MORE…] --depth",
+        "       INTEGER [OPTIONS]",
+    ]
+
+
+def test_help_is_fitted_for_who_reads_it_at_a_terminal_and_for_nobody_else():
+    with terminal("search", "--help", tool=NOTEBOOK, env={"COLUMNS": "40"}) as person:
+        screen = person.finish().stderr
+
+    assert "\n      jsonl for the machine stream,\r\n      human (default) for people\r\n" in screen
+    assert (
+        b"  jsonl for the machine stream, human (default) for people\n"
+        in run("search", "--help", output=None, tool=NOTEBOOK, env={"COLUMNS": "40"}).stdout
     )
 
 

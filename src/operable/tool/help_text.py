@@ -1,7 +1,7 @@
 """Help for people, from what the author declared: docstring, signature, examples.
 
 A docstring line `name: text` with the name of a parameter is the help of that parameter; it may go on over lines that are
-indented deeper. Everything else is the description.
+indented deeper. Everything else is the description. The text is the same everywhere; a terminal gets it `fitted`.
 """
 
 from __future__ import annotations
@@ -119,7 +119,9 @@ def command_help(tool: Tool, command: Command) -> str:
         *([text, ""] if (text := description(command)) else []),
         *_effects(command),
     ]
-    operands = [(param.flag.upper(), texts.get(param.name, "")) for param in command.params if param.operand]
+    operands = [
+        (param.flag.upper(), _operand_text(param, texts)) for param in command.params if param.operand
+    ]
     letters = {flag: f"-{letter}, " for letter, flag in command.short.items()}
     options = [
         (letters.get(param.flag, "") + _option(param), _option_text(param, texts))
@@ -190,13 +192,25 @@ def _option(param: Param) -> str:
     return f"--{param.flag} {word}" + ("…" if kind is not param.kind else "")
 
 
+def _operand_text(param: Param, texts: dict[str, str]) -> str:
+    """The usage has only the name of an operand, so this has the words that can stand there."""
+    text = texts.get(param.name, "")
+    if param.kind.base == "choice":
+        text = f"{text}: {', '.join(map(spelled, param.kind.choices))}".removeprefix(": ")
+    return _and_default(param, text)
+
+
 def _option_text(param: Param, texts: dict[str, str]) -> str:
     text = texts.get(param.name, "")
-    if param.required:
-        return f"{text} (required)".strip()
-    if param.default in (None, False, True, "", [], ()) or param.secret:
+    return f"{text} (required)".strip() if param.required else _and_default(param, text)
+
+
+def _and_default(param: Param, text: str) -> str:
+    default = param.default
+    if default is None or isinstance(default, bool) or default in ("", [], ()) or param.secret:
         return text
-    return f"{text} (default {param.default})".strip()
+    shown = f"{default:g}" if isinstance(default, float) else default
+    return f"{text} (default {shown})".strip()
 
 
 def _with_default(command: Command, name: str, text: str) -> str:
@@ -209,3 +223,37 @@ def _with_default(command: Command, name: str, text: str) -> str:
 def _table(rows: list[tuple[str, str]]) -> list[str]:
     width = min(max((len(left) for left, _ in rows), default=0), 30)
     return [f"  {left:<{width}}  {right}".rstrip() for left, right in rows]
+
+
+def fitted(text: str, width: int) -> str:
+    """Help in lines of this width, each going on below where its own text begins. Examples stay whole, to be copied."""
+    lines: list[str] = []
+    heading = ""
+    for line in text.splitlines():
+        if line and not line.startswith(" "):
+            heading = line
+        lines += [line] if len(line) <= width or heading == "Examples:" else _folded(line, width)
+    return "\n".join(lines)
+
+
+def _folded(line: str, width: int) -> list[str]:
+    from textwrap import wrap
+
+    indent = len(line) - len(line.lstrip())
+    name, gap, text = line[indent:].partition("  ")
+    text = text.lstrip()
+    column = len(line) - len(text)
+    if not gap:  # a sentence; a usage goes on below its first word
+        name, text, column = "", line[indent:], indent + 7 * line.startswith("Usage: ")
+    elif column > width // 2:  # beside such a name there is no room
+        folded = _folded(" " * (indent + 4) + text, width)
+        return [f"{' ' * indent}{name}", *folded]
+    first = f"{' ' * indent}{name}".ljust(column) if gap else " " * indent
+    return wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=" " * column,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -67,7 +67,7 @@ class PeopleSink:
     def _event(self, event: dict[str, Any]) -> None:
         self._results += 1
         if event["type"] == "discovery_document":
-            self._document(event["content"])
+            self._document(event["name"], event["content"])
             return
         if self._kind != event["type"]:
             self._show_rows()
@@ -131,11 +131,11 @@ class PeopleSink:
             parts.append(str(fields["reason"]))
         return "; ".join(parts)
 
-    def prose(self, text: str) -> None:
+    def prose(self, text: str, style: str) -> None:
         """Running text: shown as it comes, with no line end of our own."""
         self._show_rows()
         self._prose = True
-        self._write(sys.stdout.write, visible(self.encode({"text": text})["text"]))
+        self._write(self._screen.prose, visible(self.encode({"text": text})["text"]), style)
         self.close()
 
     def settle(self) -> None:
@@ -168,8 +168,14 @@ class PeopleSink:
             self._on_lost(lost.exit_code)
             raise lost from failure
 
-    def _document(self, content: Any) -> None:
+    def _document(self, name: str, content: Any) -> None:
         if isinstance(content, str):
+            if name == "help" and sys.stdout.isatty():
+                from shutil import get_terminal_size
+
+                from operable.tool.help_text import fitted
+
+                content = fitted(content, get_terminal_size().columns)
             self._print(content)
             return
         import json
