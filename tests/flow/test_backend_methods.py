@@ -413,3 +413,20 @@ def test_without_a_home_only_what_needs_one_fails(tmp_path):
     assert "There is no home directory" in client.error("paths")["message"]
     assert "There is no home directory" in client.error("registry.list")["message"]
     assert client.result("describe")["ok"]
+
+
+@pytest.mark.parametrize("wrong", [5, 0, True, False, [], {}])
+def test_a_database_that_is_no_path_is_told_and_another_one_is_not_read_instead(client, wrong):
+    for target in ("openclaw-scheduler", "operable"):
+        error = client.error("inspect", dbPath=wrong, target=target)
+
+        assert (error["code"], error["message"]) == (-32602, "dbPath must be a string")
+
+
+@pytest.mark.parametrize("wrong", [[], {}])
+def test_what_is_no_target_and_no_workflow_is_not_taken_for_none_given(client, wrong):
+    assert client.error("apply", manifest=manifest(), target=wrong)["message"].startswith(
+        "Unsupported apply target: "
+    )
+    missing = client.error("identity.resolve", manifest=manifest(), taskId="a", workflowId=wrong)
+    assert missing["message"].startswith("Workflow not found: ")

@@ -15,7 +15,7 @@ from operable.flow.failures import invalid_argument, spelled
 from operable.flow.homes import home_of
 from operable.flow.job_store import store_path
 from operable.flow.merge import Json
-from operable.flow.method import Defaults
+from operable.flow.method import Defaults, text_of, truthy
 from operable.flow.scheduler_client import SchedulerClient, invocation_of
 
 ENGINE, SCHEDULER = applying_store.ENGINE, applying_scheduler.SCHEDULER
@@ -32,14 +32,15 @@ class Backend:
 
 def backend_of(params: Mapping[str, Any], defaults: Defaults) -> Backend:
     """The backend that a request means; without a word that is the scheduler, as its clients expect."""
-    target = params.get("target") or SCHEDULER
-    db_path = _text(params, "dbPath")
+    target: Any = params.get("target")
+    target = target if truthy(target) else SCHEDULER
+    db_path = text_of(params, "dbPath")
     if target == ENGINE:
         home = home_of(defaults.environment, defaults.home, cwd=defaults.cwd)
         return Backend(ENGINE, store=store_path(home, db_path, cwd=defaults.cwd))
     if target != SCHEDULER:
         raise invalid_argument(f"Unsupported apply target: {spelled(target)}")
-    prefix, program = _text(params, "schedulerPrefix"), _text(params, "schedulerBin")
+    prefix, program = text_of(params, "schedulerPrefix"), text_of(params, "schedulerBin")
     if not prefix and not program:
         prefix, program = defaults.scheduler_prefix, defaults.scheduler_bin
     client = SchedulerClient(
@@ -49,13 +50,6 @@ def backend_of(params: Mapping[str, Any], defaults: Defaults) -> Backend:
         db_path=db_path or defaults.db_path,
     )
     return Backend(SCHEDULER, client=client)
-
-
-def _text(params: Mapping[str, Any], name: str) -> str | None:
-    value = params.get(name)
-    if value is not None and not isinstance(value, str):
-        raise invalid_argument(f"{name} must be a string")
-    return value or None
 
 
 def apply(

@@ -94,3 +94,11 @@ def flag(params: Mapping[str, Any], name: str) -> bool:
     if value is not None and not isinstance(value, bool):
         raise invalid_argument(f"{name} must be a boolean")
     return bool(value)
+
+
+def text_of(params: Mapping[str, Any], name: str) -> str | None:
+    """A param that is a text or absent; an empty one says nothing."""
+    value = params.get(name)
+    if value is not None and not isinstance(value, str):
+        raise invalid_argument(f"{name} must be a string")
+    return value or None

@@ -52,7 +52,7 @@ def select(manifest: Any, task_id: Any, workflow_id: Any = None) -> Selected:
 def workflow_of(expanded: Mapping[str, Any], workflow_id: Any = None) -> Json:
     """The workflow of this id; without one, the only one."""
     workflows: list[Json] = expanded["workflows"]
-    if workflow_id:
+    if workflow_id or isinstance(workflow_id, dict | list):
         for workflow in workflows:
             if workflow["id"] == workflow_id:
                 return workflow

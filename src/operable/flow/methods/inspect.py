@@ -6,17 +6,16 @@ from typing import Any
 from operable.flow.homes import home_of
 from operable.flow.inspecting import inspect, inspection_of
 from operable.flow.job_store import store_path
-from operable.flow.method import Defaults, Method
+from operable.flow.method import Defaults, Method, text_of
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     asked = inspection_of(params)
-    given = params.get("dbPath")
-    path = given if isinstance(given, str) and given else defaults.db_path
+    given = text_of(params, "dbPath")
     if asked.target == "operable":
         home = home_of(defaults.environment, defaults.home, cwd=defaults.cwd)
-        given_path = given if isinstance(given, str) else None
-        return inspect(store_path(home, given_path, cwd=defaults.cwd), asked)
+        return inspect(store_path(home, given, cwd=defaults.cwd), asked)
+    path = given or defaults.db_path
     return inspect(os.path.join(defaults.cwd, path) if path else None, asked)
 
 
