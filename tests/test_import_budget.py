@@ -54,6 +54,8 @@ CALL = {
     *("operable.tool.sinks", "operable.tool.supervise"),
 }
 NAMES = {"operable.kernel.redact_names"}
+# The watch over a run takes its first look after some milliseconds, which a busy machine makes of the shortest run.
+WATCH = {"select"}
 SHA256 = "_sha256" if sys.version_info < (3, 12) else "_sha2"
 BUDGETS = {
     "schema --output json": BUILDING | ERRORS,
@@ -113,7 +115,7 @@ def test_a_start_imports_exactly_what_it_needs(package, line):
     found = beyond_the_interpreter(package, *line.split())
 
     assert found & HEAVY == set()
-    assert found - ALWAYS - BUDGETS[line] == set(), "too many"
+    assert found - ALWAYS - BUDGETS[line] - WATCH == set(), "too many"
     assert (ALWAYS | BUDGETS[line]) - found == set(), "no longer needed: take it out of the list"
 
 
