@@ -33,7 +33,6 @@ tool = Tool(
 @tool.command(
     limit=None,
     timeout=3600.0,
-    columns=("result", "level", "check", "characteristic", "command", "message", "section"),
     examples=[
         "lint outline --output jsonl",
         "lint ./my-tool --profile aoi-lint.toml --report sarif=lint.sarif --report html=lint.html",

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from textwrap import indent
 from typing import Any, Literal
 
+from operable.cli import lint_screen
 from operable.cli.lint_events import Evidence, Explanation, Verdict
 from operable.cli.lint_events import Finding as FindingEvent
 from operable.kernel.errors import EX_DATAERR, Fail
 from operable.lint import engine
 from operable.lint.check import Check, Finding, Level
-from operable.lint.matrix import PairVerdict, fails, fingerprint, grid, verdicts
+from operable.lint.matrix import PairVerdict, fails, fingerprint, verdicts
 from operable.lint.reporting import parse_targets, write
 from operable.tool import Context, Progress, Relay
 
@@ -42,12 +43,12 @@ def linted(
     for tool in tools:
         job = _job(tool, options)
         for done, finding in enumerate(job.run(), 1):
-            if not context.machine and done % _STEP == 0:
-                where = f"{job.report.tool} {finding.command or ''}: check {finding.label}"
-                yield Progress(done=done, message=where, unit="checks")  # type: ignore[misc]  # travels with the events
             is_known = fingerprint(finding) in known
             failed += fails(finding, level) and not is_known
-            if context.machine or finding.result in ("fail", "untested"):
+            if not context.machine and done % _STEP == 0:
+                where = f"{job.report.tool} {finding.command or ''}: check {finding.label}, {failed} failed"
+                yield Progress(done=done, message=where, unit="checks")  # type: ignore[misc]  # travels with the events
+            if context.machine:
                 yield from _findings(job.report.tool, finding, known=is_known)
         reports.append(job.report)
         pairs = verdicts(job.report.findings, level, known)
@@ -55,8 +56,7 @@ def linted(
             exit_code=EX_DATAERR if failed else 0, message=_closing(reports, failed), timing=_timing(reports)
         )
         if not context.machine:
-            # Beside the closing word, which is one line; in files the matrix is part of every report.
-            sys.stderr.write("\n".join(["", *grid(pairs), "", ""]))
+            lint_screen.show(context, job.report, pairs, level, known)
         if failed:
             context.conclude(reason="nonconforming")
         if context.machine:

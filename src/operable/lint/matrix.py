@@ -74,16 +74,35 @@ def fingerprint(finding: Finding) -> str:
 
 
 _SIGNS: dict[Result, str] = {"pass": "pass", "fail": "FAIL", "untested": "untested", "not_applicable": "-"}
+# Where the names of the characteristics do not fit side by side, their beginnings still tell them apart.
+_SHORT = 4
 
 
-def grid(pairs: Sequence[PairVerdict]) -> list[str]:
-    """The matrix for people: one line per command, the tool as a whole first."""
+def grid(pairs: Sequence[PairVerdict], commands: Sequence[str], width: int | None = None) -> list[list[str]]:
+    """The matrix for people, as the cells of its lines, padded: the tool as a whole first. No line is wider than `width`,
+    as far as names of commands allow.
+    """
     columns = [name for name in CHARACTERISTICS if any(pair.characteristic == name for pair in pairs)]
-    commands = sorted({pair.command for pair in pairs}, key=lambda name: (name is not None, name or ""))
     found = {(pair.command, pair.characteristic): _SIGNS[pair.result] for pair in pairs}
     rows = [["", *columns]]
-    rows += [[name or WHOLE, *(found.get((name, column), "") for column in columns)] for name in commands]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(columns) + 1)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    rows += [
+        [name or WHOLE, *(found.get((name, column), "") for column in columns)]
+        for name in (None, *commands)
+        if any((name, column) in found for column in columns)
     ]
+    padded = _padded(rows)
+    if width is not None and max(sum(map(len, row)) for row in padded) > width:
+        short = [["", *(name[:_SHORT] for name in columns)]]
+        short += [[row[0], *("?" if cell == "untested" else cell for cell in row[1:])] for row in rows[1:]]
+        padded = _padded(short)
+    return padded
+
+
+def _padded(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        last = max(place for place, cell in enumerate(row) if cell or not place)
+        cells = [cell.ljust(width + 2) for cell, width in zip(row, widths, strict=True)]
+        lines.append([*cells[:last], row[last]])
+    return lines

@@ -64,9 +64,12 @@ class Context:
         """Whether there is somebody at a terminal who can be asked."""
         return not self.machine and os.isatty(0) and os.isatty(2)
 
-    def show(self, text: str) -> None:
-        """Running text for people (a model's answer, word by word) in place of a table; nothing in machine mode."""
-        self._sink.prose(text)
+    def show(self, text: str, style: str = "") -> None:
+        """Running text for people (a model's answer, word by word) in place of a table; nothing in machine mode.
+
+        `style` is a style of rich ("bold red"), for a terminal that shows colour.
+        """
+        self._sink.prose(text, style)
 
     def ask(self, question: str, *, hint: str, secret: bool = False) -> str:
         """Ask the person at the terminal. In machine mode, or with nobody there, this is INTERACTIVE_REQUIRED instead."""

@@ -25,6 +25,9 @@ class PlainScreen:
     def show(self, text: str, _style: str = "") -> None:
         sys.stdout.write(f"{text}\n")
 
+    def prose(self, text: str, _style: str = "") -> None:
+        sys.stdout.write(text)
+
     def aside(self, text: str, _style: str = "") -> None:
         if sys.stderr is not None:
             sys.stderr.write(f"{text}\n")
