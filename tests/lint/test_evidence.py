@@ -1,3 +1,6 @@
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from operable.lint.evidence import Invocation, Observation, excerpt
@@ -45,6 +48,44 @@ def test_the_command_line_can_be_pasted():
     assert (
         seen(b"", beside=(("notesd", "a b"),)).command_line == "notes list < /dev/null  # beside notesd 'a b'"
     )
+
+
+TELLS = """#!/bin/bash
+trap 'echo stopped; exit 130' INT
+echo "$*, $WORD, $(head -c 3)"
+[ "$1" != watch ] || while :; do sleep 0.1; done
+"""
+
+
+@pytest.mark.parametrize(
+    "words, circumstances, printed",
+    [
+        (("list", "a b"), {"env": (("WORD", "c d"),), "stdin": b"x'y"}, "list a b, c d, x'y\n"),
+        (("watch",), {"env": (("WORD", "c d"),), "signal": "SIGINT"}, "watch, c d, \nstopped\n"),
+        (("watch",), {"stdin": b"xyz", "signal": "SIGINT"}, "watch, , xyz\nstopped\n"),
+        (("watch",), {"stdin": b"xyz", "hold_stdin": True, "signal": "SIGINT"}, "watch, , xyz\nstopped\n"),
+        (("list",), {"stdin": b"xyz", "reader": "leaves", "env": (("WORD", "c"),)}, "list, c, xyz\n"),
+    ],
+    ids=["input", "signal", "signal and input", "held input", "reader that leaves"],
+)
+def test_a_pasted_command_line_gives_the_tool_what_the_linter_gave_it(
+    words, circumstances, printed, tmp_path: Path
+):
+    tool = tmp_path / "tells it"
+    tool.write_text(TELLS)
+    tool.chmod(0o755)
+    observed = Observation(Invocation(words, **circumstances), str(tool), b"", "", 0, 0.0)
+
+    pasted = subprocess.run(
+        ["bash", "-c", observed.command_line], capture_output=True, text=True, timeout=200, check=False
+    )
+
+    assert (pasted.stdout, pasted.stderr) == (printed, "")
+
+
+def test_what_no_shell_can_be_told_stands_behind_the_command_line():
+    assert seen(b"", terminal=True).command_line == "notes list  # at a terminal, where nobody answers"
+    assert seen(b"", files=((".netrc", "…"),)).command_line.endswith("  # with a secret in ~/.netrc")
 
 
 def test_an_excerpt_is_short_and_printable():

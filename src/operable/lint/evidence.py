@@ -9,6 +9,7 @@ No I/O here; `probe` makes observations.
 
 from __future__ import annotations
 
+import math
 import shlex
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -144,25 +145,37 @@ class Observation:
         """What a person can paste to see it again."""
         invocation = self.invocation
         line = shlex.join((self.program, *invocation.words))
-        assignments = " ".join(f"{name}={shlex.quote(value)}" for name, value in invocation.env)
+        if invocation.signal and not invocation.room:
+            # It waits for the signal, or it ends before: in either case nothing has to be timed.
+            seconds = max(2, math.ceil(invocation.watch))
+            line = f"timeout --signal={invocation.signal.removeprefix('SIG')} {seconds} {line}"
         if invocation.bare:
             line = f'env -i PATH="$PATH" {line}'
-        elif assignments:
+        elif invocation.env:
+            assignments = " ".join(f"{name}={shlex.quote(value)}" for name, value in invocation.env)
             line = f"{assignments} {line}"
         if invocation.stdin is not None:
-            text = shlex.quote(invocation.stdin.decode("utf-8", "replace"))
-            line = f"printf %s {text} | {line}"
+            text = f"printf %s {shlex.quote(invocation.stdin.decode('utf-8', 'replace'))}"
+            line = f"({text}; sleep 3) | {line}" if invocation.hold_stdin else f"{text} | {line}"
         elif not invocation.terminal:
             line = f"{line} < /dev/null"
+        if invocation.reader != "patient" and not invocation.room:
+            line = f"{line} | head -{0 if invocation.reader == 'gone' else 1}"
+        notes = self._circumstances()
+        return f"{line}  # {'; '.join(notes)}" if notes else line
+
+    def _circumstances(self) -> list[str]:
+        """What a shell cannot be told in a word."""
+        invocation = self.invocation
         notes = [f"beside {shlex.join(words)}" for words in invocation.beside]
         if invocation.room:
             event = invocation.signal or "the end of its reader"
             notes.append(f"{event}, while it waits for its reader after {invocation.room} bytes")
-        elif invocation.signal:
-            line = f"timeout --signal={invocation.signal.removeprefix('SIG')} 2 {line}"
-        if invocation.reader != "patient" and not invocation.room:
-            line = f"{line} | head -{0 if invocation.reader == 'gone' else 1}"
-        return f"{line}  # {'; '.join(notes)}" if notes else line
+        if invocation.terminal:
+            notes.append("at a terminal, where nobody answers")
+        if invocation.files:
+            notes.append(f"with a secret in {', '.join(f'~/{path}' for path, _ in invocation.files)}")
+        return notes
 
 
 def excerpt(data: bytes | str) -> str:
