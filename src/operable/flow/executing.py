@@ -10,18 +10,19 @@ which nobody knows by what. Failures of any gate are recorded too. Credentials g
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from operable.flow import audit_log, merge, postconditions
+from operable.flow import merge, postconditions
 from operable.flow.allowed_paths import check_paths
 from operable.flow.approval_gate import ApprovalGate
 from operable.flow.attesting import attest, attestation_text
 from operable.flow.authorizing import enforce
 from operable.flow.budgets import unmeasured
 from operable.flow.caller import Caller, bind
+from operable.flow.conclusions import Conclusion
 from operable.flow.contracts import FlowError
 from operable.flow.credentials import Materialised, materialise
 from operable.flow.enclosing import enclosed
@@ -104,9 +105,8 @@ class _Run:
     def __init__(self, execution: Execution, options: ExecOptions) -> None:
         self._it = execution
         self._options = options
-        self._approval = ApprovalGate(execution, options.approval_id, self._append)
-        self._audited = False
-        self._uncleaned: list[str] = []
+        self._conclusion = Conclusion(execution)
+        self._approval = ApprovalGate(execution, options.approval_id, self._conclusion.append)
 
     def answer(self) -> Json:
         it = self._it
@@ -124,12 +124,13 @@ class _Run:
             add_evidence(
                 it, self._options.evidence_provider, self._options.signing_key, self._needs_evidence()
             )
-            return self._concluded(materialised)
+            answer = self._conclusion.answer(needs_evidence=self._needs_evidence())
+            return answer | self._debug(materialised)
         except FlowError as problem:
             self._release()  # before it is recorded: what could not be given back belongs to the record
-            raise self._failed(problem) from None
+            raise self._conclusion.failed(problem) from None
         except BaseException as stop:
-            self._record(ok=False, error={"code": "interrupted", "message": type(stop).__name__})
+            self._conclusion.record(ok=False, error={"code": "interrupted", "message": type(stop).__name__})
             raise
         finally:
             self._release()
@@ -216,8 +217,7 @@ class _Run:
             try:
                 identified.release()
             except FlowError as problem:
-                self._uncleaned.append(f"Credential cleanup warning: {problem.message}")
-                self._it.warnings.append(self._uncleaned[-1])
+                self._conclusion.left_behind(f"Credential cleanup warning: {problem.message}")
 
     def _attest(self) -> None:
         it = self._it
@@ -238,31 +238,6 @@ class _Run:
         required = it.selected.governed and declared is not None and declared["verify"]["required"] is True
         return self._options.require_evidence or required
 
-    # -- what is said afterwards
-
-    def _concluded(self, materialised: Json | None) -> Json:
-        it = self._it
-        assert it.ran is not None  # noqa: S101 - the work is done
-        verify = merge.merged_verify(it.selected.workflow, it.selected.task)
-        unverified = it.verified is not None and not it.verified.ok
-        failed_verify = unverified and verify is not None and verify["on_failure"] == "error"
-        ok = it.ran.ok and not failed_verify
-        self._record(ok=ok)
-        if failed_verify and it.verified is not None:
-            raise FlowError(
-                "verify_failed",
-                postconditions.complaint(it.verified),
-                execution_id=it.execution_id,
-                source=it.selected.source,
-                verify=postconditions.recorded(it.verified),
-            )
-        if self._needs_evidence() and not (it.evidence or {}).get("verified"):
-            reason = (it.evidence or {}).get("reason") or "there is no evidence"
-            message = f"Evidence is required but could not be verified: {reason}"
-            raise FlowError("evidence_failed", message, execution_id=it.execution_id)
-        answer = it.answer(ok=ok, audited=self._audited)
-        return answer | self._debug(materialised)
-
     def _debug(self, materialised: Json | None) -> Json:
         found: Json = {}
         resolved = self._it.sections()["resolved_identity"]
@@ -272,35 +247,3 @@ class _Run:
         if self._options.presentation_debug:
             found["presentation_debug"] = materialised
         return found
-
-    def _failed(self, problem: FlowError) -> FlowError:
-        """The refusal as the caller gets it: recorded, without secrets, with the execution's id."""
-        it = self._it
-        message = it.mask.text(problem.message)
-        details = {"execution_id": it.execution_id, **it.mask.value(problem.details)}
-        if self._uncleaned:
-            details["cleanup_warnings"] = it.mask.value(self._uncleaned)
-        try:
-            self._record(ok=False, error={"code": problem.code, "message": message})
-        except FlowError as unrecorded:
-            if it.ran is None:
-                raise
-            # Who gets no answer would run the task again: that it ran is what they must know first.
-            ending = it.recorded_result()
-            message = (
-                f"{message}; the task has run (exit code {it.ran.exit_code}), and no record of it was kept"
-            )
-            return FlowError(unrecorded.code, message, **details, ran=True, result=ending)
-        return FlowError(problem.code, message, **details)
-
-    def _record(self, *, ok: bool, error: Mapping[str, Any] | None = None) -> None:
-        policy = self._it.contract["audit"] or "always"
-        if self._audited or policy == "none" or (policy == "on-failure" and ok and error is None):
-            return
-        self._append(self._it.record(error=error))
-        self._audited = True
-
-    def _append(self, record: Json) -> None:
-        it = self._it
-        secrets = it.identified.secrets if it.identified is not None else ()
-        audit_log.append(it.caller.place("audit"), it.mask.value(record), secrets=secrets)

@@ -11,9 +11,10 @@ from typing import Any
 from operable.flow import merge
 from operable.flow.binding import child_environment, execution_binding, proof_binding, real_folder, task_hash
 from operable.flow.canonical import canonical_digest, hash_object, hash_optional_text, hash_text
-from operable.flow.contracts import FlowError, entry, known
+from operable.flow.contracts import entry, known
+from operable.flow.handoff_identity import delegation_section, identity_section
 from operable.flow.job_binding import BINDING_VERSION, job_binding_digest
-from operable.flow.merge import Json, first
+from operable.flow.merge import Json
 from operable.flow.plan import normal_shell
 
 SCHEMA = "openclaw.scheduler.handoff-artifact"
@@ -25,7 +26,6 @@ V4_FEATURES = (
 ).split()
 _EXECUTION_BINDING = 2
 _PROVEN = ("jwt", "detached-signature", "certificate")
-_DEEPEST = 16
 _KINDS = {"shellCommand": "shell", "agentTurn": "prompt", "systemEvent": "system"}
 # What of a proof says how it is verified, next to the proof itself.
 _CONTEXT = (
@@ -124,7 +124,7 @@ def _artifact(
             "required": bool(job["approval_required"]),
             **{name: job[f"approval_{name}"] for name in ("timeout_s", "auto", "risk_level", "approver_scope")},
         },
-        "identity": _identity(identity, binding["identity"], execution["session_target"]),
+        "identity": identity_section(identity, binding["identity"], execution["session_target"]),
         "contract": _contract(plan, job),
         "authorization_proof": _proof(proof),
         "authorization": {
@@ -149,7 +149,7 @@ def _artifact(
         },
         "child_credential_policy": plan["child_credential_policy"],
         "intent": {"mode": plan["intent"]["mode"], "read_only": bool(plan["intent"]["read_only"])},
-        "delegation": _delegation(identity, plan),
+        "delegation": delegation_section(identity, plan),
     }  # fmt: skip
 
 
@@ -178,58 +178,6 @@ def _command(task: Json, plan: Json, job: Json, environment: Mapping[str, str], 
             if payload
             else {},
         },
-    }
-
-
-def _identity(identity: Json | None, binding: Json, session_target: str) -> Json:
-    subject, trust = binding["subject"], binding["trust"]
-    return {
-        "ref": binding["ref"],
-        "provider": binding["provider"],
-        "scope": binding["scope"],
-        "subject_kind": subject["kind"],
-        "subject_principal": subject["principal"],
-        "subject_hash": canonical_digest(subject),
-        "auth_hash": canonical_digest(binding["auth"]),
-        "trust_level": trust["level"],
-        "delegation_mode": subject["delegation_mode"],
-        "presentation": _presentation((identity or {}).get("presentation") or {}, session_target),
-    }
-
-
-def _presentation(presentation: Json, session_target: str) -> Json:
-    bindings = [_binding(each, presentation, session_target) for each in presentation.get("bindings") or []]
-    media = {each["medium"] for each in bindings} - {"none"}
-    if len(media) > 1:
-        raise FlowError(
-            "HANDOFF_PRESENTATION_MIXED_MEDIA", "presentation bindings of one task must use one medium"
-        )
-    return {
-        "mode": first(presentation.get("handoff"), "none"),
-        "handoff": media.pop() if media else "none",
-        "bindings": bindings,
-        "default_redaction": presentation.get("default_redaction"),
-        "cleanup": first(presentation.get("cleanup"), "always"),
-    }
-
-
-def _binding(binding: Json, presentation: Json, session_target: str) -> Json:
-    target = binding.get("target") or {}
-    kind = first(target.get("kind"), "none")
-    medium = {
-        "env": "gateway-env-header" if session_target == "isolated" else "env",
-        "file": "temp-file",
-        "stdin": "stdin",
-    }.get(kind, "none")
-    return {
-        "name": first(binding.get("name"), binding["source"]),
-        "medium": medium,
-        "env_key": target.get({"env": "name", "file": "expose_as"}.get(kind, "")),
-        "file_name": first(target.get("name"), target.get("prefix")) if kind == "file" else None,
-        "source_hash": hash_text(binding["source"]),
-        "required": first(binding.get("required"), True),
-        "redact": first(binding.get("redact"), presentation.get("default_redaction"), True),
-        "format": first(binding.get("format"), "raw"),
     }
 
 
@@ -281,27 +229,3 @@ def _evidence(evidence: Json | None) -> Json:
         # A runtime that takes artifacts refuses evidence that anybody could have written.
         "signed_or_provider_verified_required": evidence is not None,
     }
-
-
-def _delegation(identity: Json | None, plan: Json) -> Json:
-    policy: Json = ((identity or {}).get("auth") or {}).get("delegation_policy") or {}
-    mode = ((identity or {}).get("subject") or {}).get("delegation_mode")
-    delegators = _names(policy.get("allowed_delegators") or [])
-    return {
-        "mode": mode,
-        "source_binding": "source_run_id",
-        "max_depth": first(policy.get("max_depth"), plan["budgets"]["max_iterations"], _DEEPEST),
-        "target_scope": (identity or {}).get("scope"),
-        "allowed_delegators": delegators,
-        "allowed_delegators_hash": canonical_digest(delegators),
-        "require_grant_per_hop": first(policy.get("require_grant_per_hop"), mode not in (None, "none")),
-    }
-
-
-def _names(delegators: list[Any]) -> list[str]:
-    """Sorted and unique. The validator takes any list here; a reader of artifacts takes names only."""
-    for position, name in enumerate(delegators):
-        if not isinstance(name, str):
-            place = f"artifact.delegation.allowed_delegators[{position}]"
-            raise FlowError("HANDOFF_ARTIFACT_INVALID", f"{place} must be string")
-    return sorted(set(delegators), key=lambda name: name.encode("utf-16-be", "surrogatepass"))

@@ -11,8 +11,8 @@ import pytest
 
 from tests.cli.drive import alive, operable, running
 from tests.flow.callers import script, signing_caller, until
+from tests.flow.executions import bearer
 from tests.flow.manifests import Json, manifest, shell_task, triggered
-from tests.flow.test_executing import bearer
 from tests.requirement import requirement
 from tests.tool.drive import Outcome
 
