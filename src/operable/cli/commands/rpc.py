@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 @command(
+    runs_tools=True,  # its methods: apply, import and those of the registry change what they are asked to
     limit=None,
     timeout=None,
     examples=["rpc", "rpc --db scheduler.db --compat 0.5"],
@@ -32,6 +33,8 @@ def rpc(
     context: Context,
 ) -> Iterator[RpcAnswer]:
     """Serve workflow manifests over JSON-RPC on stdin and stdout.
+
+    What a request asks for is done: apply, import, registry.add and registry.remove change things.
 
     db: the scheduler's database, for requests that name none
     home: where manifests, approvals and the audit are kept
