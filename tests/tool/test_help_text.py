@@ -127,7 +127,7 @@ Options:
 Standard options:
   --output MODE               jsonl for the machine stream, human (default) for people
   --format MODE               the same as --output
-  --schema-version VERSION    speak this schema version (2 or 2.1.0)
+  --schema-version VERSION    speak this version of the schema (1 or 1.0.0)
   --accept-schema NAME@MAJOR  speak this schema
   --timeout SECONDS           give up after this time (default 2.5)
   --no-color                  no colour

@@ -49,7 +49,7 @@ def _schema_command(tool: Tool) -> Command:
         """Print the JSON Schema of the events.
 
         name: the schema to print; this tool has one
-        schema_version: the version to print (2 or 2.1.0)
+        schema_version: the version to print, or only its first number; the newest by default
         accept_schema: the same as NAME@MAJOR
         """
         version = tool.schema_version

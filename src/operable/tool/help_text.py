@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from operable.tool.signature import Param
 
 _STANDARD_HELP = {
-    "schema-version": ("VERSION", "speak this schema version (2 or 2.1.0)"),
+    "schema-version": ("VERSION", "speak this version of the schema ({major} or {version})"),
     "accept-schema": ("NAME@MAJOR", "speak this schema"),
     "timeout": ("SECONDS", "give up after this time"),
     "no-color": ("", "no colour"),
@@ -132,6 +132,7 @@ def command_help(tool: Tool, command: Command) -> str:
     for name in standard_options(tool, command):
         if name not in tool.machine_flags:
             value, text = _STANDARD_HELP[name]
+            text = text.format(version=tool.schema_version, major=tool.schema_version.partition(".")[0])
             standard.append((f"--{name} {value}".rstrip(), _with_default(command, name, text)))
     for title, rows in (("Operands", operands), ("Options", options), ("Standard options", standard)):
         if rows:
