@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.kernel.errors import Fail
-from operable.proc.egress_rules import Rules, parse
+from operable.proc.egress_rules import Rules, normal, parse
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,12 @@ def test_what_is_no_host_is_refused(entry):
 )
 def test_a_name_that_leads_to_an_address_that_is_not_public_is_refused(found):
     assert not Rules(("*",)).may_connect("evil.example", found, 443)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "localhost."])
+def test_the_host_s_own_loopback_is_not_public(host):
+    assert not Rules(("*", "*:*")).covers(normal(host), 80)
+    assert Rules(("*", "localhost")).covers(normal(host), 80)
 
 
 def test_public_addresses_and_those_that_are_named_may_be_connected_to():

@@ -34,8 +34,8 @@ class Rule:
 
     def names(self, host: str) -> bool:
         if self.host == "*":
-            # An address by its number has to be named; `*` is about names.
-            return address(host) is None
+            # An address by its number has to be named, and so has the host's own loopback; `*` is about names of others.
+            return address(host) is None and host != "localhost"
         if self.host.startswith("*."):
             return host.endswith(self.host[1:]) and address(host) is None
         return host == self.host
