@@ -60,7 +60,7 @@ def test_a_failure_is_told_whole_with_the_bytes_the_command_line_and_the_way_to_
     done = lint(tool, "--command", "list", "--only", "3")
 
     assert done.returncode == 65
-    head, message, reproduce, mend = done.stdout.split("\n\n")[1].splitlines()
+    head, message, reproduce, mend = done.stdout.split("\n\n")[2].splitlines()
     assert head == "FAIL  list: check 3 (MUST, section 4.1)"
     assert message.strip() == "summary.count is 5, but 4 results were emitted"
     assert reproduce.strip() == f"reproduce: {tool} list --output jsonl < /dev/null"

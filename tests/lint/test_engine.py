@@ -69,6 +69,33 @@ def test_a_failure_ends_with_65_and_has_its_evidence(program, tmp_path: Path):
     assert told[-1] | {"ok": False, "reason": "nonconforming"} == told[-1]
 
 
+def test_the_lines_of_a_finding_show_it_again_and_leave_the_data_of_whoever_pastes_them_alone(
+    tmp_path: Path,
+):
+    tool = breed("python", tmp_path / "tool", BROKEN)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+
+    done = aoi_lint(os.path.relpath(tool), "--command", "list", "--only", "3", "--output", "jsonl")
+
+    (failed,) = [event for event in events(done) if event.get("result") == "fail" and "evidence" in event]
+    evidence = failed["evidence"]
+    pasted = subprocess.run(
+        ["bash", "-c", f"{{ {evidence['prepare']}; }} > /dev/null && {evidence['command_line']}"],
+        cwd=mine,
+        env=os.environ | {"HOME": str(mine), "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        timeout=200,
+        check=False,
+    )
+    told = events(pasted)
+    assert (
+        failed["message"] == f"summary.count is {told[-1]['count']}, but {len(told) - 2} results were emitted"
+    )
+    assert len(told) > 2  # those that the setup of the profile makes
+    assert list(mine.iterdir()) == []
+
+
 def test_the_stream_of_aoi_lint_is_valid_under_its_own_schema(tmp_path: Path):
     schema = json.loads(
         subprocess.check_output([BIN / "aoi-lint", "schema", "--output", "json"], timeout=200)

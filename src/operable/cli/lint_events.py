@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 class Evidence(Record):
     """What was seen, and how to see it again."""
 
+    prepare: str | None = (
+        None  # the line to paste before, in a shell of its own: a folder like the one it was run in
+    )
     command_line: str | None = None
     exit_status: int | None = None
     excerpt: str | None = None  # the offending bytes, printable

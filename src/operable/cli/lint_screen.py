@@ -37,6 +37,9 @@ def show(
     )
     version = f" {report.tool_version}" if report.tool_version else ""
     context.show(f"{report.tool}{version}\n\n", "bold")
+    if any(finding.result == "fail" for finding in ordered):
+        context.show("The lines to reproduce it begin in a folder like this one:\n    ", "dim")
+        context.show(f"{report.prepare}\n\n")
     failed = [(_word(finding, level, known), finding) for finding in ordered if finding.result == "fail"]
     for word in ("FAIL", "advice", "known"):
         for _, finding in (pair for pair in failed if pair[0] == word):

@@ -49,7 +49,7 @@ def linted(
                 where = f"{job.report.tool} {finding.command or ''}: check {finding.label}, {failed} failed"
                 yield Progress(done=done, message=where, unit="checks")  # type: ignore[misc]  # travels with the events
             if context.machine:
-                yield from _findings(job.report.tool, finding, known=is_known)
+                yield from _findings(job.report, finding, known=is_known)
         reports.append(job.report)
         pairs = verdicts(job.report.findings, level, known)
         context.conclude(
@@ -115,10 +115,11 @@ def _job(tool: str, options: engine.Options) -> engine.Job:
         raise
 
 
-def _findings(tool: str, finding: Finding, *, known: bool) -> Iterator[FindingEvent]:
+def _findings(report: engine.Report, finding: Finding, *, known: bool) -> Iterator[FindingEvent]:
     evidence = None
     if finding.reproduce is not None:
         evidence = Evidence(
+            prepare=report.prepare,
             command_line=finding.reproduce,
             exit_status=finding.status,
             excerpt=finding.excerpt,
@@ -126,7 +127,7 @@ def _findings(tool: str, finding: Finding, *, known: bool) -> Iterator[FindingEv
         )
     for characteristic in finding.characteristics:
         yield FindingEvent(
-            tool=tool,
+            tool=report.tool,
             check=finding.number if finding.number is not None else finding.check,
             name=finding.check,
             characteristic=characteristic,

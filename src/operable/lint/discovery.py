@@ -14,6 +14,7 @@ from operable.lint.check import Lab
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.plan import MACHINE, CommandPlan, Plan
 from operable.lint.profile import Profile
+from operable.lint.recipe import chooses_output
 
 JSON = ("--output", "json")
 # The ways to ask, in the order in which the standard names them (sections 3, 16.2 and 16.4).
@@ -105,8 +106,7 @@ def _state(made: Plan) -> Invocation | None:
     """The call that tells the state: the profile's, else a `list` that needs nothing."""
     told = made.profile.tool.state
     if told is not None:
-        chosen = any(word.partition("=")[0] in ("--output", "--format") for word in told)
-        return Invocation(tuple(told) if chosen else (*told, *made.machine))
+        return Invocation(tuple(told) if chooses_output(told) else (*told, *made.machine))
     for name in ("list", "status"):
         command = made.command(name)
         if command is not None and command.read_only and not (command.inputs or {}).get("required"):

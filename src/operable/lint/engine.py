@@ -23,6 +23,7 @@ from operable.lint.discovery import plan
 from operable.lint.lab import PATIENCE, ROOM_FAILED, Laboratory
 from operable.lint.plan import CommandPlan, Plan
 from operable.lint.probe import Probe
+from operable.lint.recipe import recipe
 from operable.proc.confine import sandbox
 from operable.proc.environment import environment
 from operable.proc.executable import resolve
@@ -60,6 +61,7 @@ class Report:
     durations: dict[tuple[str | None, str], float] = field(default_factory=dict)  # the same, per command
     began: float = 0.0  # seconds since 1970
     sandbox: str = "none"
+    prepare: str = ""  # how to make a room in which the command lines of the findings can be pasted
     commands: list[str] = field(default_factory=list)
 
 
@@ -111,7 +113,8 @@ class Job:
             box = None
         self.probe = Probe(
             program=self.program,
-            shown=tool,
+            # What stands in a line to paste must mean the same in another folder.
+            shown=tool if "/" not in tool else os.path.abspath(tool),
             sandbox=box,
             env=dict(self.profile.tool.env),
             network=self.profile.tool.network,
@@ -136,6 +139,7 @@ class Job:
 
     def _introduce(self, made: Plan) -> None:
         self.report.tool = made.name
+        self.report.prepare = recipe(self.probe.shown, self.profile, made.machine)
         version = (made.capabilities or {}).get("tool_version")
         self.report.tool_version = version if isinstance(version, str) else None
         known = [command.name for command in made.commands]

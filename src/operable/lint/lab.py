@@ -27,6 +27,7 @@ from operable.lint.evidence import Invocation, Observation
 from operable.lint.folders import Premises, copyable, discard
 from operable.lint.probe import Probe, place_file
 from operable.lint.profile import Profile
+from operable.lint.recipe import chooses_output
 from operable.lint.room import SETUP_FAILED, LabRoom
 
 # Seconds of silence that are waited for at most.
@@ -160,8 +161,7 @@ class Laboratory:
 
 
 def _step(words: list[str], machine: tuple[str, ...]) -> Invocation:
-    chosen = any(word.partition("=")[0] in ("--output", "--format") for word in words)
-    return Invocation(tuple(words) if chosen else (*words, *machine))
+    return Invocation(tuple(words) if chooses_output(words) else (*words, *machine))
 
 
 def _copy(source: str, target: str) -> None:

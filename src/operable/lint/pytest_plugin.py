@@ -40,5 +40,6 @@ def _conforms(tool: str, *, fail_on: str = "must", **options: Any) -> Report:
             )
             if finding.reproduce is not None:
                 lines.append(f"      {finding.reproduce}")
+        lines.append(f"  each in a folder like this one: {report.prepare}")
         pytest.fail("\n".join(lines), pytrace=False)
     return report

@@ -38,6 +38,11 @@ def _tool(report: Report, level: Level, known: frozenset[str]) -> str:
     ]
     head = "".join(f"<th>{name}</th>" for name in columns)
     findings = [item for item in report.findings if item.result in ("fail", "untested")]
+    prepare = (
+        f"<p>The lines to reproduce it begin in a folder like this one:</p>\n<pre>{escape(report.prepare)}</pre>\n"
+        if any(finding.result == "fail" for finding in findings)
+        else ""
+    )
     articles = "\n".join(_article(finding, fingerprint(finding) in known) for finding in findings)
     slowest = sorted(report.seconds.items(), key=lambda item: -item[1])[:5]
     spent = ", ".join(f"check {label} {seconds:.1f} s" for label, seconds in slowest)
@@ -45,7 +50,7 @@ def _tool(report: Report, level: Level, known: frozenset[str]) -> str:
         f"<h1>{escape(report.tool)} {escape(report.tool_version or '')}</h1>\n"
         f"<p>{report.runs} runs in {report.elapsed:.1f} s, sandbox: {escape(report.sandbox)}. "
         f"Most time: {escape(spent)}.</p>\n"
-        f"<table><tr><th>command</th>{head}</tr>\n{''.join(rows)}</table>\n{articles}"
+        f"<table><tr><th>command</th>{head}</tr>\n{''.join(rows)}</table>\n{prepare}{articles}"
     )
 
 

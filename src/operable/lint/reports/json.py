@@ -29,6 +29,7 @@ def _tool(report: Report, level: Level, known: frozenset[str]) -> dict[str, Any]
         "tool_version": report.tool_version,
         "program": report.program,
         "sandbox": report.sandbox,
+        "prepare": report.prepare,
         "elapsed": round(report.elapsed, 3),
         "runs": report.runs,
         "seconds_by_check": {label: round(seconds, 3) for label, seconds in report.seconds.items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from operable.lint.check import CHARACTERISTICS, Finding, Level
@@ -23,11 +24,12 @@ def _tool(report: Report, level: Level, known: frozenset[str]) -> list[str]:
     lines += [f"| command | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
     for command in (None, *report.commands):
         cells = [SIGNS[pairs[name, command].result] if (name, command) in pairs else "" for name in columns]
-        lines.append(f"| {command or WHOLE} | {' | '.join(cells)} |")
+        lines.append(f"| {_plain(command or WHOLE)} | {' | '.join(cells)} |")
     failed = [item for item in report.findings if item.result == "fail"]
     untested = [item for item in report.findings if item.result == "untested"]
     if failed:
-        lines += ["", "## Failures", ""]
+        lines += ["", "## Failures", "", "The lines to reproduce them begin in a folder like this one:", ""]
+        lines += [*_code("", report.prepare), ""]
         for finding in failed:
             lines += _finding(finding, advice=not fails(finding, level), known=fingerprint(finding) in known)
     if untested:
@@ -53,10 +55,16 @@ def _finding(finding: Finding, *, advice: bool, known: bool) -> list[str]:
         f"- check {finding.label}, `{where}`, {finding.level}{remark}: {_plain(finding.message)} (section {finding.section})"
     ]
     if finding.reproduce is not None:
-        lines += ["", "  ```sh", f"  {finding.reproduce}", "  ```"]
+        lines += ["", *_code("  ", finding.reproduce)]
     if finding.excerpt is not None:
         lines += ["", f"  Seen: `{finding.excerpt.replace('`', chr(39))}`"]
     return lines
+
+
+def _code(indent: str, text: str) -> list[str]:
+    """A block of lines for a shell; its fence is longer than any in it."""
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text)), 0)
+    return [f"{indent}{line}" for line in (f"{fence}sh", *text.split("\n"), fence)]
 
 
 def _plain(text: str) -> str:

@@ -69,7 +69,7 @@ def _result(report: Report, finding: Finding, order: dict[str, int], known: froz
     where = finding.command or report.tool
     text = f"{where}: {finding.message}"
     if finding.reproduce is not None:
-        text += f"\nReproduce: {finding.reproduce}"
+        text += f"\nReproduce: {finding.reproduce}\nin a folder like this one: {report.prepare}"
     print_of = fingerprint(finding)
     return {
         "ruleId": finding.check,
