@@ -107,6 +107,27 @@ def test_a_slow_request_never_holds_up_a_ping(waiting):
         assert talking.end() == ([], 0)
 
 
+@requirement("agentcli:rpc:at-once")
+def test_any_number_of_slow_requests_holds_up_no_other_slow_or_large_one(waiting):
+    gates = [f"{waiting}-{number}" for number in range(40)]
+    with client() as talking:
+        for gate in gates:
+            os.mkfifo(gate)
+            # Every other one is large as well.
+            room = " " * (INLINE_LIMIT if gate.endswith(("1", "3", "5", "7", "9")) else 0)
+            talking.ask("agentcli.waiting", {"gate": gate, "room": room}, gate)
+        talking.ask("agentcli.inspect", {}, "slow")
+        talking.ask("agentcli.validate", {"manifest": " " * INLINE_LIMIT}, "large")
+        assert {talking.read()["id"] for _ in range(2)} == {"slow", "large"}
+        for gate in gates:
+            release(gate)
+        rest, status = talking.end()
+
+    assert {answer["id"] for answer in rest} == set(gates)
+    assert all(answer["result"]["said"] == "go" for answer in rest)
+    assert status == 0
+
+
 def test_a_request_that_takes_too_long_is_answered_with_an_error_and_nothing_later(waiting):
     with client(timeout=0.05) as talking:
         talking.ask("agentcli.waiting", {"gate": waiting}, "slow")

@@ -1,7 +1,8 @@
 """The JSON-RPC server on stdin and stdout: quick methods at once, slow ones beside them, every line bounded.
 
-The main thread reads, answers what needs no waiting with one write, and hands slow methods and large requests to a few
-workers; a slow `apply` never holds up a `ping`, and answers carry the ids by which clients match them. The end of stdin
+The main thread reads, answers what needs no waiting with one write, and hands the rest on: large requests to a few
+workers, because reading them takes a processor, and each slow method to a worker of its own, because it waits for the
+world. A slow `apply` never holds up anything else, and answers carry the ids by which clients match them. The end of stdin
 ends the server: what still runs is waited for, up to a limit. A line that is too long is answered and skipped. When
 nobody reads stdout any more, the server ends.
 
@@ -12,6 +13,7 @@ reading of the line (`bench/flow.py` measures it).
 import os
 import select
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
@@ -33,7 +35,7 @@ milliseconds, which is what a ping may have to wait."""
 PENDING_LIMIT, PENDING_BYTES = 256, 64 * 1024 * 1024
 """Requests that may wait or run beside the reading thread, and their bytes. When there are more, reading waits, too: a
 client that asks faster than it can be answered fills its own pipe and not our memory."""
-_WORKERS = 8
+_READERS = 4
 _CHUNK = 1 << 16
 
 
@@ -54,7 +56,9 @@ class RpcServer:
         self._limit, self.timeout = limit, timeout
         self._writing = threading.Lock()
         self._gone = False
-        self._pool: ThreadPoolExecutor | None = None
+        # Threads are made when they are needed.
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="rpc-reading")
+        self._waiters = ThreadPoolExecutor(PENDING_LIMIT + _READERS, thread_name_prefix="rpc-waiting")
         self._running: set[Future[None]] = set()
         self.unanswered: set[_Once] = set()
         self._room = threading.Condition()
@@ -69,15 +73,17 @@ class RpcServer:
                 self._take(line)
         for line in lines.eof():
             self._take(line)
-        if self._running:
-            wait(self._running, timeout=self.timeout)
-            for once in list(
-                self.unanswered
-            ):  # their time is up as well, and their timers end with the process
-                once.too_late()
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+        self._finish()
         return EX_SIGPIPE if self._gone else 0
+
+    def _finish(self) -> None:
+        ends = time.monotonic() + self.timeout
+        while self._running and (left := ends - time.monotonic()) > 0:
+            wait(self._running, timeout=left)  # a large request may have become a slow one meanwhile
+        for once in list(self.unanswered):  # their time is up as well, and their timers end with the process
+            once.too_late()
+        for pool in (self._readers, self._waiters):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _take(self, line: bytes | None) -> None:
         if line is None:
@@ -86,34 +92,41 @@ class RpcServer:
         if not line or line.isspace():
             return
         if len(line) > INLINE_LIMIT:
-            self._beside(self._take_large, line, len(line))
+            self._beside(self._readers, self._take_large, line, len(line))
             return
         accepted = accept(line)
         if not isinstance(accepted, Job):
             self._answer(accepted)
         elif accepted.method.slow:
             once = _Once(self, accepted)
-            self._beside(once.work, once.timer(), len(line))
+            self._beside(self._waiters, once.work, once.timer(), len(line))
         else:
             self._answer(perform(accepted, self._defaults, report))
 
     def _take_large(self, line: bytes) -> None:
         """In a worker: reading a large request takes longer than others may wait."""
         accepted = accept(line)
-        if isinstance(accepted, Job):
-            once = _Once(self, accepted)
-            once.work(once.timer())
-        else:
+        if not isinstance(accepted, Job):
             self._answer(accepted)
+            return
+        once = _Once(self, accepted)
+        if accepted.method.slow:  # without waiting for room: it has some
+            self._start(self._waiters, once.work, once.timer(), len(line))
+        else:
+            once.work(once.timer())
 
-    def _beside(self, work: Callable[[Any], None], argument: Any, size: int) -> None:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="rpc")
+    def _beside(
+        self, pool: ThreadPoolExecutor, work: Callable[[Any], None], argument: Any, size: int
+    ) -> None:
         with self._room:
             self._room.wait_for(lambda: self._has_room(size))
+        self._start(pool, work, argument, size)
+
+    def _start(self, pool: ThreadPoolExecutor, work: Callable[[Any], None], argument: Any, size: int) -> None:
+        with self._room:
             self._pending += 1
             self._pending_bytes += size
-        future = self._pool.submit(work, argument)
+        future = pool.submit(work, argument)
         self._running.add(future)
         future.add_done_callback(lambda done: self._left(done, size))
 
