@@ -1,5 +1,7 @@
 """Everything operable on one machine."""
 
+import json
+
 import pytest
 
 from operable.kernel.errors import Fail
@@ -56,8 +58,7 @@ def test_tools_wrappers_applications_and_agents_are_in_it(here):
         "wipe": "destructive",
     }
     todo = everything["app", "todo"]
-    # `item`, too: with `remove` behind it, it is the command below it.
-    assert {action.name for action in todo.actions if action.confirm} == {"remove", "item", "item remove"}
+    assert {action.name for action in todo.actions if action.confirm} == {"remove", "item remove"}
     assert (todo.risk, todo.auth, todo.health, todo.capabilities) == (
         *("destructive", "unknown", "ok"),
         ("confirm", "skills"),
@@ -88,6 +89,41 @@ def test_a_declared_tool_that_is_broken_is_listed_with_its_problem(here):
     one = found(here, only=["tool"])["tool", "broken"]
     assert (one.health, one.door) == ("broken", None)
     assert "capabilities" in one.problem
+
+
+@pytest.mark.parametrize(
+    "capabilities, health, names",
+    [
+        ({"commands": 5}, "broken", []),
+        ({"commands": {"go": {}}}, "broken", []),
+        ({"summary": "x"}, "broken", []),
+        ({"commands": [5, {"name": ["go"]}, {"name": {}}], "summary": [1], "auth": [1]}, "ok", []),
+        ({"commands": [{"name": "go", "summary": {"a": 1}}, {"name": "--rm"}, {"name": ""}]}, "ok", ["go"]),
+        (
+            {"commands": [{"name": "a b"}, {"name": " c "}, {"name": "d\x1b[31m"}, {"name": "e\n"}]},
+            "ok",
+            ["a b"],
+        ),
+    ],
+)
+def test_what_a_tool_says_wrongly_of_itself_hides_no_other(here, capabilities, health, names):
+    odd = here.home / "config" / "tools" / "odd"
+    odd.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(capabilities)}\nEND\n")
+    odd.chmod(0o755)
+    everything = found(here, only=["tool", "app"])
+    assert {("tool", "bench"), ("app", "todo")} <= set(everything)
+    one = everything["tool", "odd"]
+    assert (one.health, [action.name for action in one.actions]) == (health, names)
+
+
+def test_a_source_that_fails_as_nobody_foresaw_hides_no_other(here, monkeypatch):
+    def failing(_):
+        raise OSError("the disk is on fire")
+
+    monkeypatch.setattr("operable.serve.sources.app.catalog", failing)
+    everything = found(here, only=["tool", "app"])
+    assert (everything["app", "app"].health, everything["tool", "bench"].health) == ("broken", "ok")
+    assert "on fire" in str(everything["app", "app"].problem)
 
 
 def test_an_unapproved_application_is_listed_and_cannot_be_called(here):

@@ -151,6 +151,79 @@ def test_an_application_that_speaks_aoi_is_heard_as_such(world):
     assert (failed.is_error, failed.structured_content["errors"][0]["code"]) == (True, "NO_ITEM")
 
 
+AWKWARD = r"""#!{python}
+import json, sys
+words = sys.argv[1:]
+if words[0] == "capabilities":
+    below = {"name": "item remove", "destructive": True, "requires_confirm": True}
+    print(json.dumps({"commands": [{"name": name, "read_only": True} for name in SCHEMAS] + [below]}))
+elif words[0] == "input-schema":
+    print(json.dumps(SCHEMAS.get(words[-1])))
+elif words[0] != "schema":
+    print('{"type":"aoi:meta","tool":"t","tool_version":"1","aoi_version":"0.2","schema_name":"a.b","schema_version":"1.0.0","command":"x"}')
+    print(json.dumps({"type": "row", "words": words}))
+    print('{"type":"aoi:summary","ok":true,"count":1,"warning_count":0,"error_count":0,"partial":false,"truncated":false,"next_cursor":null,"elapsed_ms":1}')
+"""
+SCHEMAS = {
+    "item": None,
+    "type": {"properties": {"a": {"type": "foo"}}},
+    "required": {"properties": {"a": {"type": "string"}}, "required": [["a"], "a"]},
+    "shared": {"properties": {"a": {"$ref": "#/$defs/b"}}, "$defs": {"b": {"type": "string"}}},
+    "outside": {"properties": {"a": {"$ref": "file:///etc/hostname"}}},
+}
+
+
+@pytest.fixture
+def awkward(world):
+    """With a tool that describes its input in every wrong way."""
+    program = AWKWARD.replace("{python}", sys.executable).replace(
+        "words =", f"SCHEMAS = {SCHEMAS!r}\nwords ="
+    )
+    path = world.home / "config" / "tools" / "awkward"
+    path.write_text(program)
+    path.chmod(0o755)
+    return world
+
+
+def test_a_schema_that_is_none_hides_no_other_tool(awkward):
+    async def called():
+        async with connected(awkward) as client:
+            tools = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
+            given = {"awkward_required": {"a": "x"}, "awkward_shared": {"a": "x"}}
+            free = {f"awkward_{name}": {"arguments": ["x"]} for name in ("type", "outside")}
+            results = {name: await client.call_tool(name, given[name]) for name in given}
+            results |= {name: await client.call_tool(name, free[name]) for name in free}
+            wrong = await client.call_tool("awkward_shared", {"a": 5})
+            return tools, results, wrong
+
+    tools, results, wrong = run(called())
+    assert {"bench_rows", "todo_list", *results} <= set(tools)
+    assert tools["awkward_required"]["required"] == ["a"]
+    words = {name: result.structured_content["entries"][0]["words"] for name, result in results.items()}
+    assert words == {
+        "awkward_required": ["required", "--a=x", "--output=jsonl"],
+        "awkward_shared": ["shared", "--a=x", "--output=jsonl"],
+        "awkward_type": ["type", "x", "--output=jsonl"],
+        "awkward_outside": ["outside", "x", "--output=jsonl"],
+    }
+    assert wrong.structured_content["code"] == "INVALID_ARGUMENTS"
+
+
+def test_free_words_do_not_lead_to_a_guarded_command_below(awkward):
+    async def called(*words):
+        async with connected(awkward, *words) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            return tools, await client.call_tool("awkward_item", {"arguments": ["remove", "--confirm"]})
+
+    tools, result = run(called())
+    assert "awkward_item" not in tools
+    assert result.structured_content["code"] == "DESTRUCTIVE_DISABLED"
+    tools, result = run(called("--allow-destructive"))
+    hints = tools["awkward_item"].annotations
+    assert (hints.read_only_hint, hints.destructive_hint) == (False, True)
+    assert result.structured_content["code"] == "CONFIRMATION_REQUIRED"
+
+
 ODD = """
 sys.stdout.write({
     "list": '{"items": ["cut in an emoji \\\\ud83d"]}',
@@ -168,7 +241,7 @@ def test_an_answer_that_no_client_could_be_told_does_not_end_the_server(world):
         async with connected(world, "--only", "odd") as client:
             return [
                 (await client.call_tool(f"odd_{name}", {})).structured_content
-                for name in ("list", "get", "item")
+                for name in ("list", "get", "item_add")
             ]
 
     text, number, deep = run(called())

@@ -47,13 +47,6 @@ def needs_confirmation(package: Package, words: Sequence[str]) -> bool:
     return any(each[: len(path)] == path and _in_order(each[len(path) :], behind) for each in below)
 
 
-def can_need_confirmation(package: Package, command: str) -> bool:
-    """Whether there are words behind this command with which it needs confirmation: it is a guarded one, or above one."""
-    app, words = package.require(), command.split()
-    above = any(each.split()[: len(words)] == words for each in app.confirmation_required)
-    return above or app.needs_confirmation(command)
-
-
 def require_confirmation(package: Package, words: Sequence[str], *, confirmed: bool) -> None:
     """Fail CONFIRMATION_REQUIRED unless the user has agreed, or nobody has to ask."""
     if confirmed or not needs_confirmation(package, words):

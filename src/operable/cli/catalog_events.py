@@ -16,7 +16,7 @@ class OperableCommand(Record):
     summary: str
     read_only: bool
     destructive: bool
-    confirm: bool  # it needs the user's confirmation, whatever or depending on what stands behind it
+    confirm: bool  # it needs the user's confirmation
     idempotent: bool
     unbounded: bool
 

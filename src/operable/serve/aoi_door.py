@@ -11,10 +11,12 @@ from typing import Any
 import msgspec
 
 from operable.kernel.errors import Fail
+from operable.kernel.nesting import DEEPEST, too_deep
 from operable.proc.ladder import INTERRUPT_GRACE, Graces
 from operable.proc.output import aoutput
 from operable.proc.spawn import prepare
 from operable.run import acall
+from operable.run.validator import self_contained
 from operable.serve.gathering import ENDLESS_RESULTS, Gathering
 from operable.serve.operables import Action, Progress, Result
 from operable.serve.words import command_words, offered, unspecified
@@ -88,9 +90,24 @@ class AoiDoor:
                 document = msgspec.json.decode(answer.stdout) if answer.status == 0 else None
             except (Fail, ValueError, RecursionError):
                 document = None
-            if isinstance(document, dict) and isinstance(document.get("properties"), dict):
+            if (
+                isinstance(document, dict)
+                and isinstance(document.get("properties"), dict)
+                and _usable(document)
+            ):
                 self._schemas[command] = document
         return self._schemas[command]
+
+
+def _usable(document: dict[str, Any]) -> bool:
+    """Whether arguments can be checked by it, and clients can be told it."""
+    import jsonschema_rs
+
+    try:
+        jsonschema_rs.validator_for(offered(document), retriever=self_contained)
+    except ValueError:
+        return False
+    return not too_deep(document, DEEPEST // 2)
 
 
 def own_variables(name: str) -> str:

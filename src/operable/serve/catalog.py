@@ -37,7 +37,10 @@ def _found(kind: str, workspace: str) -> list[Operable]:
     try:
         return list(source.find(workspace))
     except Fail as failure:
-        return [Operable(kind, kind, health="broken", problem=failure.message, auth="unknown")]
+        problem = failure.message
+    except Exception as error:  # noqa: BLE001 - what we did not foresee of one source must not hide the others
+        problem = f"unexpected {type(error).__name__}: {error}"
+    return [Operable(kind, kind, health="broken", problem=problem, auth="unknown")]
 
 
 def _text(each: Operable) -> str:

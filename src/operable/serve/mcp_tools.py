@@ -12,12 +12,14 @@ import os
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from operable.kernel.errors import Fail
+from operable.run.validator import self_contained
 from operable.serve.operables import Action, Operable, Progress, Result
 from operable.serve.spool import remove
+from operable.serve.words import unspecified
 
 _NAME = re.compile(r"[^A-Za-z0-9_-]+")
 _NAME_LIMIT = 64  # of most clients
@@ -83,7 +85,7 @@ class Toolbox:
             for operable in self._operables:
                 for action in operable.actions:
                     name = _free(f"{operable.name}_{action.name}", operable.kind, found)
-                    found[name] = McpTool(name, operable, action, await _schema(operable, action))
+                    found[name] = await _made(name, operable, action)
             self._tools = found
         return {name: tool for name, tool in self._tools.items() if self._enabled or not tool.guarded}
 
@@ -162,7 +164,7 @@ def checked(tool: McpTool, arguments: Mapping[str, Any]) -> None:
     """Fail INVALID_ARGUMENTS unless they are as the schema says. Values are not repeated: they may be secrets."""
     import jsonschema_rs
 
-    errors = jsonschema_rs.validator_for(tool.schema).iter_errors(dict(arguments))
+    errors = jsonschema_rs.validator_for(tool.schema, retriever=self_contained).iter_errors(dict(arguments))
     problems = [_fault(error) for error in errors]
     if problems:
         raise Fail(
@@ -202,12 +204,27 @@ def structured(result: Result, uri: str | None) -> dict[str, Any]:
     return found if uri is None else {**found, "more": uri}
 
 
-async def _schema(operable: Operable, action: Action) -> dict[str, Any]:
+async def _made(name: str, operable: Operable, action: Action) -> McpTool:
     assert operable.door is not None  # noqa: S101 - the constructor has left out what has none
     schema = await operable.door.input_schema(action)
+    if schema == unspecified():
+        action = _with_any_words(action, operable.actions)
     if action.destructive or action.confirm:
-        return {**schema, "properties": {**schema["properties"], "confirm": _CONFIRM}}
-    return schema
+        schema = {**schema, "properties": {**schema["properties"], "confirm": _CONFIRM}}
+    return McpTool(name, operable, action, schema)
+
+
+def _with_any_words(action: Action, actions: Iterable[Action]) -> Action:
+    """What a command is whose words are its caller's: the worst of it and of those below it, which the words may name."""
+    path = action.name.split()
+    reached = [each for each in actions if each.name.split()[: len(path)] == path]
+    return replace(
+        action,
+        read_only=all(each.read_only for each in reached),
+        destructive=any(each.destructive for each in reached),
+        confirm=any(each.confirm for each in reached),
+        idempotent=all(each.idempotent for each in reached),
+    )
 
 
 def _free(wanted: str, kind: str, taken: Mapping[str, object]) -> str:

@@ -23,7 +23,7 @@ class Action:
     summary: str = ""
     read_only: bool = False
     destructive: bool = False
-    confirm: bool = False  # it does not run, or not with all words, without the user's confirmation
+    confirm: bool = False  # it does not run without the user's confirmation
     idempotent: bool = False
     unbounded: bool = False
 

@@ -32,8 +32,17 @@ def offered(schema: Mapping[str, Any]) -> dict[str, Any]:
             "description": "the items of structured input",
         }
     required = schema.get("required")
-    names = [name for name in required if name in properties] if isinstance(required, list) else []
-    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+    names = [name for name in properties if name in required] if isinstance(required, list) else []
+    shared = {
+        name: schema[name] for name in ("$defs", "definitions") if name in schema
+    }  # of what has references
+    return {
+        **shared,
+        "type": "object",
+        "properties": properties,
+        "required": names,
+        "additionalProperties": False,
+    }
 
 
 def unspecified() -> dict[str, Any]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from operable.app.admission import can_need_confirmation
 from operable.app.packages import Package
 from operable.app.shelf import catalog
 from operable.app.trust import Approvals
@@ -45,7 +44,7 @@ def _described(package: Package, approvals: Approvals) -> Operable:
         version=app.version,
         description=app.description,
         place=package.root,
-        actions=tuple(Action(each, confirm=can_need_confirmation(package, each)) for each in app.commands),
+        actions=tuple(Action(each, confirm=app.needs_confirmation(each)) for each in app.commands),
         capabilities=tuple(_capabilities(app)),
         auth="unknown",
         health="ok" if ready else "unapproved",

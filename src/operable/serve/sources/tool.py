@@ -21,6 +21,9 @@ from operable.serve.operables import Action, Operable, Source, capabilities_of
 from operable.tool.declare import ALIAS, BUILT_IN
 from operable.tool.places import configuration_folder
 
+# Words with one space between, none of them an option.
+_NAME = re.compile(r"\w[\w.:-]*(?: \w[\w.:-]*)*")
+_SUMMARY = 1000  # characters: models are given all of them at once
 _REQUIRES = re.compile(r"operable(?![\w-])", re.IGNORECASE)
 
 
@@ -62,6 +65,8 @@ def _asked(name: str, path: str, workspace: str) -> Operable:
         description = describe(Tool((path,), inherit=("OPERABLE_HOME", "XDG_*", own_variables(name))))
         capabilities = description.capabilities
         problem = None if capabilities else "; ".join(description.notes) or "it gives no capabilities"
+        if capabilities and not isinstance(capabilities.get("commands"), list):
+            capabilities, problem = None, "its capabilities list no commands"
     except Fail as failure:
         capabilities, problem = None, failure.message
     if capabilities is None:
@@ -70,12 +75,10 @@ def _asked(name: str, path: str, workspace: str) -> Operable:
         "tool",
         name,
         version=str(capabilities.get("tool_version") or ""),
-        description=str(capabilities.get("summary") or ""),
+        description=str(capabilities.get("summary") or "")[:_SUMMARY],
         place=path,
         actions=tuple(actions(capabilities)),
-        capabilities=capabilities_of(
-            each for each in capabilities.get("commands") or () if isinstance(each, dict)
-        ),
+        capabilities=capabilities_of(_commands(capabilities)),
         auth="required" if _needs(capabilities.get("auth")) else "none",
         door=AoiDoor([path], name=name, cwd=workspace),
     )
@@ -83,20 +86,29 @@ def _asked(name: str, path: str, workspace: str) -> Operable:
 
 def actions(capabilities: dict[str, Any]) -> Iterator[Action]:
     """The commands of a capability manifest, without those by which a tool describes itself."""
-    found = [each for each in capabilities.get("commands") or () if isinstance(each, dict)]
-    names = {each.get("name") for each in found}
+    found = _commands(capabilities)
+    names = {each["name"] for each in found}
     about = {f"{ALIAS}{name}" if f"{ALIAS}{name}" in names else name for name in BUILT_IN}
     for each in found:
-        if isinstance(each.get("name"), str) and each["name"] not in about:
+        if each["name"] not in about:
             yield Action(
                 each["name"],
-                summary=str(each.get("summary") or ""),
+                summary=str(each.get("summary") or "")[:_SUMMARY],
                 read_only=each.get("read_only") is True,
                 destructive=each.get("destructive") is True,
                 confirm=each.get("requires_confirm") is True,
                 idempotent=each.get("read_only") is True or each.get("supports_idempotency_key") is True,
                 unbounded=each.get("unbounded") is True,
             )
+
+
+def _commands(capabilities: dict[str, Any]) -> list[dict[str, Any]]:
+    """Those that can be called: their names are words, which are no options."""
+    return [
+        each
+        for each in capabilities["commands"]
+        if isinstance(each, dict) and isinstance(each.get("name"), str) and _NAME.fullmatch(each["name"])
+    ]
 
 
 def _needs(auth: Any) -> bool:
