@@ -1,19 +1,22 @@
 """Certificates with proof of possession."""
 
 import base64
+import datetime as dt
 import hashlib
 import json
 import time
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, padding
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509.oid import NameOID
 
 from operable.flow.canonical import canonical_digest, canonical_text
 from operable.flow.contracts import HandoffContext, ProofRequest, Surroundings, entry
 from operable.flow.keys_and_signatures import certificate_id
-from tests.flow.certificates import Authority
+from tests.flow.certificates import Authority, Leaf
 from tests.flow.proofs.tokens import ED, MANIFEST, RSA, Ledger, named
 from tests.requirement import requirement
 
@@ -210,3 +213,123 @@ SOURCE = {"proof": {"value_from": {"file": "p"}}}
 )
 def test_profiles_are_checked(profile, fields):
     assert [field for field, _ in entry("proofs", "certificate").check(profile)] == fields
+
+
+def certified(subject, subject_key, issuer, issuer_key, *extensions, algorithm=None):
+    """A certificate with exactly these extensions, (value, critical) each."""
+    now = dt.datetime.now(dt.UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)]))
+        .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))
+        .public_key(subject_key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+    )
+    for value, critical in extensions:
+        builder = builder.add_extension(value, critical=critical)
+    return builder.sign(issuer_key, algorithm or hashes.SHA256())
+
+
+def usage(**given):
+    names = (
+        "digital_signature content_commitment key_encipherment data_encipherment key_agreement key_cert_sign "
+        "crl_sign encipher_only decipher_only"
+    ).split()
+    return x509.KeyUsage(**{name: given.get(name, False) for name in names})
+
+
+KEY, ROOT = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+AN_AUTHORITY = (x509.BasicConstraints(ca=True, path_length=0), True)
+ONLY_OTHERS = x509.NameConstraints(permitted_subtrees=[x509.DNSName("other.example")], excluded_subtrees=None)
+
+
+@requirement("agentcli:proofs:certificate")
+@pytest.mark.parametrize(
+    "extensions, reason",
+    [
+        ([AN_AUTHORITY, (usage(key_cert_sign=True), True)], None),
+        ([AN_AUTHORITY, (usage(digital_signature=True), True)], "not for signing certificates"),
+        ([AN_AUTHORITY, (ONLY_OTHERS, True)], "constraints"),
+        ([AN_AUTHORITY, (ONLY_OTHERS, False)], "constraints"),
+        (
+            [AN_AUTHORITY, (x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4"), b"x"), True)],
+            "critical extension",
+        ),
+        ([(x509.BasicConstraints(ca=False, path_length=None), True)], "not an authority's"),
+        ([], "not an authority's"),
+    ],
+)
+def test_an_authority_vouches_only_as_far_as_it_may(extensions, reason):
+    authority = certified("root", ROOT, "root", ROOT, *extensions)
+    leaf = Leaf(
+        KEY,
+        certified(
+            "deploy", KEY, "root", ROOT, (x509.SubjectAlternativeName([x509.DNSName("d.example")]), False)
+        ),
+    )
+    found = proven(proof(leaf), ca_certificate=authority.public_bytes(Encoding.PEM).decode())
+
+    assert found["verified"] is (reason is None)
+    assert (reason or "") in (found["reason"] or "")
+
+
+@requirement("agentcli:proofs:certificate")
+@pytest.mark.parametrize(
+    "purposes, good",
+    [
+        (["1.3.6.1.5.5.7.3.1"], False),
+        (["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"], True),
+        (["1.3.6.1.5.5.7.3.3"], True),
+        (["2.5.29.37.0"], True),
+        (["1.3.6.1.5.5.7.3.8"], False),
+    ],
+)
+def test_the_certificate_of_a_server_approves_nothing(purposes, good):
+    authority = certified("root", ROOT, "root", ROOT, AN_AUTHORITY)
+    wanted = x509.ExtendedKeyUsage([x509.ObjectIdentifier(each) for each in purposes])
+    leaf = Leaf(KEY, certified("deploy", KEY, "root", ROOT, (wanted, False)))
+    found = proven(proof(leaf), ca_certificate=authority.public_bytes(Encoding.PEM).decode())
+
+    assert found["verified"] is good
+
+
+@requirement("agentcli:proofs:certificate")
+@pytest.mark.parametrize("trust", ["ca_certificate", "public_key"])
+def test_a_certificate_whose_digest_can_be_forged_proves_nothing(trust):
+    """Whoever makes two certificates with one SHA-1 digest gets the second signed with the first."""
+    big = rsa.generate_private_key(65537, 2048)
+    authority = certified("root", big, "root", big, AN_AUTHORITY)
+    leaf = Leaf(KEY, sha1_signed(certified("deploy", KEY, "root", big), big))
+    material = (
+        authority.public_bytes(Encoding.PEM)
+        if trust == "ca_certificate"
+        else big.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    )
+    found = proven(proof(leaf), **{"ca_certificate": None, trust: material.decode()})
+
+    assert found["verified"] is False
+    assert found["reason"] == "the certificate is signed with a digest that can be forged"
+
+
+def sha1_signed(certificate, key):
+    """The same certificate, signed with SHA-1, which no library makes any more."""
+    sha256 = bytes.fromhex("300d06092a864886f70d01010b0500")
+    sha1 = bytes.fromhex("300d06092a864886f70d0101050500")
+    body = certificate.tbs_certificate_bytes.replace(sha256, sha1)
+    assert body != certificate.tbs_certificate_bytes
+    signature = key.sign(body, padding.PKCS1v15(), hashes.SHA1())
+    inside = body + sha1 + b"\x03\x82" + (len(signature) + 1).to_bytes(2, "big") + b"\x00" + signature
+    return x509.load_der_x509_certificate(b"\x30\x82" + len(inside).to_bytes(2, "big") + inside)
+
+
+@requirement("agentcli:proofs:certificate")
+def test_an_authority_with_a_small_key_vouches_for_nobody():
+    small = rsa.generate_private_key(65537, 1024)
+    authority = certified("root", small, "root", small, AN_AUTHORITY)
+    leaf = Leaf(KEY, certified("deploy", KEY, "root", small))
+    found = proven(proof(leaf), ca_certificate=authority.public_bytes(Encoding.PEM).decode())
+
+    assert found["verified"] is False
+    assert "1024 bits" in found["reason"]

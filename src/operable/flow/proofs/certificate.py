@@ -8,11 +8,11 @@ or an alternative name. In v4 mode the JSON is the envelope of v4, with the cert
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from operable.flow import proof_results
 from operable.flow.canonical import canonical_text
+from operable.flow.certificate_issuers import check_dates, check_issued_by, check_signed_by
 from operable.flow.contracts import FlowError, Proof, ProofRequest
 from operable.flow.keys_and_signatures import (
     certificate_id,
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate, Name
 
 _METHOD = "certificate"
+# Purposes of machines that answer, as authorities give them to whoever has a host: of servers, of OCSP, of time stamps.
+_OF_SERVERS = {f"1.3.6.1.5.5.7.3.{number}" for number in (1, 8, 9)}
 _TRUST = ("ca_certificate", "ca_certificate_from", "public_key")
 
 
@@ -104,7 +106,7 @@ def _parsed(text: Any) -> "Certificate | None":
 def _check_leaf(leaf: "Certificate", now: float) -> None:
     from cryptography import x509
 
-    _check_dates(leaf, now, "certificate")
+    check_dates(leaf, now, "certificate")
     try:
         extensions = leaf.extensions
     except (ValueError, x509.DuplicateExtension):
@@ -115,33 +117,24 @@ def _check_leaf(leaf: "Certificate", now: float) -> None:
                 raise Unproven("the certificate is an authority's, not a signer's")
             case x509.KeyUsage(digital_signature=False):
                 raise Unproven("the certificate's key is not for signatures")
+            case x509.ExtendedKeyUsage() as purposes if {
+                each.dotted_string for each in purposes
+            } <= _OF_SERVERS:
+                raise Unproven("the certificate is for a server, not for who signs")
             case x509.UnrecognizedExtension() if extension.critical:
                 raise Unproven("the certificate has a critical extension that is not known")
-
-
-def _check_dates(certificate: "Certificate", now: float, what: str) -> None:
-    moment = datetime.fromtimestamp(now, UTC)
-    if not certificate.not_valid_before_utc <= moment <= certificate.not_valid_after_utc:
-        raise Unproven(f"the {what} is not valid now")
 
 
 def _check_issuer(request: ProofRequest, leaf: "Certificate") -> str:
     """Which trust material vouches for the leaf."""
     source, text = _authority(request)
     if source == "public_key":
-        if not _signed_by(leaf, text):
-            raise Unproven("the certificate is not signed by the trusted key")
+        check_signed_by(leaf, text)
         return source
     authority = _parsed(text)
     if authority is None:
         raise Unproven("the trusted authority is not a certificate in PEM format")
-    _check_authority(authority, request.now)
-    from cryptography.exceptions import InvalidSignature
-
-    try:
-        leaf.verify_directly_issued_by(authority)
-    except (InvalidSignature, ValueError, TypeError):
-        raise Unproven("the certificate is not issued by the trusted authority") from None
+    check_issued_by(leaf, authority, request.now)
     return source
 
 
@@ -160,36 +153,6 @@ def _authority(request: ProofRequest) -> tuple[str, str]:
     if profile.get("public_key") is not None:
         return "public_key", profile["public_key"]
     raise Unproven("there is no authority to verify the certificate with")
-
-
-def _check_authority(authority: "Certificate", now: float) -> None:
-    from cryptography import x509
-
-    _check_dates(authority, now, "trusted authority")
-    try:
-        constraints = authority.extensions.get_extension_for_class(x509.BasicConstraints).value
-    except (x509.ExtensionNotFound, ValueError, x509.DuplicateExtension):
-        constraints = None
-    if constraints is None or not constraints.ca:
-        raise Unproven("the trusted certificate is not an authority's")
-
-
-def _signed_by(leaf: "Certificate", text: str) -> bool:
-    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric import ec, rsa
-
-    try:
-        key = public_key(text)
-        data, parameters = leaf.tbs_certificate_bytes, leaf.signature_algorithm_parameters
-        if isinstance(key, rsa.RSAPublicKey):
-            key.verify(leaf.signature, data, parameters, leaf.signature_hash_algorithm)  # type: ignore[arg-type]
-        elif isinstance(key, ec.EllipticCurvePublicKey):
-            key.verify(leaf.signature, data, parameters)  # type: ignore[arg-type]
-        else:
-            key.verify(leaf.signature, data)
-    except (InvalidSignature, UnsupportedAlgorithm, ValueError, TypeError, AttributeError):
-        return False
-    return True
 
 
 def _check_names(request: ProofRequest, leaf: "Certificate") -> None:
