@@ -45,6 +45,17 @@ def test_long_cells_go_on_below_and_short_ones_stay_whole(shown, width):
     assert " ".join(words).count(summary) == 2
 
 
+def test_ids_stay_whole_and_sentences_share_the_rest(shown):
+    columns = ["task", "status", "reason", "execution_id"]
+    rows = [["build", "skipped", "trigger.on=failure did not match its parent", DIGEST[-32:]]]
+
+    assert shown(80, (columns, rows, True)) == [
+        "TASK   STATUS   REASON                          EXECUTION_ID",
+        f"build  skipped  trigger.on=failure did not      {DIGEST[-32:]}",
+        "                match its parent",
+    ]
+
+
 @pytest.mark.parametrize("width", [40, 60])
 def test_rows_with_too_many_long_cells_are_records_from_which_one_can_copy(shown, width):
     columns = ["path", "line", "rule", "message", "hint"]

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 from operable.tool.plain_screen import PlainScreen
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
 
 GAP = 2  # between two columns
+READABLE = 20  # columns, for a sentence
 # A document in a cell is not what one reads a terminal for; machine mode has all of it.
 LONGEST = 2000
 
@@ -39,28 +42,24 @@ class RichScreen:
         if not self._out.is_terminal:
             self._plain.table(columns, rows, header=header)
             return
-        from rich.cells import cell_len
-
         rows = [[text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in row] for row in rows]
-        shown = [columns, *rows] if header else rows
-        widths = [max(map(cell_len, column)) for column in zip(*shown, strict=True)]
-        share = _share(widths, self._out.width - GAP * (len(columns) - 1))
+        widths = _widths([columns, *rows], self._out.width - GAP * (len(columns) - 1))
         if header:  # what continues a table looks like its beginning
-            self._records = share is not None and _longest_word(shown) > share
+            self._records = widths is None
         if self._records:
             self._show_records(columns, rows)
         else:
-            self._show_table(columns, rows, header=header, widest=share)
+            self._show_table(columns, rows, header=header, widths=widths)
 
     def _show_table(
-        self, columns: list[str], rows: list[list[str]], *, header: bool, widest: int | None
+        self, columns: list[str], rows: list[list[str]], *, header: bool, widths: list[int] | None
     ) -> None:
         from rich.table import Table
         from rich.text import Text
 
         table = Table(box=None, show_header=header, header_style="bold", pad_edge=False)
-        for name in columns:
-            table.add_column(Text(name.upper()), max_width=widest, overflow="fold")
+        for number, name in enumerate(columns):
+            table.add_column(Text(name.upper()), width=widths[number] if widths else None, overflow="fold")
         for row in rows:
             table.add_row(*map(Text, row))
         _print(self._out, table)
@@ -74,7 +73,7 @@ class RichScreen:
         for row in rows:
             for name, text in zip(columns, row, strict=True):
                 # A word that is too long for any line is left to the terminal to wrap, from which it is copied whole.
-                lines = [Text(text)] if _longest_word([[text]]) > room else Text(text).wrap(self._out, room)
+                lines = [Text(text)] if _longest_word([text]) > room else Text(text).wrap(self._out, room)
                 for number, line in enumerate(lines if text else []):
                     line.rstrip()
                     label = "" if number else name.upper()
@@ -135,17 +134,24 @@ def _print(console: Console, what: Any, **options: Any) -> None:
         raise BrokenPipeError from None
 
 
-def _longest_word(rows: list[list[str]]) -> int:
+def _widths(rows: list[list[str]], room: int) -> list[int] | None:
+    """How wide each column is to be; None where there is no room for their longest words and for sentences that can be read.
+
+    Those with sentences share what the others leave.
+    """
     from rich.cells import cell_len
 
-    return max((cell_len(word) for row in rows for text in row for word in text.split()), default=0)
+    columns = list(zip(*rows, strict=True))
+    whole = [max(map(cell_len, column)) for column in columns]
+    least = [_longest_word(column) for column in columns]
+    for most in range(max(whole), READABLE - 1, -1):
+        widths = [max(word, min(width, most)) for word, width in zip(least, whole, strict=True)]
+        if sum(widths) <= room:
+            return widths
+    return whole if sum(whole) <= room else None
 
 
-def _share(widths: list[int], room: int) -> int | None:
-    """How wide a column may be so that all of them fit, where those that are narrower keep their width; None: all fit."""
-    for done, width in enumerate(sorted(widths)):
-        share = room // (len(widths) - done)
-        if width > share:
-            return share
-        room -= width
-    return None
+def _longest_word(texts: Iterable[str]) -> int:
+    from rich.cells import cell_len
+
+    return max((cell_len(word) for text in texts for word in text.split()), default=0)
