@@ -28,7 +28,7 @@ from operable.lint.folders import Premises, copyable, discard
 from operable.lint.probe import Probe, place_file
 from operable.lint.profile import Profile
 from operable.lint.recipe import chooses_output
-from operable.lint.room import SETUP_FAILED, LabRoom
+from operable.lint.room import SETUP_FAILED, LabRoom, Steadiness
 
 # Seconds of silence that are waited for at most.
 PATIENCE = 3.0
@@ -48,6 +48,7 @@ class Laboratory:
         self._template: str | None = None
         self._setup: tuple[Invocation, ...] | None = None
         self._state: Invocation | None = None
+        self._steadiness = Steadiness()
         self._hopeless: dict[tuple[str, ...], Fail] = {}
         self._seen: dict[tuple[Invocation, bool], tuple[Observation, tuple[Change, ...]]] = {}
         self._locks: dict[tuple[Invocation, bool], threading.Lock] = {}
@@ -112,6 +113,7 @@ class Laboratory:
             folder,
             setup=self._setup,
             state=self._state,
+            steadiness=self._steadiness,
             ran=self._has_run,
             hopeless=self._hopeless,
         )

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -24,9 +26,36 @@ from operable.lint.tree import changes, snapshot
 # Inside the sandbox, where /tmp is empty. A name that tells a tool nothing, and that no folder in which one lies has; always
 # the same, so that what a tool prints of it is, too.
 _INSIDE = "/tmp/tmp.b7Qx0JrWdz"  # noqa: S108
+# Longer than the finest clock that people read takes to move on.
+_TICK = 1.1
 SETUP_FAILED = "SETUP_FAILED"
 # Fields that differ from call to call without meaning anything.
 VOLATILE = ("timestamp", "trace_id", "elapsed_ms", "time", "ts")
+
+
+class Steadiness:
+    """Whether the state that the tool tells stays as it is while nobody changes it: one with a clock in it proves nothing.
+
+    Looked at once for all rooms of a tool, when it first differs.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: bool | None = None
+
+    @property
+    def lacking(self) -> bool:
+        """Whether it is known by now that it does not."""
+        return self._found is False
+
+    def holds(self, ask: Callable[[], object]) -> bool:
+        with self._lock:
+            if self._found is None:
+                first, end = ask(), time.monotonic() + _TICK
+                self._found = True
+                while self._found and time.monotonic() < end:
+                    self._found = ask() == first
+            return self._found
 
 
 class LabRoom:
@@ -40,6 +69,7 @@ class LabRoom:
         *,
         setup: tuple[Invocation, ...] | None = None,
         state: Invocation | None = None,
+        steadiness: Steadiness,
         ran: Callable[[Observation], object],
         hopeless: dict[tuple[str, ...], Fail],
     ) -> None:
@@ -51,6 +81,7 @@ class LabRoom:
         self._folder = folder
         self._setup = setup
         self._state = state
+        self._steadiness = steadiness
         self._ran = ran
         self._companions = Companions(probe, _place(probe, folder), hopeless)
 
@@ -70,13 +101,15 @@ class LabRoom:
         observation = self.run(invocation)
         after = self._files()
         found = [*changes(before[0], after[0], "work"), *changes(before[1], after[1], "home")]
-        if told is not None and (later := self.state()) is not None and later != told:
-            found += [Change("state", f"lost {item[:120]}") for item in told if item not in later][:3]
-            found += [Change("state", f"gained {item[:120]}") for item in later if item not in told][:3]
+        later = self.state()
+        if told is None or later is None or later == told or not self._steadiness.holds(self.state):
+            return observation, tuple(found)
+        found += [Change("state", f"lost {item[:120]}") for item in told if item not in later][:3]
+        found += [Change("state", f"gained {item[:120]}") for item in later if item not in told][:3]
         return observation, tuple(found)
 
     def state(self) -> tuple[str, ...] | None:
-        if self._state is None:
+        if self._state is None or self._steadiness.lacking:
             return None
         seen = self.run(self._state)
         return tuple(
