@@ -1,11 +1,12 @@
 import asyncio
 import os
 import stat
+from functools import partial
 
 import msgspec
 import pytest
 
-from operable.run import acollect, collect
+from operable.run import acollect, collect, discovery
 from operable.run.discovery import (
     Description,
     Source,
@@ -127,6 +128,17 @@ def test_a_tool_that_does_not_answer_is_a_note_and_is_not_kept(kind, tmp_path, b
 def test_a_flood_instead_of_an_answer_is_a_note(kind, tmp_path):
     source = Source((tool(tmp_path, "while True: os.write(1, b'x' * 65536)"),))
     assert "more than" in ask(kind, source).notes[0]
+
+
+def test_a_tool_that_hangs_is_asked_once(kind, tmp_path, monkeypatch):
+    for name in ("output", "aoutput"):
+        whole = getattr(discovery, name)
+        monkeypatch.setattr(discovery, name, partial(whole, timeout=2.0))
+    body = f"open({str(tmp_path / 'asked')!r}, 'a').write('x')\nwhile True: signal.pause()"
+    found = ask(kind, Source((tool(tmp_path, body),)))
+    assert (found.schema, found.capabilities, len(found.notes)) == (None, None, 1)
+    assert "did not end" in found.notes[0]
+    assert not (tmp_path / "asked").exists() or (tmp_path / "asked").read_text() == "x"
 
 
 def test_a_home_that_cannot_be_written_is_no_error(kind, tmp_path, monkeypatch):

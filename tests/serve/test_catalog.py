@@ -91,6 +91,13 @@ def test_a_declared_tool_that_is_broken_is_listed_with_its_problem(here):
     assert "capabilities" in one.problem
 
 
+def test_a_declared_tool_that_is_gone_is_listed_with_its_problem(here):
+    (here.home / "config" / "tools" / "gone").symlink_to(here.folder / "uninstalled")
+    one = found(here, only=["tool"])["tool", "gone"]
+    assert (one.health, one.door) == ("broken", None)
+    assert "gone" in one.problem
+
+
 @pytest.mark.parametrize(
     "capabilities, health, names",
     [

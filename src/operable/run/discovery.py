@@ -146,24 +146,29 @@ def _answer(command: Command) -> Output | Fail:
 
 def _questions(source: Source) -> Generator[Command, Output | Fail, Description]:
     notes: list[str] = []
-    schema = yield from _ask(source, "schema", source.version_options, notes)
-    capabilities = yield from _ask(source, "capabilities", (), notes)
+    schema, hangs = yield from _ask(source, "schema", source.version_options, notes)
+    if hangs:  # every further question would be one more wait of the same length
+        return Description(None, None, tuple(notes))
+    capabilities, _ = yield from _ask(source, "capabilities", (), notes)
     return Description(schema, capabilities, tuple(notes))
 
 
 def _ask(
     source: Source, topic: str, options: tuple[str, ...], notes: list[str]
-) -> Generator[Command, Output | Fail, dict[str, Any] | None]:
-    """One document: by its subcommand, else by the flag that may exist instead (AOI section 3)."""
-    reason = ""
+) -> Generator[Command, Output | Fail, tuple[dict[str, Any] | None, bool]]:
+    """One document: by its subcommand, else by the flag that may exist instead (AOI section 3); and whether it hangs."""
+    reason, hangs = "", False
     for arguments in ((topic, "--output", "json", *options), (f"--{topic}", *options)):
         answer = yield source.command(*arguments)
         document, problem = _document(answer)
         if document is not None:
-            return document
+            return document, False
         reason = reason or problem
+        hangs = isinstance(answer, Fail) and answer.code == "DEADLINE_EXCEEDED"
+        if hangs:
+            break
     notes.append(f"{os.path.basename(source.words[0])} gave no {topic}: {reason}")
-    return None
+    return None, hangs
 
 
 def _document(answer: Output | Fail) -> tuple[dict[str, Any] | None, str]:

@@ -44,7 +44,8 @@ def _registered() -> Iterator[tuple[str, str]]:
         return
     for name in names:
         path = os.path.join(folder or "", name)
-        if not name.startswith(".") and os.path.isfile(path):
+        # A link that leads nowhere was declared, too; what is missing is told when it is asked.
+        if not name.startswith(".") and (os.path.isfile(path) or os.path.islink(path)):
             yield name, path
 
 
