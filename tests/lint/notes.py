@@ -10,7 +10,7 @@ from operable.lint.evidence import Invocation, Observation
 from tests.zoo.bases import contract
 
 COMMANDS = ("list", "create", "delete", "import", "watch")
-_MISUSE = ("--no-such", "no-such-command", "not-a-number", "9999", "https:")
+_MISUSE = ("--no-such", "no-such-command", "not-a-number", "9999", "https:", "0", "-1")
 _SIGNALS = {"SIGINT": 130, "SIGTERM": 143}
 
 
@@ -23,8 +23,9 @@ def events(invocation: Invocation) -> set[str]:
     return found
 
 
-def answer(invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
-    lines, status = _lines(invocation)
+def answer(invocation: Invocation, kept: int = 3) -> tuple[Observation, tuple[Change, ...]]:
+    """What it does when it keeps so many notes."""
+    lines, status = _lines(invocation, kept)
     changes: tuple[Change, ...] = ()
     if status == 0 and {"created", "deleted"} & {line.get("type") for line in lines}:
         changes = (Change("work/notes.json", "changed"),)
@@ -48,7 +49,7 @@ def answer(invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
     return seen, changes
 
 
-def _lines(invocation: Invocation) -> tuple[list[dict[str, Any]], int]:
+def _lines(invocation: Invocation, kept: int) -> tuple[list[dict[str, Any]], int]:
     words = invocation.words
     documents: dict[str, Any] = contract.contract()
     name = words[0]
@@ -72,7 +73,7 @@ def _lines(invocation: Invocation) -> tuple[list[dict[str, Any]], int]:
     problem = _problem(invocation)
     if problem is not None:
         return [meta, problem, {"type": "aoi:summary", "ok": False, "count": 0}], 64
-    results, more = _results(name, words)
+    results, more = _results(name, words, kept)
     if invocation.signal:
         beats = [{"type": "aoi:heartbeat"}] if name == "watch" else []
         end = {"type": "aoi:summary", "ok": False, "reason": "interrupted", "partial": True}
@@ -98,8 +99,8 @@ def _problem(invocation: Invocation) -> dict[str, Any] | None:
     return error if refused else None
 
 
-def _results(name: str, words: tuple[str, ...]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    entries = [{"type": "entry", "id": f"n{number}", "title": "a"} for number in (1, 2, 3)]
+def _results(name: str, words: tuple[str, ...], kept: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    entries = [{"type": "entry", "id": f"n{number}", "title": "a"} for number in range(1, kept + 1)]
     if "--dry-run" in words:
         return [{"type": "aoi:plan", "action": name}], {}
     if name == "list":

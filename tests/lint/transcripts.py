@@ -115,8 +115,8 @@ class Replay:
     def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
         call = self._call(invocation)
         if call is None:
-            return notes.answer(invocation)
-        ordinary, _ = notes.answer(invocation)
+            return notes.answer(invocation, self._kept)
+        ordinary, _ = notes.answer(invocation, self._kept)
         seen = replace(
             ordinary,
             stdout=call.stdout.encode(),
@@ -135,6 +135,12 @@ class Replay:
     @contextmanager
     def room(self) -> Iterator[Replay]:
         yield Replay(self.calls)
+
+    @property
+    def _kept(self) -> int:
+        """How many notes there are: as many as a `list` of the transcript shows, when it shows a whole one."""
+        shown = [call.stdout.count('"type":"entry"') for call in self.calls if call.words == ("list",)]
+        return max(shown, default=0) or 3
 
     def _call(self, invocation: Invocation) -> Call | None:
         fitting = [call for call in self.calls if call.answers(invocation)]

@@ -1,10 +1,12 @@
 """Limits, truncation marks and cursors that do not agree.
 
 What it does
-    For commands that advertise a limit: sees all items, then asks for one. The limit must be respected, `truncated` true
-    exactly when more exists, and `next_cursor` given where cursors are supported. Following cursors to the end must give
-    every item once, the same ones in the same order as without a limit. A damaged cursor must be refused. Where there is
-    but one item to list, there is nothing to see, and it is untested. A stream without an end must end after one result.
+    For commands that advertise a limit: sees all items, then asks for one, for all but one, for none and for less than
+    none, and without a limit. The limit must be respected, `truncated` true exactly when more exists, also when it was
+    the tool's own bound that left something out, and `next_cursor` given where cursors are supported. Following cursors
+    to the end must give every item once, the same ones in the same order as without a limit, on pages no longer than the
+    limit. A damaged cursor must be refused. Where there is but one item to list, there is nothing to see, and it is
+    untested. A stream without an end must end after one result.
 
 Why is this bad?
     A caller that cannot trust `truncated` either misses data or reads everything always; one that loses items between
@@ -24,6 +26,8 @@ from operable.lint.example import ENTRY, meta, summary, transcript
 _VOLATILE = ("timestamp", "trace_id", "elapsed_ms")
 _PAGES = 50
 _LISTING = ("list", "search")
+# No limits, or others than were meant: what a slice makes of them is shorter than the whole.
+_ODD = ("0", "-1")
 
 
 def _command(case: Case) -> Iterator[Finding]:
@@ -63,11 +67,17 @@ def _finite(case: Case, room: Room, call: Invocation) -> Iterator[Finding]:
         raise Untested("there are no results to limit; let the profile's setup make some")
     if _truncated(whole) and len(items) < 1000:
         yield case.fail(f"truncated is true, though all {len(items)} results are there", whole)
-    yield from _one(case, room, call, items)
+    found = [*_cut(case, room, call, items, 1)]
+    yield from found
+    if len(items) > 2 and not found:  # one may be the only limit that it knows
+        yield from _cut(case, room, call, items, len(items) - 1)
     if len(items) > 1:
         exact = _run(case, room, call, "--limit", str(len(items)))
         if _truncated(exact):
             yield case.fail(f"--limit {len(items)} gives all there is, but truncated is true", exact)
+    yield from _silently(case, case.observe(call), items, "without a limit it")
+    for odd in _ODD:
+        yield from _silently(case, _run(case, room, call, "--limit", odd), items, f"--limit {odd}")
     if case.target.claims_flag("supports_cursor"):
         yield from _pages(case, room, call, items)
     lists = case.target.claims_flag("supports_cursor") or case.target.words[-1:] in [
@@ -79,22 +89,31 @@ def _finite(case: Case, room: Room, call: Invocation) -> Iterator[Finding]:
         )
 
 
-def _one(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterator[Finding]:
-    one = _run(case, room, call, "--limit", "1")
-    if not _answered(one):
-        yield case.fail(f"--limit 1 fails with status {one.status}", one)
+def _cut(case: Case, room: Room, call: Invocation, items: list[str], limit: int) -> Iterator[Finding]:
+    seen = _run(case, room, call, "--limit", str(limit))
+    if not _answered(seen):
+        yield case.fail(f"--limit {limit} fails with status {seen.status}", seen)
         return
-    got = _items(one)
-    if len(got) != 1:
-        yield case.fail(f"--limit 1 gives {len(got)} results", one)
-    elif len(items) > 1 and not _truncated(one):
-        yield case.fail(f"--limit 1 leaves out {len(items) - 1} results, but truncated is not true", one)
-    elif len(items) == 1 and _truncated(one):
-        yield case.fail("--limit 1 gives the only result there is, but truncated is true", one)
-    elif len(items) > 1 and case.target.claims_flag("supports_cursor") and not _cursor(one):
-        yield case.fail("truncated is true and cursors are supported, but there is no next_cursor", one)
-    if not _truncated(one) and _cursor(one):
-        yield case.fail("there is a next_cursor, though nothing is left", one, level="SHOULD")
+    got, left = _items(seen), len(items) - limit
+    if len(got) != limit:
+        yield case.fail(f"--limit {limit} gives {len(got)} results", seen)
+    elif left and not _truncated(seen):
+        yield case.fail(f"--limit {limit} leaves out {left} results, but truncated is not true", seen)
+    elif not left and _truncated(seen):
+        yield case.fail(f"--limit {limit} gives all there is, but truncated is true", seen)
+    elif left and case.target.claims_flag("supports_cursor") and not _cursor(seen):
+        yield case.fail("truncated is true and cursors are supported, but there is no next_cursor", seen)
+    if not _truncated(seen) and _cursor(seen):
+        yield case.fail("there is a next_cursor, though nothing is left", seen, level="SHOULD")
+
+
+def _silently(case: Case, seen: Observation, items: list[str], what: str) -> Iterator[Finding]:
+    """It may refuse the call, or take it for another; it may not leave things out and say nothing."""
+    got = _items(seen)
+    # Of what differs from call to call, nobody can say that it was left out.
+    missing = len(items) - len(got) if set(got) <= set(items) else 0
+    if seen.succeeded and seen.readable and missing > 0 and not _truncated(seen):
+        yield case.fail(f"{what} leaves out {missing} results, but truncated is not true", seen)
 
 
 def _pages(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterator[Finding]:
@@ -108,6 +127,9 @@ def _pages(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterat
         page = _run(case, room, call, "--limit", size, "--cursor", cursor)
         if not _answered(page):
             yield case.fail(f"the cursor that it gave out is refused: status {page.status}", page)
+            return
+        if len(_items(page)) > int(size):
+            yield case.fail(f"with a cursor, --limit {size} gives {len(_items(page))} results", page)
             return
         got += _items(page)
         cursor = _cursor(page)
