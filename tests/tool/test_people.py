@@ -227,6 +227,29 @@ def test_a_dry_run_says_what_it_would_do_and_how_to_do_just_that(tmp_path):
     assert people("purge", "a", "b", "--confirm", digest[1], tool=MUTATIONS, env=env).exit_code == 0
 
 
+def test_what_is_inside_a_planned_change_is_told_line_by_line(tmp_path):
+    tool = tmp_path / "plans.py"
+    tool.write_text(
+        "from operable.tool import Change, Tool\n"
+        "tool = Tool('plans', version='1', schema_name='e')\n"
+        "@tool.command(mutates=True)\n"
+        "def go():\n"
+        "    inside = {'command': {'program': 'echo', 'args': ['a b'], 'cwd': None}, 'count': 0, 'none': {}}\n"
+        "    yield Change('run', 'x', risk='low', preview=inside)\n"
+        "@go.apply\n"
+        "def apply(changes):\n"
+        "    yield from ()\n"
+        "tool.main()\n"
+    )
+
+    assert people("go", "--dry-run", tool=tool).stdout.decode().splitlines() == [
+        "would run x risk=low",
+        "  preview.command.program: echo",
+        '  preview.command.args: ["a b"]',
+        "  preview.count: 0",
+    ]
+
+
 def test_discovery_is_readable():
     assert people("--version").stdout == b"sample 1.2.3\n"
     assert b'"$schema"' in people("schema").stdout

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from operable.kernel.errors import Fail
@@ -91,9 +91,11 @@ class PeopleSink:
                 self._print(f"  hint: {fields['hint']}", "cyan")
         elif kind == "plan":
             details = {k: v for k, v in fields.items() if k not in ("type", "action", "target")}
-            self._print(
-                f"would {fields['action']} {fields.get('target', '')} {_brief(details)}".rstrip(), "yellow"
-            )
+            brief = _brief({k: v for k, v in details.items() if not isinstance(v, dict)})
+            self._print(f"would {fields['action']} {fields.get('target', '')} {brief}".rstrip(), "yellow")
+            for name, value in details.items():
+                for line in _lines(name, value) if isinstance(value, dict) else ():
+                    self._print(f"  {line}")
         else:
             self._aside(f"{kind}: {fields.get('message', '')}", "yellow")
 
@@ -212,6 +214,15 @@ def _problem(problem: Any) -> str:
 
 def _brief(details: dict[str, Any]) -> str:
     return " ".join(f"{name}={cell(value)}" for name, value in details.items() if value is not None)
+
+
+def _lines(name: str, value: Any) -> Iterator[str]:
+    """A value with values inside, one a line by its path; what is empty has nothing to tell."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _lines(f"{name}.{key}", inner)
+    elif value not in (None, "", []):
+        yield f"{name}: {cell(value)}"
 
 
 def cell(value: Any) -> str:
