@@ -26,7 +26,7 @@ def planned_execution(manifest: Any, task: str, by: Caller, options: ExecOptions
     return Planned(
         "execute",
         f"{place['workflow_id']}/{place['task_id']}",
-        lambda: told(lambda: execute(manifest, task, by, options), source),
+        lambda: told(lambda: execute(manifest, task, by, options), source, task),
         preview={name: value for name, value in shown.items() if name not in _VOLATILE},
     )
 

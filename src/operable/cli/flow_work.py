@@ -6,6 +6,7 @@ A planned execution carries its work along, out of sight: the second phase runs 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -36,12 +37,13 @@ def defaults(home: str | None = None) -> Defaults:
     return Defaults(by.cwd, by.environment, home)
 
 
-def failure(problem: FlowError, source: str) -> Fail:
+def failure(problem: FlowError, source: str, task: str = "TASK") -> Fail:
     """A refusal as an error of ours: whose fault it is decides the category, `flow_code` is the contract's word."""
     details = {name: value for name, value in problem.details.items() if name != "validation"}
     facts: dict[str, Any] = {"flow_code": problem.code, **details}
     if problem.code in _REFUSALS:
-        hint = "operable flow approve FILE TASK" if problem.code == "approval_required" else None
+        approval = shlex.join(["operable", "flow", "approve", source, task])
+        hint = approval if problem.code == "approval_required" else None
         return Fail("authz", "FLOW_REFUSED", problem.message, target=source, hint=hint, **facts)
     if problem.code in _CANNOT:
         return Fail("config", "FLOW_UNSUPPORTED", problem.message, target=source, **facts)
@@ -55,12 +57,12 @@ def failure(problem: FlowError, source: str) -> Fail:
     return Fail("validation", "FLOW_FAILED", problem.message, target=source, **facts)
 
 
-def told(work: Callable[[], _Result], source: str) -> _Result:
+def told(work: Callable[[], _Result], source: str, task: str = "TASK") -> _Result:
     """Do it; what a flow refuses is our structured error."""
     try:
         return work()
     except FlowError as problem:
-        raise failure(problem, source) from problem
+        raise failure(problem, source, task) from problem
 
 
 class Planned(Change):

@@ -54,6 +54,15 @@ def test_a_task_is_run_and_its_answer_is_an_event(place):
     assert event["answer"]["attestation"]["method"] == "ssh-signature"
 
 
+def test_who_lacks_an_approval_is_told_the_command_that_gives_it(place):
+    place.write(manifest(script("true", approval={"policy": "manual"})))
+
+    refused = place("exec", "flow.json", "a")
+    assert (refused.exit_code, refused.error["hint"]) == (77, "operable flow approve flow.json a")
+    assert place(*refused.error["hint"].split()[2:]).exit_code == 0
+    assert place("exec", "flow.json", "a").exit_code == 0
+
+
 def test_people_see_what_the_task_printed(place):
     place.write(manifest())
     done = place("exec", "flow.json", "a", output=None)
