@@ -53,10 +53,12 @@ def test_a_claim_that_cannot_be_remembered_is_a_no(tmp_path):
     assert proven(tmp_path)["verified"] is False
 
 
-def test_claims_are_forgotten_when_the_proof_has_expired(tmp_path):
+def test_claims_are_forgotten_a_day_after_the_proof_has_expired_because_clocks_are_set_back(tmp_path):
+    assert claim(str(tmp_path), "older", time.time() - 90_000)
     assert claim(str(tmp_path), "old", time.time() - 5)
     assert claim(str(tmp_path), "new", time.time() + 600)
-    assert len(os.listdir(tmp_path / "used")) == 1
+    assert not claim(str(tmp_path), "old", time.time() + 600)
+    assert len(os.listdir(tmp_path / "used")) == 2
     assert not claim(str(tmp_path), "new", time.time() + 600)
 
 

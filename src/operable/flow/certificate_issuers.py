@@ -8,7 +8,7 @@ over digests that can be forged, and small keys.
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from operable.flow.keys_and_signatures import public_key, strong
+from operable.flow.keys_and_signatures import certified_key, public_key
 from operable.flow.proof_results import Unproven
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def check_issued_by(leaf: "Certificate", authority: "Certificate", now: float) -
     _check_extensions(authority)
     _check_digest(leaf)
     try:
-        strong(authority.public_key())
+        certified_key(authority)
     except ValueError as error:
         raise Unproven(f"the key of the trusted authority {error}") from None
     try:

@@ -1,7 +1,8 @@
 """Public keys and raw signatures, on the `cryptography` package: reading, naming and checking, nothing else.
 
 Keys are PEM texts (a public key, or a certificate that holds one). A private key where a public one is expected is
-refused, so that nobody puts one into a manifest. RSA keys below 2048 bits prove nothing today and are refused too.
+refused, so that nobody puts one into a manifest. RSA keys below 2048 bits and curves below 224, which are worth as much,
+prove nothing today and are refused too.
 """
 
 import base64
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
-_SMALLEST_RSA = 2048
+_SMALLEST_RSA, _SMALLEST_CURVE = 2048, 224
 
 
 def public_key(text: str) -> Any:
@@ -36,11 +37,23 @@ def public_key(text: str) -> Any:
 
 def strong(key: Any) -> Any:
     """The key itself; ValueError when it is too small to prove anything."""
-    from cryptography.hazmat.primitives.asymmetric import rsa
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+    if isinstance(key, ec.EllipticCurvePublicKey) and key.key_size < _SMALLEST_CURVE:
+        raise ValueError(f"is an EC key of {key.key_size} bits; at least {_SMALLEST_CURVE} are needed")
     if isinstance(key, rsa.RSAPublicKey) and key.key_size < _SMALLEST_RSA:
         raise ValueError(f"is an RSA key of {key.key_size} bits; at least {_SMALLEST_RSA} are needed")
     return key
+
+
+def certified_key(certificate: "Certificate") -> Any:
+    """The key of a certificate; ValueError when it is of an unknown kind, or too small to prove anything."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    try:
+        return strong(certificate.public_key())
+    except UnsupportedAlgorithm:
+        raise ValueError("is of a kind that is not known") from None
 
 
 def is_signing_key(key: Any) -> bool:

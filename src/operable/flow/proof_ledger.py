@@ -2,7 +2,8 @@
 
 A folder of the state directory. `used/` holds one empty file per proof that was accepted, named by its digest and dated by
 its expiry: making it is the claim, and the file system makes sure that only one of any number of processes succeeds.
-Files whose date has passed are removed, because an expired proof is refused anyway. `revoked` is a text file that people
+Files whose date has passed by a day are removed, because an expired proof is refused anyway, and clocks are set back by
+less. `revoked` is a text file that people
 write: one key id or nonce a line, `#` for comments. While it does not exist nobody can tell what is revoked, and proofs
 are refused; an empty file says that nothing is.
 """
@@ -14,6 +15,8 @@ import time
 
 from operable.flow.contracts import HandoffContext
 from operable.flow.value_from import read_text
+
+_SET_BACK = 86_400.0
 
 
 def handoff_context(artifact_digest: str, folder: str) -> HandoffContext:
@@ -45,6 +48,7 @@ def claim(folder: str, nonce: str, ends: float) -> bool:
         os.utime(handle, (ends, ends))
         os.fsync(handle)
         os.link(draft, os.path.join(used, name))
+        _sync(used)  # a claim that a power cut undoes would be one that can be made again
     except FileExistsError:
         return False
     finally:
@@ -53,12 +57,20 @@ def claim(folder: str, nonce: str, ends: float) -> bool:
     return True
 
 
+def _sync(folder: str) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def _forget_expired(used: str) -> None:
-    now = time.time()
+    past = time.time() - _SET_BACK
     with os.scandir(used) as entries:
         for entry in entries:
             try:
-                if not entry.name.startswith(".") and entry.stat().st_mtime < now:
+                if not entry.name.startswith(".") and entry.stat().st_mtime < past:
                     os.unlink(entry.path)
             except FileNotFoundError:
                 continue  # somebody else was faster

@@ -9,7 +9,7 @@ import time
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import NameOID
 
@@ -318,10 +318,41 @@ def sha1_signed(certificate, key):
     sha256 = bytes.fromhex("300d06092a864886f70d01010b0500")
     sha1 = bytes.fromhex("300d06092a864886f70d0101050500")
     body = certificate.tbs_certificate_bytes.replace(sha256, sha1)
-    assert body != certificate.tbs_certificate_bytes
-    signature = key.sign(body, padding.PKCS1v15(), hashes.SHA1())
-    inside = body + sha1 + b"\x03\x82" + (len(signature) + 1).to_bytes(2, "big") + b"\x00" + signature
-    return x509.load_der_x509_certificate(b"\x30\x82" + len(inside).to_bytes(2, "big") + inside)
+    return assembled(body, sha1, key.sign(body, padding.PKCS1v15(), hashes.SHA1()))
+
+
+def assembled(body, algorithm, signature):
+    return x509.load_der_x509_certificate(der(0x30, body + algorithm + der(0x03, b"\0" + signature)))
+
+
+def der(tag, content):
+    size = len(content)
+    length = (
+        bytes([size])
+        if size < 128
+        else bytes([0x81, size])
+        if size < 256
+        else b"\x82" + size.to_bytes(2, "big")
+    )
+    return bytes([tag]) + length + content
+
+
+def test_a_key_of_an_unknown_kind_proves_nothing():
+    """An Ed25519 certificate whose algorithm was made one that nobody knows, and the authority's signature renewed."""
+    made = certified("deploy", ed25519.Ed25519PrivateKey.generate(), "root", ROOT)
+    body = made.tbs_certificate_bytes.replace(bytes.fromhex("06032b6570"), bytes.fromhex("06032b6501"))
+    ecdsa = bytes.fromhex("300a06082a8648ce3d040302")
+    leaf = assembled(body, ecdsa, ROOT.sign(body, ec.ECDSA(hashes.SHA256())))
+    value = json.dumps(
+        {"certificate": leaf.public_bytes(Encoding.PEM).decode(), "signature": signed(Leaf(KEY, leaf))}
+    )
+    authority = certified("root", ROOT, "root", ROOT, AN_AUTHORITY)
+    found = proven(value, ca_certificate=authority.public_bytes(Encoding.PEM).decode())
+
+    assert (found["verified"], found["reason"]) == (
+        False,
+        "the certificate's key is of a kind that is not known",
+    )
 
 
 @requirement("agentcli:proofs:certificate")

@@ -43,6 +43,15 @@ def test_raw_signatures_of_every_kind_of_key(key):
     assert proven(raw(key, b"other"), public_key=pem(key))["reason"] == "the signature does not verify"
 
 
+def test_a_small_curve_proves_nothing():
+    small = ec.generate_private_key(ec.SECP192R1())
+    made = small.sign(canonical_text(MANIFEST).encode(), ec.ECDSA(hashes.SHA256()))
+    found = proven(base64.b64encode(made).decode(), public_key=pem(small))
+
+    assert found["verified"] is False
+    assert found["reason"] == "public_key is an EC key of 192 bits; at least 224 are needed"
+
+
 @pytest.mark.parametrize("value", ["", "!!!", "AAAA", raw(ED)], ids=named)
 @requirement("agentcli:proofs:detached")
 def test_anything_else_proves_nothing(value):

@@ -245,6 +245,19 @@ def test_a_small_rsa_key_proves_nothing():
     assert "at least 2048" in proven(token(key=small), public_key=pem(small))["reason"]
 
 
+@pytest.mark.parametrize("alg", ["ES256", "ES384"])
+@pytest.mark.parametrize(
+    "curve",
+    [ec.SECP224R1(), ec.SECP256K1(), ec.SECP521R1(), ec.BrainpoolP256R1()],
+    ids=lambda curve: curve.name,
+)
+def test_a_curve_that_is_not_the_algorithm_s_is_refused(alg, curve):
+    other = ec.generate_private_key(curve)
+
+    found = proven(token(alg=alg), public_key=pem(other))
+    assert (found["verified"], found["reason"]) == (False, "the token's signature does not verify")
+
+
 def test_an_algorithm_that_does_not_fit_the_key_is_refused():
     assert proven(token(alg="EdDSA"), public_key=pem(RSA))["verified"] is False
     assert proven(token(alg="RS256"), public_key=pem(ED))["verified"] is False

@@ -16,10 +16,10 @@ from operable.flow.certificate_issuers import check_dates, check_issued_by, chec
 from operable.flow.contracts import FlowError, Proof, ProofRequest
 from operable.flow.keys_and_signatures import (
     certificate_id,
+    certified_key,
     is_signed,
     public_key,
     signature_bytes,
-    strong,
 )
 from operable.flow.proof_results import Unproven
 from operable.flow.value_from import read_value
@@ -204,7 +204,11 @@ def _check_possession(request: ProofRequest, proof: Mapping[str, Any], leaf: "Ce
     else:
         data = proof_results.envelope_text(_METHOD, proof)
     try:
-        key, raw = strong(leaf.public_key()), signature_bytes(proof["signature"])
+        key = certified_key(leaf)
+    except ValueError as error:
+        raise Unproven(f"the certificate's key {error}") from None
+    try:
+        raw = signature_bytes(proof["signature"])
     except ValueError as error:
         raise Unproven(str(error)) from None
     if not is_signed(key, raw, data):

@@ -79,7 +79,11 @@ def _by_key(request: ProofRequest, signature: str, data: bytes) -> str:
     if text is None:
         raise Unproven("the profile has no public_key for a raw signature")
     try:
-        key, raw = public_key(text), signature_bytes(signature)
+        key = public_key(text)
+    except ValueError as error:
+        raise Unproven(f"public_key {error}") from None
+    try:
+        raw = signature_bytes(signature)
     except ValueError as error:
         raise Unproven(str(error)) from None
     if not is_signed(key, raw, data):

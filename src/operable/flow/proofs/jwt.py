@@ -21,6 +21,7 @@ from operable.flow.keys_and_signatures import is_signed, key_id, public_key, str
 from operable.flow.proof_results import Unproven, same_digest
 
 _ALGORITHMS = ("RS256", "ES256", "PS256", "ES384", "EdDSA", "Ed25519")
+_CURVES = {"ES256": "secp256r1", "ES384": "secp384r1"}
 _NAMES = {"subject": "sub", "audience": "aud", "issuer": "iss"}
 _SHOWN = (
     "sub aud iss exp nbf org_id on_behalf_of_user_id delegation_grant_id run_id agent_id verification_ref "
@@ -194,6 +195,8 @@ def _check_signature(token: str, algorithm: str, key: Any) -> None:
         if not isinstance(key, Ed25519PublicKey) or not is_signed(key, _bytes(signature), signed.encode()):
             raise refused
         return
+    if algorithm in _CURVES and getattr(getattr(key, "curve", None), "name", None) != _CURVES[algorithm]:
+        raise refused
     try:
         pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         kind: Literal["EC", "RSA"] = "EC" if algorithm.startswith("ES") else "RSA"
