@@ -352,6 +352,42 @@ def test_the_person_at_the_client_is_asked(world, mode, answer, allowed):
     assert "bench wipe" in world.asked
 
 
+@requirement("appmd:confirmation:everywhere")
+@MODES
+def test_where_the_person_can_be_asked_the_model_cannot_say_yes_for_it(world, mode):
+    no = ElicitResult(action="decline")
+
+    async def called():
+        async with connected(world, "--allow-destructive", mode=mode, answer=no) as client:
+            return [
+                await client.call_tool("bench_wipe", {"name": "x", "confirm": True}),
+                await client.call_tool("todo_remove", {"arguments": ["x"], "confirm": True}),
+            ]
+
+    for result in run(called()):
+        assert (result.is_error, result.structured_content["code"]) == (True, "CONFIRMATION_DECLINED")
+    assert not world.wiped.exists()
+    assert not (world.app / "app" / "state").exists()
+
+
+def test_the_person_sees_all_that_is_asked_for(world):
+    yes = ElicitResult(action="accept", content={"confirm": True})
+    hidden = "a\u202eb" + "x" * 3000 + "/etc"
+
+    async def called():
+        async with connected(world, "--allow-destructive", answer=yes) as client:
+            world.asked = ""
+            wrong = await client.call_tool("bench_wipe", {"name": 5})
+            unasked = world.asked
+            await client.call_tool("bench_wipe", {"name": hidden})
+            return wrong, unasked
+
+    wrong, unasked = run(called())
+    assert (wrong.structured_content["code"], unasked) == ("INVALID_ARGUMENTS", "")
+    assert "a\\u202eb" in world.asked
+    assert "more characters)" in world.asked
+
+
 def test_a_package_that_changes_while_it_is_served_is_refused(world):
     async def called():
         async with connected(world) as client:

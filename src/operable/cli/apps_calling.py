@@ -7,6 +7,7 @@ as it comes, its meta in ours, its events as they are, its verdict in our summar
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from operable.app.admission import needs_confirmation
@@ -16,6 +17,7 @@ from operable.cli.apps_events import AppEntry
 from operable.cli.relaying import Passing
 from operable.cli.verdicts import as_event, as_fields, closing_word, plain, speaks_for_itself
 from operable.kernel.errors import EX_OK
+from operable.kernel.visible import spelt_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +60,7 @@ def _agreed(relay: Relay, package: Package, words: Sequence[str]) -> bool:
     """Whether the person at the terminal, if there is one, agrees to what needs it."""
     if not relay.person or not needs_confirmation(package, words):
         return False
-    question = f"{package.slug}: {' '.join(words)[:200]!r} needs your confirmation. Run it? [y/N]"
+    question = f"{package.slug}: {spelt_out(shlex.join(words))} needs your confirmation. Run it? [y/N]"
     return relay.ask(question, hint="--confirm").strip().lower() in ("y", "yes")
 
 

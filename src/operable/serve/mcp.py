@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from operable import __version__
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
-from operable.serve.mcp_tools import OUTPUT_SCHEMA, McpTool, Toolbox, structured
+from operable.kernel.visible import spelt_out
+from operable.serve.mcp_tools import OUTPUT_SCHEMA, McpTool, Toolbox, checked, needs_yes, structured
 from operable.serve.operables import Result
 
 if TYPE_CHECKING:
@@ -66,12 +67,15 @@ class _Handlers:
         arguments = params.arguments or {}
         try:
             tool = await self._toolbox.tool(params.name)
-            confirmed = arguments.get("confirm") is True and tool.guarded
-            if self._toolbox.needs_yes(tool, arguments):
+            checked(tool, arguments)  # nobody is asked for what cannot be
+            confirmed = False
+            if needs_yes(tool, arguments):
                 answer = await self._asked(ctx, params, tool, arguments)
-                if not isinstance(answer, bool):
+                if isinstance(answer, self._types.InputRequiredResult):
                     return answer
-                confirmed = answer
+                if answer is False:
+                    raise _declined(tool)
+                confirmed = answer or arguments.get("confirm") is True
             calling = self._toolbox.call(
                 tool, arguments, confirmed=confirmed, progress=ctx.session.report_progress
             )
@@ -103,8 +107,8 @@ class _Handlers:
 
     async def _asked(
         self, ctx: Any, params: types.CallToolRequestParams, tool: McpTool, arguments: Mapping[str, Any]
-    ) -> bool | types.InputRequiredResult:
-        """What the person at the client says; False where nobody can be asked."""
+    ) -> bool | types.InputRequiredResult | None:
+        """What the person at the client says, whatever the model says for it; None where nobody can be asked."""
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
         seal = digest([tool.name, dict(arguments)])
@@ -113,7 +117,7 @@ class _Handlers:
             return params.request_state == seal and _is_yes(answer)
         able = self._types.ClientCapabilities(elicitation=self._types.ElicitationCapability())
         if not ctx.session.check_client_capability(able):
-            return False
+            return None
         question = f"Run {tool.operable.name} {tool.action.name}? It cannot be undone. Arguments: {_shown(arguments)}"
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             form = self._types.ElicitRequestFormParams(message=question, requested_schema=_QUESTION)
@@ -179,8 +183,22 @@ def _is_yes(answer: Any) -> bool:
     return getattr(answer, "action", None) == "accept" and content.get("confirm") is True
 
 
+def _declined(tool: McpTool) -> Fail:
+    return Fail(
+        "authz",
+        "CONFIRMATION_DECLINED",
+        f"the person at the client did not agree to {tool.name}; nothing was run",
+        target=tool.name,
+        hint="do not call it again unless the user asks for it",
+    )
+
+
 def _shown(arguments: Mapping[str, Any]) -> str:
-    """The arguments for a person to judge; secrets are not shown."""
+    """The arguments for a person to judge: letters that cannot be seen are spelt out, what is left out is said to be.
+
+    Secrets are not shown, nor is what the model says for the user.
+    """
     from operable.kernel.redact import redact_text
 
-    return redact_text(json.dumps(dict(arguments), ensure_ascii=False))[:500]
+    given = {name: value for name, value in arguments.items() if name != "confirm"}
+    return spelt_out(redact_text(json.dumps(given, ensure_ascii=False)))

@@ -109,7 +109,7 @@ class Toolbox:
     ) -> Result:
         """Call it, when the arguments are right and what needs a yes has one."""
         checked(tool, arguments)
-        if self.needs_yes(tool, arguments) and not confirmed:
+        if needs_yes(tool, arguments) and not confirmed:
             raise Fail(
                 "usage",
                 "CONFIRMATION_REQUIRED",
@@ -121,9 +121,6 @@ class Toolbox:
         assert door is not None  # noqa: S101 - the constructor has left out what has none
         given = {name: value for name, value in arguments.items() if name != "confirm" or not tool.guarded}
         return await door.call(tool.action, given, confirmed=confirmed, progress=progress)
-
-    def needs_yes(self, tool: McpTool, arguments: Mapping[str, Any]) -> bool:
-        return tool.guarded and arguments.get("dry-run") is not True and arguments.get("confirm") is not True
 
 
 class Results:
@@ -158,6 +155,11 @@ class Results:
         """Remove them all."""
         while self._paths:
             remove(self._paths.popitem()[1])
+
+
+def needs_yes(tool: McpTool, arguments: Mapping[str, Any]) -> bool:
+    """Whether somebody has to agree to this call."""
+    return tool.guarded and arguments.get("dry-run") is not True
 
 
 def checked(tool: McpTool, arguments: Mapping[str, Any]) -> None:
