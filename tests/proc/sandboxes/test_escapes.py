@@ -65,6 +65,31 @@ def test_nothing_outside_the_mounts_can_be_written(tmp_path: Path):
     assert list(other.iterdir()) == []
 
 
+@pytest.mark.parametrize("root", ["system", "host"])
+def test_variables_of_the_command_rule_nothing_that_runs_outside_before_it(tmp_path: Path, root):
+    """The dynamic loader obeys its variables in bubblewrap as well: a library named there would run unconfined.
+
+    Its own protocol stands for such a library here, because it needs no compiler.
+    """
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    work.mkdir()
+    outside.mkdir()
+    env = {
+        "PATH": os.defpath,
+        "LD_DEBUG": "files",
+        "LD_DEBUG_OUTPUT": f"{outside}/log",
+        "BASH_ENV": "/x",
+        "MINE": "1",
+    }
+    command = prepare(["env"], env=env, cwd=str(work))
+    place = Confinement(cwd=str(work), writable={str(work): str(work)}, root=root)
+    found = output(sandbox("bubblewrap").wrap(command, place), timeout=60)
+
+    assert list(outside.iterdir()) == []
+    shown = found.stdout.decode().splitlines()  # and what the loader has to say inside
+    assert {f"{name}={value}" for name, value in env.items()} <= set(shown)  # the command itself has them
+
+
 def test_keys_homes_and_settings_of_the_host_are_not_there(tmp_path: Path, monkeypatch):
     home = tmp_path / "home"
     (home / ".ssh").mkdir(parents=True)

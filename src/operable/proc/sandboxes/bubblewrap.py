@@ -9,6 +9,9 @@ network there is only a loopback device, of its own or (`loopback`) one that it 
 it leads to the filtering proxy and nowhere else. A command that a signal has ended is reported as 128 + its number, as by
 a shell.
 
+Variables of the command that rule the dynamic loader or a shell are set inside only: bubblewrap itself would obey them, and
+run a library of the command's choice before there is any sandbox.
+
 Memory and processes are limited by control groups where the host may make some, else by resource limits.
 
 Measured: about 9 ms per start.
@@ -16,6 +19,7 @@ Measured: about 9 ms per start.
 
 import functools
 import os
+import re
 import shutil
 
 from operable.kernel.errors import Fail
@@ -50,6 +54,11 @@ _SETTINGS = tuple(
 _RESOLVING = ("/etc/hosts", "/etc/resolv.conf")
 # What is written to an empty folder lies in memory: so much of it, where bubblewrap can say so (0.7 and later).
 _EMPTY_SIZE = 256 * 1024 * 1024
+# Variables that rule the loader, the C library or a shell of whatever is started with them: libraries to load, files to
+# write, functions to run instead. The command may have them; what runs outside before it may not.
+_RULING = re.compile(
+    r"(LD_|MALLOC_|BASH_FUNC_)|(GLIBC_TUNABLES|GCONV_PATH|LOCPATH|NLSPATH|ENV|BASH_ENV|SHELLOPTS|BASHOPTS|PS4)\Z"
+)
 _SYSCTL = "/proc/sys"
 _PROBE_TIMEOUT = 5.0
 # Monitor and first process: they are bubblewrap's own.
@@ -121,12 +130,14 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
         words += ["--block-fd", str(confinement.gate)]
         fds = (*fds, confinement.gate)
     words += _mounts(confinement, restrict.mounts() if command.gives_up else {})
+    for name in filter(_RULING.match, command.env):
+        words += ["--setenv", name, command.env[name]]
     inside = [*_inside(confinement), *restrict.words(command.gives_up)]
     words += ["--chdir", confinement.cwd, "--", *inside, command.executable, *command.argv[1:]]
     return Command(
         tuple(words),
         words[0],
-        command.env,
+        {name: value for name, value in command.env.items() if not _RULING.match(name)},
         None,
         fds,
         tree=command.tree,
