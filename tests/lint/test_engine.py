@@ -96,6 +96,36 @@ def test_the_lines_of_a_finding_show_it_again_and_leave_the_data_of_whoever_past
     assert list(mine.iterdir()) == []
 
 
+def test_a_command_that_was_only_seen_to_refuse_passes_nothing_but_that(tmp_path: Path):
+    tool = breed("python", tmp_path)
+    (tmp_path / "aoi-lint.toml").write_text('[commands.list]\nargs = ["--limit", "none"]\n')
+
+    report = lint(str(tool), Options(commands=("list",)))
+
+    found = {finding.label: finding for finding in report.findings if finding.command == "list"}
+    assert {label for label, finding in found.items() if finding.result == "pass"} == {"5"}
+    assert "fail" not in {finding.result for finding in found.values()}
+    assert "give it working `args` in the profile" in found["2"].message
+
+
+def test_a_tool_that_is_always_in_machine_mode_is_not_blamed_for_taking_no_output_option(tmp_path: Path):
+    only_jsonl = Mutation(
+        "only-jsonl", "python", "2", ("list",), (("notes", '{"--output", "--format", ', "{"),)
+    )
+    tool = breed("python", tmp_path, only_jsonl)
+    profile = (tmp_path / "aoi-lint.toml").read_text("utf-8")
+    (tmp_path / "aoi-lint.toml").unlink()
+    options = Options(commands=("list",), only=("2", "3", "4", "9"))
+
+    guessed = lint(str(tool), options)
+    (tmp_path / "aoi-lint.toml").write_text(profile.replace("[tool]\n", "[tool]\nmachine = []\n"), "utf-8")
+    told = lint(str(tool), options)
+
+    assert {finding.result for finding in guessed.findings if finding.command} == {"untested"}
+    assert all("`machine = []`" in finding.message for finding in guessed.findings if finding.command)
+    assert {finding.result for finding in told.findings if finding.command} == {"pass"}
+
+
 def test_the_stream_of_aoi_lint_is_valid_under_its_own_schema(tmp_path: Path):
     schema = json.loads(
         subprocess.check_output([BIN / "aoi-lint", "schema", "--output", "json"], timeout=200)

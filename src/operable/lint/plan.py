@@ -164,6 +164,12 @@ class CommandPlan:
             error = observation.errors[-1]
             said = f"{error.get('code')}: {error.get('message')}"
             problem = f"`{observation.command_line}` failed ({said}); give it working `args` in the profile"
+            plain = observe(replace(self, machine=()).invocation(arguments, *extra)) if self.machine else None
+            if plain is not None and plain.succeeded and plain.summary is not None:
+                problem = (
+                    f"`{plain.command_line}` works and `{observation.command_line}` does not: "
+                    "if it is always in machine mode, say `machine = []` in the profile"
+                )
         return None, problem
 
 

@@ -94,8 +94,15 @@ def streams(case: Case) -> Iterator[tuple[str, Observation]]:
         yield what, case.observe(call)
 
 
+def demand_sample(case: Case) -> None:
+    """`Untested` where the command itself was never seen at work: what its refusals are like says nothing of its results."""
+    call, problem = case.target.settled(case.lab.observe)
+    if call is None:
+        raise Untested(problem)
+
+
 def some_stream(case: Case) -> list[tuple[str, Observation]]:
-    """As `streams`; `Untested` when there is none, or when only misuse could be seen."""
+    """As `streams`; `Untested` when there is none."""
     found = list(streams(case))
     if not found:
         raise Untested(case.target.settled(case.lab.observe)[1])

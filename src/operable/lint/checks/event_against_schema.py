@@ -19,7 +19,7 @@ from operable.lint.check import Case, Check, Finding
 from operable.lint.evidence import Observation, encode, excerpt
 from operable.lint.example import CREATED, meta, summary, transcript
 from operable.lint.schemas import events, flaw, framework
-from operable.lint.variants import some_stream
+from operable.lint.variants import demand_sample, some_stream
 from operable.run.validator import Validator
 from operable.wire.framework import FRAMEWORK
 from operable.wire.reserved import event_types
@@ -33,7 +33,10 @@ def _command(case: Case) -> Iterator[Finding]:
     defined = event_types(case.plan.schema) if case.plan.schema is not None else set()
     told: set[tuple[str, str]] = set()
     streams = some_stream(case)
-    if own is not None and not case.target.relays and not any(_governed(own, seen) for _, seen in streams):
+    sampled = case.target.settled(case.lab.observe)[0] is not None
+    # A schema that leaves refusals to the framework may still say everything of the results.
+    judged = own if sampled and not case.target.relays else None
+    if judged is not None and not any(_governed(judged, seen) for _, seen in streams):
         yield case.fail(
             "the tool's schema says nothing of any event that it emits", streams[0][1], section="1.1"
         )
@@ -66,6 +69,7 @@ def _command(case: Case) -> Iterator[Finding]:
                     level="SHOULD",
                     section="17",
                 )
+    demand_sample(case)
 
 
 def _governed(own: Validator, seen: Observation) -> bool:

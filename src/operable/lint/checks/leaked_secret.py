@@ -22,6 +22,7 @@ from operable.lint.check import Case, Check, Finding, Untested
 from operable.lint.evidence import Invocation, Observation, encode
 from operable.lint.example import error, meta, summary, transcript
 from operable.lint.samples import options_of
+from operable.lint.variants import demand_sample
 
 # Not secrets, though a word in their names is one.
 _INNOCENT = ("--idempotency-key", "--confirm", "--sort-key", "--key-only")
@@ -41,6 +42,7 @@ def _command(case: Case) -> Iterator[Finding]:
             if found is not None and label not in told:
                 told.add(label)
                 yield case.fail(f"the secret given in {label} appears {found}", seen, excerpt=found)
+    demand_sample(case)
 
 
 _Experiment = tuple[Invocation, dict[str, str], bool]
