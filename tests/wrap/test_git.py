@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.tool.drive import LIMIT
-from tests.wrap.drive import wrap
+from tests.wrap.drive import raw, wrap
 from tests.wrap.test_properties import git
 
 pytestmark = pytest.mark.needs("git")
@@ -160,7 +160,7 @@ ALONE = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "GIT_CONFIG_GLOBAL": 
     [
         (401, "authn", "GIT_LOGIN_NEEDED"),
         (403, "authz", "GIT_FORBIDDEN"),
-        (404, "not_found", "GIT_FATAL"),
+        (404, "not_found", "REMOTE_NOT_FOUND"),
         (503, "temporary", "GIT_UNREACHABLE"),
     ],
 )
@@ -222,7 +222,7 @@ def test_an_index_that_another_git_holds_is_a_conflict_that_may_pass(repo):
 def test_a_revision_that_is_an_option_reaches_git_as_a_revision(repo):
     done = wrap("git", "log", "--", "--output=stolen", cwd=repo)
 
-    assert done.error["code"] == "GIT_FATAL"
+    assert done.error["code"] == "REVISION_NOT_FOUND"
     assert not (repo / "--output=stolen").exists()
     assert not (repo / "stolen").exists()
 
@@ -230,7 +230,7 @@ def test_a_revision_that_is_an_option_reaches_git_as_a_revision(repo):
 def test_outside_of_a_repository_git_says_so(tmp_path):
     done = wrap("git", "status", cwd=tmp_path, env={"GIT_CEILING_DIRECTORIES": str(tmp_path.parent)})
 
-    assert (done.error["category"], done.error["code"]) == ("not_found", "GIT_FATAL")
+    assert (done.error["category"], done.error["code"]) == ("not_found", "GIT_NO_REPOSITORY")
     assert done.summary["upstream"]["meaning"] == "fatal"
 
 
@@ -254,3 +254,215 @@ def test_people_get_a_table(repo):
     assert b"commit 2" in done.stdout
     with pytest.raises(json.JSONDecodeError):
         json.loads(done.stdout)
+
+
+def test_a_patch_is_the_same_from_every_folder_of_the_work_tree(repo):
+    (repo / "sub").mkdir()
+    (repo / "sub" / "inner.txt").write_text("one\n")
+    git("add", ".", cwd=repo)
+    git("commit", "-q", "-m", "inner", cwd=repo)
+    (repo / "sub" / "inner.txt").write_text("two\n")
+    (repo / "poem.txt").write_text("other\n")
+
+    for command in ("diff", "show"):
+        above = wrap("git", command, "--patch", cwd=repo).results
+        below = wrap("git", command, "--patch", cwd=repo / "sub").results
+        changed = [event for event in above if event["type"] == "file_change"]
+        assert changed
+        assert all("@@" in event["patch"] for event in changed)
+        assert below == above
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("diff.relative", "true"),
+        ("diff.renames", "false"),
+        ("status.renames", "false"),
+        ("diff.noprefix", "true"),
+        ("diff.mnemonicPrefix", "true"),
+        ("diff.context", "0"),
+        ("diff.suppressBlankEmpty", "true"),
+        ("color.diff", "always"),
+        ("status.aheadBehind", "false"),
+        ("status.showStash", "true"),
+        ("status.relativePaths", "true"),
+        ("log.date", "relative"),
+        ("log.follow", "true"),
+        ("log.showSignature", "true"),
+        ("grep.patternType", "fixed"),
+        ("blame.coloring", "highlightRecent"),
+    ],
+)
+def test_the_configuration_of_a_user_changes_nothing_that_is_told(repo, name, value):
+    (repo / "sub").mkdir()
+    (repo / "long.txt").write_text("".join(f"line {line}\n\n" for line in range(9)))
+    git("add", ".", cwd=repo)
+    git("mv", "poem.txt", "verse.txt", cwd=repo)
+    git("commit", "-q", "-m", "verse", cwd=repo)
+    git("mv", "verse.txt", "song.txt", cwd=repo)
+    (repo / "long.txt").write_text("".join(f"line {line}\n\n" for line in range(9) if line != 4))
+    (repo / "sub" / "new.txt").write_text("new\n")
+    calls = (
+        ("status",),
+        ("diff", "HEAD", "--patch"),
+        ("show", "--patch"),
+        ("log", "--grep", "comm.t"),
+        ("log", "HEAD", "long.txt"),
+        ("blame", "../long.txt"),
+    )
+
+    before = [wrap("git", *words, cwd=repo / "sub").results for words in calls]
+    git("config", name, value, cwd=repo)
+    after = [wrap("git", *words, cwd=repo / "sub").results for words in calls]
+
+    assert all(before[index] for index in (0, 1, 2, 3, 5))
+    assert after == before
+
+
+def test_no_commit_is_passed_over_because_a_file_of_the_user_says_so(repo):
+    last = git("rev-parse", "HEAD", cwd=repo).decode().strip()
+    (repo / ".ignored").write_text(f"{last}\n")
+    before = wrap("git", "blame", "poem.txt", cwd=repo).results
+    git("config", "blame.ignoreRevsFile", ".ignored", cwd=repo)
+
+    assert wrap("git", "blame", "poem.txt", cwd=repo).results == before
+
+
+def test_a_changed_submodule_is_told_whatever_is_configured(repo, tmp_path):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    git("init", "-q", cwd=inner)
+    (inner / "a").write_text("a")
+    git("add", "a", cwd=inner)
+    git("commit", "-q", "-m", "inner", cwd=inner)
+    git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "mod", cwd=repo)
+    git("config", "-f", ".gitmodules", "submodule.mod.ignore", "all", cwd=repo)
+    git("add", ".", cwd=repo)
+    git("commit", "-q", "-m", "mod", cwd=repo)
+    (repo / "mod" / "a").write_text("b")
+    git("config", "diff.ignoreSubmodules", "all", cwd=repo)
+
+    status, diff = wrap("git", "status", cwd=repo), wrap("git", "diff", cwd=repo)
+
+    assert [(event["path"], event["submodule"]) for event in status.results[1:]] == [("mod", "S.M.")]
+    assert [event["path"] for event in diff.results] == ["mod"]
+
+
+def test_a_branch_may_be_called_detached_and_is_none_when_it_is(repo):
+    git("checkout", "-q", "-b", "(detached)", cwd=repo)
+    (named,) = wrap("git", "status", cwd=repo).results
+    git("checkout", "-q", "--detach", cwd=repo)
+    (detached,) = wrap("git", "status", cwd=repo).results
+
+    assert (named["head"], named["detached"]) == ("(detached)", False)
+    assert (detached["head"], detached["detached"]) == (None, True)
+
+
+def test_names_of_branches_keep_their_bytes_wherever_they_are_told(repo, tmp_path):
+    far = tmp_path / "far.git"
+    git("init", "-q", "--bare", str(far), cwd=repo)
+    git("remote", "add", "origin", str(far), cwd=repo)
+    name = b"caf\xe9"
+    git("checkout", "-q", "-b", os.fsdecode(name), cwd=repo)
+
+    planned = wrap("git", "push", "--dry-run", "origin", "HEAD", cwd=repo)
+    (pushed,) = wrap("git", "push", "--confirm", "origin", "HEAD", cwd=repo).results
+    git("branch", "-q", "--set-upstream-to", os.fsdecode(b"origin/" + name), cwd=repo)
+    (status,) = wrap("git", "status", cwd=repo).results
+    (branch,) = [event for event in wrap("git", "branch", cwd=repo).results if event["current"]]
+
+    assert raw(pushed, "remote_ref") == b"refs/heads/" + name
+    assert planned.of("aoi:plan")[0]["local"] == "HEAD"
+    assert (raw(status, "head"), raw(status, "upstream")) == (name, b"origin/" + name)
+    assert raw(branch, "upstream") == b"refs/remotes/origin/" + name
+
+
+def test_blame_ends_at_the_last_line_that_was_asked_for(repo):
+    lines = wrap("git", "blame", "poem.txt", "--last", "2", cwd=repo).results
+
+    assert [event["line_number"] for event in lines] == [1, 2]
+
+
+def test_a_difference_that_is_too_long_is_left_out_with_a_warning(repo):
+    (repo / "poem.txt").write_text("x" * 79 + "\n")
+    (repo / "long.txt").write_text("")
+    git("add", ".", cwd=repo)
+    (repo / "long.txt").write_text(("y" * 79 + "\n") * 60_000)
+
+    done = wrap("git", "diff", "HEAD", "--patch", cwd=repo)
+
+    assert done.exit_code == 0
+    assert {event["path"]: "patch" in event for event in done.results} == {
+        "long.txt": False,
+        "poem.txt": True,
+    }
+    assert [(warning["code"], warning["target"]) for warning in done.of("aoi:warning")] == [
+        ("PATCH_LEFT_OUT", "long.txt")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("log", "nowhere"), "REVISION_NOT_FOUND"),
+        (("show", "nowhere"), "REVISION_NOT_FOUND"),
+        (("diff", "nowhere"), "REVISION_NOT_FOUND"),
+        (("blame", "nowhere.txt"), "PATH_NOT_FOUND"),
+        (("status", "../.."), "PATH_OUTSIDE"),
+        (("push", "--dry-run", "nowhere"), "REMOTE_NOT_FOUND"),
+    ],
+)
+def test_git_says_what_it_is_that_it_does_not_find(repo, words, code):
+    assert wrap("git", *words, cwd=repo).error["code"] == code
+
+
+def test_a_repository_without_commits_and_a_folder_without_a_repository_are_told_apart(tmp_path):
+    (tmp_path / "empty").mkdir()
+    nowhere = wrap("git", "log", cwd=tmp_path, env={"GIT_CEILING_DIRECTORIES": str(tmp_path.parent)})
+    git("init", "-q", cwd=tmp_path / "empty")
+    empty = wrap("git", "log", cwd=tmp_path / "empty")
+
+    assert [(done.error["category"], done.error["code"]) for done in (nowhere, empty)] == [
+        ("not_found", "GIT_NO_REPOSITORY"),
+        ("not_found", "GIT_NO_COMMITS"),
+    ]
+
+
+def test_nothing_is_pushed_beside_what_was_named_and_a_plan_runs_no_hook(repo, tmp_path):
+    far, traces = tmp_path / "far.git", tmp_path / "traces"
+    git("init", "-q", "--bare", str(far), cwd=repo)
+    git("remote", "add", "origin", str(far), cwd=repo)
+    git("push", "-q", "origin", "main", "main:other", cwd=repo)
+    git("branch", "-q", "other", cwd=repo)
+    git("commit", "-q", "--allow-empty", "-m", "new", cwd=repo)
+    git("tag", "-a", "-m", "tag", "v1", cwd=repo)
+    git("checkout", "-q", "other", cwd=repo)
+    git("merge", "-q", "main", cwd=repo)
+    git("checkout", "-q", "main", cwd=repo)
+    git("config", "push.default", "matching", cwd=repo)
+    git("config", "push.followTags", "true", cwd=repo)
+    hook = repo / ".git" / "hooks" / "pre-push"
+    hook.write_text(f"#!/bin/sh\necho ran >> '{traces}'\n")
+    hook.chmod(0o755)
+
+    planned = wrap("git", "push", "--dry-run", cwd=repo)
+    assert not traces.exists()
+    pushed = wrap("git", "push", "--confirm", cwd=repo)
+
+    assert [event["target"] for event in planned.of("aoi:plan")] == ["refs/heads/main"]
+    assert [event["remote_ref"] for event in pushed.results] == ["refs/heads/main"]
+    assert traces.read_text() == "ran\n"
+    assert b"v1" not in git("ls-remote", "origin", cwd=repo)
+
+
+def test_adding_what_is_ignored_or_not_there_is_refused_and_nothing_is_staged(repo):
+    (repo / ".gitignore").write_text("*.log\n")
+    (repo / "a.log").write_text("a")
+
+    ignored = wrap("git", "add", "a.log", ".gitignore", cwd=repo)
+    missing = wrap("git", "add", "nowhere.txt", "--dry-run", cwd=repo)
+
+    assert (ignored.error["category"], ignored.error["code"]) == ("conflict", "PATH_IGNORED")
+    assert (missing.error["category"], missing.error["code"]) == ("not_found", "PATH_NOT_FOUND")
+    assert git("diff", "--cached", "--name-only", cwd=repo) == b""

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.tool.framework import Change
+from operable.tool.framework import Change, Warn
 from operable.wrap.fields import put
 
 TYPE_CHECKING = False
@@ -26,8 +26,15 @@ _CHANGES = {
 }
 _PUSHED = {" ": "updated", "+": "forced", "-": "deleted", "*": "new", "!": "rejected", "=": "unchanged"}
 _COMMIT = "--format=%H%x00%T%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%B"
+# The text of a difference as git writes it without anybody's configuration: one that `git apply` takes everywhere.
+_PLAIN = (
+    "--no-ext-diff --no-textconv --find-renames --src-prefix=a/ --dst-prefix=b/ --unified=3 --inter-hunk-context=0"
+    " --diff-algorithm=default --submodule=short"
+).split()
 # Whoever asks for the text of a difference gets up to this much of it for one file.
 _PATCH = 4 * 1024 * 1024
+# The names of a million files.
+_NAMES = 128 * 1024 * 1024
 
 
 # -- status
@@ -35,8 +42,8 @@ _PATCH = 4 * 1024 * 1024
 
 def status(upstream: Upstream) -> Iterator[Any]:
     """`status --porcelain=v2 -z`: the header of the branch, then a record a file, renamed ones with a second path."""
-    branch: dict[str, Any] = {"type": "branch_status", "head": None, "commit": None, "upstream": None}
-    branch |= {"ahead": None, "behind": None}
+    branch: dict[str, Any] = {"type": "branch_status", "head": None, "detached": False, "commit": None}
+    branch |= {"upstream": None, "ahead": None, "behind": None}
     told = False
     renamed: dict[str, Any] | None = None
     for records in upstream.records():
@@ -48,7 +55,7 @@ def status(upstream: Upstream) -> Iterator[Any]:
                 renamed = None
                 continue
             if record.startswith(b"# "):
-                _header(branch, record[2:].decode("utf-8", "replace"))
+                _header(upstream, branch, record[2:])
                 continue
             if not told:
                 rows.append(branch)
@@ -61,20 +68,24 @@ def status(upstream: Upstream) -> Iterator[Any]:
         yield rows
     if renamed is not None:
         upstream.cut_off()
-    if not told and branch["head"] is not None:
+    if not told and (branch["head"] is not None or branch["detached"]):
         yield branch
 
 
-def _header(branch: dict[str, Any], text: str) -> None:
-    name, _, value = text.partition(" ")
-    if name == "branch.oid":
-        branch["commit"] = None if value == "(initial)" else value
-    elif name == "branch.head":
-        branch["head"] = value
-    elif name == "branch.upstream":
-        branch["upstream"] = value
-    elif name == "branch.ab":
-        ahead, behind = value.split(" ")
+def _header(upstream: Upstream, branch: dict[str, Any], record: bytes) -> None:
+    name, _, value = record.partition(b" ")
+    if name == b"branch.oid":
+        branch["commit"] = None if value == b"(initial)" else value.decode("ascii")
+    elif name == b"branch.head":
+        # A branch may be called that, too.
+        if value == b"(detached)" and not upstream.ask(["symbolic-ref", "-q", "HEAD"], fine=(0, 1)):
+            branch["detached"] = True
+        else:
+            put(branch, "head", value)
+    elif name == b"branch.upstream":
+        put(branch, "upstream", value)
+    elif name == b"branch.ab":
+        ahead, behind = value.split(b" ")
         branch["ahead"], branch["behind"] = int(ahead), -int(behind)
 
 
@@ -107,7 +118,7 @@ def _changed(record: bytes) -> dict[str, Any]:
 def diff(upstream: Upstream) -> Iterator[Any]:
     """`diff --raw -z`, and with `patch` the difference of each file, asked for one by one."""
     inputs = upstream.inputs
-    words = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"]
+    words = ["diff", *_PLAIN, "--no-color", "--ignore-submodules=none"]
     words += ["--cached"] if inputs.get("staged") else []
     yield from _trees(upstream, [*words, "--end-of-options", *inputs["revisions"], "--"])
 
@@ -117,25 +128,24 @@ def show(upstream: Upstream) -> Iterator[Any]:
     revision = upstream.inputs.get("revision") or "HEAD"
     commit = _commit(upstream, revision)
     yield commit
-    words = [
-        "diff-tree",
-        "--root",
-        "-r",
-        "-m",
-        "--first-parent",
-        "-p",
-        "--no-commit-id",
-        "--find-renames",
-        "--no-ext-diff",
-    ]
-    yield from _trees(upstream, [*words, "--no-textconv", "--end-of-options", commit["id"], "--"])
+    words = ["diff-tree", "--root", "-r", "-m", "--first-parent", "-p", "--no-commit-id", *_PLAIN]
+    yield from _trees(upstream, [*words, "--end-of-options", commit["id"], "--"])
 
 
 def _trees(upstream: Upstream, words: list[str]) -> Iterator[Any]:
+    wanted = upstream.inputs.get("patch")
+    # What git tells begins at the top of the work tree, what it is asked for where we are.
+    top = upstream.ask(["rev-parse", "--show-cdup"]).removesuffix(b"\n") if wanted else b""
     for event, names in _raw(upstream):
-        if upstream.inputs.get("patch"):
-            paths = [name.decode("utf-8", "surrogateescape") for name in names]
-            put(event, "patch", upstream.ask([*words, *paths], limit=_PATCH))
+        if wanted:
+            paths = [(top + name).decode("utf-8", "surrogateescape") for name in names]
+            try:
+                put(event, "patch", upstream.ask([*words, *paths], limit=_PATCH))
+            except Fail as fail:
+                if fail.code != "OUTPUT_TOO_LARGE":
+                    raise
+                message = f"the difference of a file is longer than {_PATCH} bytes"
+                yield Warn("PATCH_LEFT_OUT", message, target=event["path"])
         yield event
 
 
@@ -194,7 +204,9 @@ def branches(upstream: Upstream) -> Iterator[Any]:
             "hash": fields[1].decode("ascii"),
             "current": fields[3] == b"*",
         }
-        event["upstream"] = fields[2].decode("utf-8", "replace") or None
+        event["upstream"] = None
+        if fields[2]:
+            put(event, "upstream", fields[2])
         event["time"] = int(fields[4]) if fields[4] else None
         put(event, "ref", fields[0])
         put(event, "subject", fields[5])
@@ -238,6 +250,8 @@ def _refs(upstream: Upstream, count: int) -> Iterator[list[bytes]]:
 
 def blame(upstream: Upstream) -> Iterator[Any]:
     """`--line-porcelain`: a header with the hash, a line for each fact, then a tab and the text of the line."""
+    if upstream.inputs.get("last") is not None:
+        upstream.inputs["first"] = upstream.inputs.get("first") or 1  # git has one option for both
     facts: dict[bytes, bytes] = {}
     head: list[bytes] = []
     for block in upstream.blocks():
@@ -297,6 +311,8 @@ def initialized(upstream: Upstream) -> Iterator[Any]:
 
 def plan_add(upstream: Upstream) -> Iterator[Change]:
     """What differs from the index below these paths."""
+    # Only git's own dry run knows which paths it would refuse: those that are ignored, and those that are not there.
+    upstream.ask(["add", "--dry-run", "--", *upstream.inputs["paths"]], limit=_NAMES)
     words = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--", *upstream.inputs["paths"]]
     upstream.command = {**upstream.command, "argv": words, "options": {}}
     for record in _single(status(upstream)):
@@ -383,7 +399,8 @@ def _commit(upstream: Upstream, revision: str) -> dict[str, Any]:
 def plan_push(upstream: Upstream) -> Iterator[Change]:
     """Git's own dry run: what would change at the remote."""
     words = upstream.words()
-    upstream.command = {**upstream.command, "argv": [words[0], "--dry-run", *words[1:]], "options": {}}
+    words[1:1] = ["--dry-run", "--no-verify"]  # git runs the hook `pre-push` in a dry run, too
+    upstream.command = {**upstream.command, "argv": words, "options": {}}
     for event in push(upstream):
         if event["state"] != "unchanged":
             fields = {name: value for name, value in event.items() if name not in ("type", "remote_ref")}
@@ -394,18 +411,17 @@ def plan_push(upstream: Upstream) -> Iterator[Change]:
 def push(upstream: Upstream) -> Iterator[Any]:
     """`flag TAB from:to TAB summary`; refs contain neither tabs nor line ends. The address of the remote is left out."""
     for block in upstream.blocks():
-        for line in block.decode("utf-8", "replace").split("\n"):
-            fields = line.split("\t")
-            if len(fields) != 3 or fields[0] not in _PUSHED:
+        for line in block.split(b"\n"):
+            fields = line.split(b"\t")
+            state = _PUSHED.get(fields[0].decode("ascii", "replace"))
+            if len(fields) != 3 or state is None:
                 continue  # `To <address>` and `Done`
-            local, _, remote = fields[1].rpartition(":")
-            yield {
-                "type": "pushed",
-                "local": local,
-                "remote_ref": remote,
-                "state": _PUSHED[fields[0]],
-                "summary": fields[2],
-            }
+            local, _, remote = fields[1].rpartition(b":")
+            event: dict[str, Any] = {"type": "pushed", "state": state}
+            put(event, "local", local)
+            put(event, "remote_ref", remote)
+            event["summary"] = fields[2].decode("utf-8", "replace")
+            yield event
 
 
 def tag_created(upstream: Upstream) -> Iterator[Any]:
