@@ -83,12 +83,44 @@ def test_long_words_are_repeated_in_short():
         (["serch"], "did you mean notes search?"),
         (["shelf"], "did you mean notes shelf list?"),
         (["shelf", "lst"], "did you mean notes shelf list?"),
+        (["shelf", "help"], "notes shelf --help"),
+        (["list"], "did you mean notes shelf list?"),
+        (["shlef"], "did you mean notes shelf?"),
+        (["shlef", "list"], "did you mean notes shelf?"),
+        (["--vresion"], "did you mean --version?"),
+        (["-V"], "notes --help"),
+        (["help", "serch"], "did you mean notes search?"),
         (["zzzzzz"], "notes --help"),
         (["capabilites"], "did you mean notes capabilities?"),
     ],
 )
 def test_a_wrong_command_is_answered_with_the_right_one(words, hint):
     assert refusal(*words).hint == hint
+
+
+@pytest.mark.parametrize("words", [["help", "search"], ["search", "--help"], ["help", "--debug", "search"]])
+def test_help_of_a_command_can_be_asked_for_with_a_word(words):
+    call, refused = understand(tool, words)
+
+    assert refused is None
+    (document,) = call.command.function()
+    assert document.content.startswith("Usage: notes search QUERY ")
+
+
+def test_help_of_two_words_is_that_of_the_command_of_two_words():
+    call, _ = understand(tool, ["help", "shelf", "list"])
+
+    (document,) = call.command.function()
+    assert document.content.startswith("Usage: notes shelf list ")
+
+
+def test_an_option_without_a_command_is_told_by_its_name_and_without_its_value():
+    refused = refusal("--apitoken=s3cret")
+
+    assert (refused.code, refused.message) == (
+        "UNKNOWN_OPTION",
+        "notes has no option --apitoken, and needs a command",
+    )
 
 
 def test_a_missing_command_is_answered_with_all_of_them():

@@ -214,14 +214,14 @@ def _store(call: Call, param: Param | None, name: str, value: str | None, *, neg
         call.options[name] = _standard_value(name, value)
         return
     if param.kind.base == "array" and param.kind.item is not None:
-        call.values.setdefault(param.name, []).append(_converted(value or "", param, param.kind.item))
+        call.values.setdefault(param.name, []).append(_converted(call, value or "", param, param.kind.item))
         return
     if param.name in call.values:
         raise _bad_option(name, "DUPLICATE_OPTION", "is given twice", hint=f"--{name} once")
     # Taken even when it is no good, so that a second one is still a second one.
     call.values[param.name] = not negated
     if value is not None:
-        call.values[param.name] = _converted(value, param, param.kind)
+        call.values[param.name] = _converted(call, value, param, param.kind)
 
 
 def _standard_value(name: str, value: str | None) -> Any:
@@ -258,7 +258,7 @@ def _read_operands(call: Call, operands: list[str], problems: list[Fail]) -> Non
         values = []
         for word in words:
             try:
-                values.append(_converted(word, param, param.kind))
+                values.append(_converted(call, word, param, param.kind))
             except Fail as problem:
                 problems.append(problem)
         if param.many:
@@ -292,14 +292,14 @@ def _fill_defaults(call: Call, problems: list[Fail]) -> None:
             call.values[param.name] = param.default
 
 
-def _converted(text: str, param: Param, kind: Kind) -> Any:
+def _converted(call: Call, text: str, param: Param, kind: Kind) -> Any:
     """A word of the command line as a value of its kind; refused in the name of its parameter."""
     try:
         return convert(text, kind)
     except ValueError as problem:
         from operable.tool.misuse import unfit
 
-        raise unfit(param, str(problem), text) from None
+        raise unfit(call.command, param, str(problem), text) from None
 
 
 def _is_number(word: str) -> bool:

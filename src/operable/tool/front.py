@@ -93,6 +93,8 @@ def understand(tool: Tool, argv: list[str]) -> tuple[Call, Fail | None]:
     """The call, or a call that only refuses, with the reason."""
     name, words = locate(tool, argv)
     command = tool.find(name)
+    if name == "help" and command is None and any(not word.startswith("-") for word in words):
+        return understand(tool, [*words, "--help"])  # `help list` is `list --help`
     if not name:  # a flag means our own command, also where the author has one of that name
         name, words = _flag_command(tool, words)
         command = _built_in(tool, name) or tool.find(name)
@@ -101,9 +103,13 @@ def understand(tool: Tool, argv: list[str]) -> tuple[Call, Fail | None]:
     if command is None:
         if name and _asks_for_help(words) and any(each.startswith(f"{name} ") for each in tool.names()):
             return Call(_help(tool, name)), None
-        from operable.tool.misuse import unknown_command
+        from operable.tool.misuse import unknown_command, unknown_global_option
 
-        return Call(Command(_nothing, name="", options={})), unknown_command(tool, name)
+        unknown = next((word for word in words if _is_unknown(tool, word)), "")
+        refusal = (
+            unknown_global_option(tool, unknown) if unknown and not name else unknown_command(tool, name)
+        )
+        return Call(Command(_nothing, name="", options={})), refusal
     if _asks_for_help(words) and (name != "help" or tool.knows(name)):
         return Call(_help(tool, command)), None
     try:
@@ -151,6 +157,11 @@ def _flagged(argv: list[str], command: Command, *, unknown: bool) -> Iterator[st
         known = any(param.flag == name and not param.operand for param in command.params)
         if name.replace("-", "_") in command.secrets or is_secret_name(name) or (unknown and not known):
             yield value if equals or index + 1 == len(argv) else argv[index + 1]
+
+
+def _is_unknown(tool: Tool, word: str) -> bool:
+    """Whether this is an option that no command has."""
+    return word.startswith("-") and word[2:].partition("=")[0] not in (*STANDARD, *tool.machine_flags, "")
 
 
 def _flag_command(tool: Tool, words: list[str]) -> tuple[str, list[str]]:

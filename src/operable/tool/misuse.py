@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from operable.kernel.errors import Fail
 from operable.tool.arguments import COUNT, POSITIVE, SECONDS, STANDARD
+from operable.tool.convert import is_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,40 +30,52 @@ def together(tool: Tool, command: Command, problems: list[Fail]) -> Fail:
     """The first problem, telling of the others, each with a hint."""
     for problem in problems:
         if problem.hint is None:
-            twin = _twin(command, problem)
-            problem.hint = f"give it as {twin}" if twin else f"see {tool.invocation} {command.name} --help"
+            problem.hint = f"see {tool.invocation} {command.name} --help"
     first = problems[0]
     if len(problems) > 1:
         first.details["problems"] = [problem.message for problem in problems]
     return first
 
 
-def _twin(command: Command, problem: Fail) -> str | None:
-    """The option that takes the same as base64, where it is bytes that a value cannot have."""
-    if "must be UTF-8" not in problem.message:
-        return None
-    wanted = f"{str(problem.target).lower().lstrip('-')}-b64"
-    return next((f"--{param.flag}" for param in command.params if param.flag == wanted), None)
-
-
 def unknown_command(tool: Tool, name: str) -> Fail:
     known = [*tool.names(), *tool.built_in_names()]
-    help_ = f"{tool.invocation} --help"
     if not name:
-        return Fail("usage", "MISSING_COMMAND", f"{tool.name} needs a command", hint=help_, commands=known)
-    from operable.kernel.catalogue import nearest
-
+        message = f"{tool.name} needs a command"
+        return Fail("usage", "MISSING_COMMAND", message, hint=f"{tool.invocation} --help", commands=known)
     group = [command for command in known if command.startswith(f"{name} ")]
-    near = group or nearest(name, known)[:_NEAR]
-    if len(near) > _NEAR:
-        hint = f"{tool.invocation} {name} --help"
-    elif near:
+    near = group or _near_commands(name, known)
+    first = name.partition(" ")[0]
+    of_group = first if len(group) > _NEAR or (first != name and tool.is_group(first)) else ""
+    if near and len(near) <= _NEAR:
         hint = f"did you mean {' or '.join(f'{tool.invocation} {command}' for command in near)}?"
     else:
-        hint = help_
+        hint = " ".join([tool.invocation, *([of_group] if of_group else []), "--help"])
     short = _short(name)
     message = f"{tool.name} {short} needs another word" if group else f"{tool.name} has no command {short!r}"
     return Fail("usage", "UNKNOWN_COMMAND", message, hint=hint, target=short)
+
+
+def _near_commands(name: str, known: list[str]) -> list[str]:
+    """What was meant: of a group its commands by their second words; else what has this second word, or looks like it."""
+    from operable.kernel.catalogue import nearest
+
+    group, _, word = name.rpartition(" ")
+    if group:
+        inside = [command.partition(" ")[2] for command in known if command.startswith(f"{group} ")]
+        return [f"{group} {near}" for near in nearest(word, inside)[:_NEAR]]
+    elsewhere = [command for command in known if command.endswith(f" {name}")]
+    return elsewhere or nearest(name, list(dict.fromkeys(command.partition(" ")[0] for command in known)))
+
+
+def unknown_global_option(tool: Tool, word: str) -> Fail:
+    """An option that stands alone, where a command is missing."""
+    from operable.kernel.catalogue import nearest
+
+    name = word.partition("=")[0]
+    near = nearest(name.lstrip("-"), ["help", "version", "schema", "capabilities"])
+    hint = f"did you mean --{near[0]}?" if near else f"{tool.invocation} --help"
+    message = f"{tool.name} has no option {_short(name)}, and needs a command"
+    return Fail("usage", "UNKNOWN_OPTION", message, hint=hint, target=_short(name))
 
 
 def unknown_option(tool: Tool, command: Command, word: str, known: list[str]) -> Fail:
@@ -83,11 +96,14 @@ def out_of_range(name: str, form: str, text: str) -> Fail:
     return Fail("usage", "INVALID_VALUE", message, target=f"--{name}")
 
 
-def unfit(param: Param, problem: str, text: str) -> Fail:
-    """A value that is not of its kind."""
+def unfit(command: Command, param: Param, problem: str, text: str) -> Fail:
+    """A value that is not of its kind. Bytes that are no text can be given to an option that takes them as base64."""
     label = _label(param)
     shown = "" if param.secret else f", not {_short(text)!r}"
-    return Fail("usage", "INVALID_VALUE", f"{label} {problem}{shown}", target=label)
+    twin = f"{param.flag}-b64"
+    given = not is_text(text) and any(other.flag == twin for other in command.params)
+    hint = f"give it as --{twin}" if given else None
+    return Fail("usage", "INVALID_VALUE", f"{label} {problem}{shown}", target=label, hint=hint)
 
 
 def missing(command: Command, param: Param) -> Fail:
