@@ -104,12 +104,15 @@ def test_a_program_outside_of_the_system_is_visible_to_a_strict_task(tmp_path):
     tools, work = tmp_path / "tools", tmp_path / "work"
     tools.mkdir()
     work.mkdir()
-    (tools / "hello").write_text("#!/bin/sh\necho hello\n")
-    (tools / "hello").chmod(0o700)
+    (tools / "hello.sh").write_text("#!/bin/sh\necho hello\nls -A $(dirname $0)\n")
+    (tools / "hello.sh").chmod(0o700)
+    (tools / "hello").symlink_to("hello.sh")
+    (tools / "key").write_text("of somebody")
     env = {"PATH": PATH, "HOME": "/nowhere"}
     with enclosed({"sandbox": "strict"}, cwd=str(work), base=str(work), environment=env) as place:
         command = prepare([str(tools / "hello")], env=env, cwd=str(work))
-        assert run_command(place.wrap(command), timeout=60).stdout == "hello\n"
+        # The program and nothing that lies beside it: whoever names a program does not thereby open its folder.
+        assert run_command(place.wrap(command), timeout=60).stdout == "hello\nhello\nhello.sh\n"
         assert {item["outcome"] for item in place.report} == {"enforced"}
 
 

@@ -46,15 +46,15 @@ class Enclosure:
     _env: Mapping[str, str] = field(default_factory=dict)
 
     def wrap(self, command: Command, folders: Sequence[str] = ()) -> Command:
-        """The command as it is started inside. `folders` of the host (credential files) can be read there, too."""
+        """The command as it is started inside. Its program can be read there, and `folders` (credential files), too."""
         box, place = self._box, self._confinement
         if box is None or place is None:
             return command
         check_unchanged(place.writable)
         readable = dict(place.readable)
-        for folder in (*folders, os.path.dirname(command.executable), _real_folder(command.executable)):
-            if not _visible(folder, place):
-                readable[folder] = folder
+        for path in (*folders, command.executable, os.path.realpath(command.executable)):
+            if not _visible(path, place):
+                readable[path] = path
         place = replace(place, readable=readable, cwd=command.cwd or place.cwd)
         env = dict(command.env)
         if place.writable.get("/tmp") is None:  # noqa: S108 - inside
@@ -172,14 +172,10 @@ def _close(proxy: Any, folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _visible(folder: str, place: Confinement) -> bool:
-    """Whether a folder of the host can be read inside, as far as that does not follow from the folders named here."""
-    if any(is_inside(folder, named) for named in (*place.writable, *place.readable)):
+def _visible(path: str, place: Confinement) -> bool:
+    """Whether a file or folder of the host can be read inside anyway."""
+    if any(is_inside(path, named) for named in (*place.writable, *place.readable)):
         return True
     if place.root == "system":
-        return any(is_inside(folder, system) for system in _SYSTEM_PLACES)
-    return not any(is_inside(folder, hidden) for hidden in _HIDDEN_ON_HOST)
-
-
-def _real_folder(executable: str) -> str:
-    return os.path.dirname(os.path.realpath(executable))
+        return any(is_inside(path, system) for system in _SYSTEM_PLACES)
+    return not any(is_inside(path, hidden) for hidden in _HIDDEN_ON_HOST)
