@@ -507,7 +507,7 @@ def served(world, *words):
     )
     try:
         assert process.stderr is not None
-        found = re.search(r"(http://127\.0\.0\.1:\d+/mcp) \(bearer token: (.+)\)", process.stderr.readline())
+        found = re.search(r"(http://127\.0\.0\.\d:\d+/mcp) \(bearer token: (.+)\)", process.stderr.readline())
         assert found is not None
         with open(found[2], encoding="ascii") as file:
             yield found[1], file.read().strip(), process
@@ -589,6 +589,14 @@ def test_a_web_page_in_a_browser_cannot_reach_it_even_with_the_token(http):
     assert asked(url, Origin="http://evil.example", **right) == 403
     assert asked(url, Origin="null", **right) == 403
     assert asked(url, Host="evil.example") == 401  # who has no token learns nothing else
+
+
+def test_another_loopback_address_is_guarded_alike(world):
+    with served(world, "--host", "127.0.0.2") as (url, token, _):
+        right = {"Authorization": f"Bearer {token}"}
+        assert asked(url, **right) < 420
+        assert asked(url, Host="evil.example", **right) == 421
+        assert asked(url, Origin="http://evil.example", **right) == 403
 
 
 def test_the_token_is_nobody_elses_and_stays_the_same(world, http):

@@ -13,11 +13,14 @@ import os
 import secrets
 import socket
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from operable.kernel.errors import Fail
 from operable.serve.mcp import server
 from operable.serve.mcp_tools import Toolbox
+
+if TYPE_CHECKING:
+    from mcp.server.transport_security import TransportSecuritySettings
 
 _LINE = 16 * 1024 * 1024
 
@@ -91,12 +94,29 @@ async def serve_http(toolbox: Toolbox, listener: socket.socket, host: str, token
     """Serve clients on a socket, until a signal."""
     import uvicorn
 
-    app = _guarded(server(toolbox).streamable_http_app(host=host), token)
+    from operable.serve.impatience import Impatient
+
+    app = _guarded(server(toolbox).streamable_http_app(transport_security=_own_names(host)), token)
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5
+        app, http=Impatient, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5
     )
     with listener:
         await uvicorn.Server(config).serve(sockets=[listener])
+
+
+def _own_names(host: str) -> TransportSecuritySettings:
+    """Of hosts and origins that requests may name: a web page whose name was made to mean this machine has another one.
+
+    Said here because the SDK does so for three spellings of loopback only, and lets everything pass for 127.0.0.2.
+    """
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    names = sorted({"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host})
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=[f"{name}:*" for name in names],
+        allowed_origins=[f"http://{name}:*" for name in names],
+    )
 
 
 def token_of(folder: str) -> tuple[str, str]:
