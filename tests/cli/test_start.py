@@ -130,3 +130,9 @@ def test_discovery_is_kept_beside_the_bytecode():
     operable("schema", output="json")
     kept = Path(sys.modules["operable.cli"].__file__ or "").parent / "__pycache__"
     assert any(name.startswith("operable.schema.") for name in os.listdir(kept))
+
+
+def test_a_port_that_is_none_is_the_callers_mistake(tmp_path):
+    refused = operable("mcp", "--http", "--port", "65536", env={"OPERABLE_HOME": str(tmp_path)}).error
+
+    assert (refused["category"], refused["target"]) == ("usage", "--port")

@@ -34,6 +34,7 @@ def test_a_session_is_found_by_the_beginning_of_its_id(tmp_path):
         with pytest.raises(Fail) as failure:
             registry.session(wrong)
         assert failure.value.code == "NO_SUCH_SESSION"
+        assert failure.value.hint == "operable agent sessions"
 
 
 def test_sessions_of_other_workspaces_are_not_mixed(tmp_path):

@@ -8,16 +8,20 @@ from typing import Any
 from operable.flow.canonical import parse
 from operable.flow.contracts import FlowError
 from operable.kernel.errors import Fail
-from operable.tool.descriptors import input_descriptor
+from operable.tool.descriptors import complain, input_descriptor
 
 _LIMIT = 16 * 1024 * 1024
 
 
 def read_manifest(source: str) -> Any:
     """The JSON in this file; `-` is standard input."""
+    shown = "standard input" if source == "-" else source
     try:
         if source == "-":
-            with open(input_descriptor(), "rb", closefd=False) as file:
+            descriptor = input_descriptor()
+            if os.isatty(descriptor):
+                complain("reading a manifest from the terminal; Ctrl-D ends it")
+            with open(descriptor, "rb", closefd=False) as file:
                 data = file.read(_LIMIT + 1)
         else:
             with open(os.path.expanduser(source), "rb") as file:
@@ -25,17 +29,21 @@ def read_manifest(source: str) -> Any:
     except OSError as problem:
         category = "not_found" if isinstance(problem, FileNotFoundError) else "io"
         raise Fail(
-            category, "MANIFEST_UNREADABLE", f"{source} cannot be read: {problem.strerror}", target=source
+            category, "MANIFEST_UNREADABLE", f"{shown} cannot be read: {problem.strerror}", target=source
         ) from problem
     if len(data) > _LIMIT:
         raise Fail(
-            "validation", "MANIFEST_TOO_LARGE", f"{source} is larger than {_LIMIT} bytes", target=source
+            "validation", "MANIFEST_TOO_LARGE", f"{shown} is larger than {_LIMIT} bytes", target=source
         )
     try:
         return parse(data.decode("utf-8"))
     except ValueError as problem:
         raise Fail(
-            "validation", "MANIFEST_NOT_JSON", f"{source} is not JSON: {str(problem)[:200]}", target=source
+            "validation",
+            "MANIFEST_NOT_JSON",
+            f"{shown} is {f'not JSON: {str(problem)[:200]}' if data.strip() else 'empty'}",
+            target=source,
+            hint="name the file of the manifest, or send it there" if source == "-" else None,
         ) from problem
 
 

@@ -19,6 +19,8 @@ from operable.serve.operables import Operable
 from operable.tool import Context
 from operable.tool.places import state_directory
 
+_LAST_PORT = 65_535
+
 _KINDS = ("app", "tool", "wrap")
 
 
@@ -71,6 +73,10 @@ def serve_client(context: Context, toolbox: Toolbox) -> None:
 def serve_clients(context: Context, toolbox: Toolbox, host: str, port: int) -> Iterator[McpServing]:
     """Serve whoever has the token, until a signal."""
     token, path = token_of(state_directory("serve"))
+    if not 0 <= port <= _LAST_PORT:
+        raise Fail(
+            "usage", "INVALID_VALUE", f"--port must be at most {_LAST_PORT}, not {port}", target="--port"
+        )
     listener = listening(host, port)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listener.getsockname()[1]}/mcp"

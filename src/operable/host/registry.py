@@ -126,7 +126,13 @@ class Registry:
         if len(exact or found) == 1:
             return (exact or found)[0]
         problem = "is the beginning of several sessions" if found else "is no session"
-        raise Fail("not_found", "NO_SUCH_SESSION", f"{session_id!r} {problem}", target=session_id)
+        raise Fail(
+            "not_found",
+            "NO_SUCH_SESSION",
+            f"{session_id!r} {problem}",
+            target=session_id,
+            hint="operable agent sessions",
+        )
 
     def recover(self, home: SessionHome) -> bool:
         """Mark a session whose owner is gone, close its log; True when that was so."""

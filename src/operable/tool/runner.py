@@ -312,6 +312,8 @@ class Run:
         from operable.tool.failure import as_fail, show_traceback
 
         fail = as_fail(problem, command=self.command.name)
+        if fail.category == "usage" and fail.hint is None and self.command.name:
+            fail.hint = f"see {self.tool.invocation} {self.command.name} --help"
         self.partial = self.partial or self.count > 0
         self._report(fail)
         if "debug" in self.call.options:

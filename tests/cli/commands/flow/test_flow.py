@@ -1,12 +1,15 @@
 """`operable flow …`: workflow manifests judged, compiled, converted and bound on the command line."""
 
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.drive import operable
 from tests.flow.manifests import manifest, prompt_task, shell_task
+from tests.tool.drive import terminal
 
 
 @pytest.fixture
@@ -79,6 +82,31 @@ def test_a_manifest_that_is_as_deep_as_can_be_read_can_be_written_again():
     outcome = operable("flow", "convert", input=json.dumps(old).encode())
 
     assert outcome.exit_code == 0
+
+
+def test_who_sends_nothing_is_told_where_it_was_looked_for():
+    empty = operable("flow", "validate").error
+
+    assert (empty["code"], empty["message"]) == ("MANIFEST_NOT_JSON", "standard input is empty")
+    assert empty["hint"] == "name the file of the manifest, or send it there"
+
+
+def test_who_is_waited_for_at_the_terminal_is_told():
+    with terminal("flow", "validate", tool=Path(sys.executable).with_name("operable")) as person:
+        person.read_until("reading a manifest from the terminal; Ctrl-D ends it")
+        person.type(f"{json.dumps(manifest())}\n\x04")
+        outcome = person.finish()
+
+    assert outcome.exit_code == 0
+    assert "True" in outcome.stderr
+
+
+@pytest.mark.parametrize("words", [["describe"], ["schema"], ["inspect"], ["verify"]])
+def test_a_wrong_argument_is_answered_with_where_the_right_ones_are(words, tmp_path):
+    refused = operable("flow", *words, "nothing", env={"AGENTCLI_HOME": str(tmp_path), "HOME": str(tmp_path)})
+
+    assert refused.exit_code == 64
+    assert refused.error["hint"] == f"see operable flow {words[0]} --help"
 
 
 def test_a_missing_file_is_a_structured_error():
