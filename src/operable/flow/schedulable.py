@@ -4,11 +4,9 @@ The validator accepts any text as a schedule, because other readers do. A backen
 """
 
 from collections.abc import Iterator
-from datetime import datetime
 
 from operable.flow.merge import Json
-
-_FIELDS = 5  # a sixth would be seconds, which no other reader of manifests knows
+from operable.flow.next_runs import cron_problem
 
 
 def unschedulable(manifest: Json) -> Iterator[tuple[str, str]]:
@@ -19,26 +17,12 @@ def unschedulable(manifest: Json) -> Iterator[tuple[str, str]]:
             path = f"$.workflows[{index}].tasks[{number}]"
             schedule = task.get("schedule")
             if schedule is not None:
-                if (problem := _cron_problem(schedule["cron"])) is not None:
+                if (problem := cron_problem(schedule["cron"])) is not None:
                     yield f"{path}.schedule.cron", f"is not a schedule: {problem}"
                 if not _is_zone(schedule.get("tz")):
                     yield f"{path}.schedule.tz", f"is not a time zone: {schedule['tz']}"
             elif task["id"] in lost:
                 yield f"{path}.trigger.parent", "leads to no scheduled task: the triggers form a circle"
-
-
-def _cron_problem(text: str) -> str | None:
-    from cronsim import CronSim, CronSimError
-
-    if len(text.split()) != _FIELDS:
-        return f"it has not {_FIELDS} fields"
-    try:
-        next(CronSim(text, datetime(2000, 1, 1)))  # noqa: DTZ001 - a wall clock; the zone is judged by itself
-    except CronSimError as problem:
-        return str(problem).lower()
-    except StopIteration:
-        return "that time never comes"
-    return None
 
 
 def _is_zone(name: str | None) -> bool:

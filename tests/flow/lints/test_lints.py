@@ -28,7 +28,8 @@ def test_a_plain_manifest_is_left_alone(rule):
 
 
 @pytest.mark.parametrize(
-    "cron", ["61 * * * *", "* * *", "@daily", "0 0 31 2 *", "0 0 30 2 *", "x" * 5000, "0 9 * * * * *"]
+    "cron",
+    ["61 * * * *", "* * *", "@daily", "0 0 31 2 *", "0 0 30 2 *", "x" * 5000, "0 9 * * * *", "0 9 * * * * *"],
 )
 def test_a_schedule_that_no_clock_understands_is_found(cron):
     assert paths("cron-syntax", manifest(shell_task(schedule={"cron": cron}))) == ["tasks[0].schedule.cron"]
