@@ -1,12 +1,14 @@
 """OPA bundles as files: a folder or a .tar.gz with Rego modules and data documents, read without a server.
 
 `.rego` files are modules (tests among them are left out), `data.json` in a folder is the data below that folder's path.
-Only regular files are read, in memory, up to a limit; nothing is unpacked to disk. A bundle that carries signatures is
+Only regular files are read, in memory, up to a limit; nothing is unpacked to disk. What is silently left out could be the
+rule that denies, so that links, data in YAML and two files of one name are errors. A bundle that carries signatures is
 refused, because ignoring them would look like checking them.
 """
 
 import json
 import os
+import stat
 import tarfile
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +16,14 @@ from typing import Any
 from operable.flow.contracts import FlowError
 
 _LIMIT = 16 * 1024 * 1024
+# Of an archive, with what is not wanted of it: unpacking it takes time, too.
+_WHOLE_LIMIT = 64 * 1024 * 1024
 _FILES = 10_000
+_REFUSED = {
+    ".signatures.json": "signed bundles are not supported: their signatures would go unchecked",
+    "data.yaml": "the bundle holds data.yaml; only data.json is read",
+    "data.yml": "the bundle holds data.yml; only data.json is read",
+}
 
 
 def read_bundle(path: str) -> tuple[dict[str, str], dict[str, Any]]:
@@ -25,52 +34,72 @@ def read_bundle(path: str) -> tuple[dict[str, str], dict[str, Any]]:
         files = _folder(path) if os.path.isdir(path) else _archive(path)
         for name, content in _bounded(files):
             base = name.rpartition("/")[2]
-            if base == ".signatures.json":
-                raise FlowError(
-                    "authorization_error",
-                    "signed bundles are not supported: their signatures would go unchecked",
-                )
+            if base in _REFUSED:
+                raise _invalid(_REFUSED[base])
             if base.endswith(".rego") and not base.endswith("_test.rego"):
                 modules[name] = content.decode("utf-8")
             elif base == "data.json":
                 _put(data, name.split("/")[:-1], json.loads(content))
     except (OSError, tarfile.TarError, ValueError, EOFError, RecursionError) as error:
-        raise FlowError("authorization_error", f"the bundle cannot be read: {type(error).__name__}") from None
+        raise _invalid(f"the bundle cannot be read: {type(error).__name__}") from None
     if not modules:
-        raise FlowError("authorization_error", "the bundle holds no Rego module")
+        raise _invalid("the bundle holds no Rego module")
     return modules, data
 
 
+def _invalid(message: str) -> FlowError:
+    return FlowError("authorization_error", message)
+
+
 def _bounded(files: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    total = 0
+    total, seen = 0, set()
     for count, (name, content) in enumerate(files, 1):
         total += len(content)
         if total > _LIMIT or count > _FILES:
-            raise FlowError("authorization_error", "the bundle is too large")
+            raise _invalid("the bundle is too large")
+        if name in seen:
+            raise _invalid(f"the bundle holds {name} twice")
+        seen.add(name)
         yield name, content
 
 
 def _folder(path: str) -> Iterator[tuple[str, bytes]]:
     for folder, below, names in os.walk(path):
         below.sort()
-        for name in sorted(names):
+        for name in sorted([*below, *names]):
             place = os.path.join(folder, name)
-            if os.path.isfile(place) and _is_wanted(name):
-                with open(place, "rb") as file:
-                    yield os.path.relpath(place, path).replace(os.sep, "/"), file.read(_LIMIT + 1)
+            shown = os.path.relpath(place, path).replace(os.sep, "/")
+            if os.path.islink(place):
+                raise _invalid(f"the bundle holds a link: {shown}")
+            if name in names and _is_wanted(name):
+                yield shown, _content(place)
+
+
+def _content(path: str) -> bytes:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise _invalid("the bundle holds what is no regular file")
+        return file.read(_LIMIT + 1)
 
 
 def _archive(path: str) -> Iterator[tuple[str, bytes]]:
+    total = 0
     with tarfile.open(path, "r:gz") as archive:
-        for member in archive:
+        for count, member in enumerate(archive, 1):
             name = member.name.removeprefix("./").lstrip("/")
+            total += member.size
+            if total > _WHOLE_LIMIT or count > _FILES:
+                raise _invalid("the bundle is too large")
+            if member.issym() or member.islnk():
+                raise _invalid(f"the bundle holds a link: {name}")
             if member.isreg() and _is_wanted(name.rpartition("/")[2]):
                 content = archive.extractfile(member)
                 yield name, content.read(_LIMIT + 1) if content else b""
 
 
 def _is_wanted(name: str) -> bool:
-    return name.endswith(".rego") or name in ("data.json", ".signatures.json")
+    return name.endswith(".rego") or name == "data.json" or name in _REFUSED
 
 
 def _put(data: dict[str, Any], path: list[str], content: Any) -> None:
@@ -78,7 +107,7 @@ def _put(data: dict[str, Any], path: list[str], content: Any) -> None:
     for name in path:
         owner = owner.setdefault(name, {})
         if not isinstance(owner, dict):
-            raise FlowError("authorization_error", "the bundle's data documents overlap")
+            raise _invalid("the bundle's data documents overlap")
     if not isinstance(content, dict):
-        raise FlowError("authorization_error", "a data document of the bundle is no object")
+        raise _invalid("a data document of the bundle is no object")
     owner.update(content)

@@ -161,12 +161,64 @@ def test_a_bundle_needs_no_server(tmp_path, kind):
         ({**BUNDLE, ".signatures.json": "{}"}, "signed bundles"),
         ({**BUNDLE, "data.json": "[1]"}, "is no object"),
         ({**BUNDLE, "data.json": "{"}, "cannot be read"),
+        ({**BUNDLE, "blocked/data.yaml": "people: [agent://a]"}, "data.yaml"),
+        ({**BUNDLE, "blocked/data.yml": "people: [agent://a]"}, "data.yml"),
     ],
 )
 @pytest.mark.parametrize("kind", ["folder", "archive"])
 def test_a_bundle_that_cannot_be_trusted_is_refused(tmp_path, files, message, kind):
     with pytest.raises(FlowError, match=message):
         decide({"bundle": written(tmp_path, files, kind)}, cwd=str(tmp_path))
+
+
+@pytest.mark.parametrize("name, target", [("deny.rego", "policy.rego"), ("more", "elsewhere")])
+def test_a_link_in_a_bundle_is_refused_and_not_left_out(tmp_path, name, target):
+    """What is left out could have been the rule that denies."""
+    path = written(tmp_path, BUNDLE, "folder")
+    (tmp_path / "bundle" / "elsewhere").mkdir()
+    (tmp_path / "bundle" / "authz" / name).symlink_to(tmp_path / "bundle" / target)
+
+    with pytest.raises(FlowError, match=f"holds a link: authz/{name}"):
+        decide({"bundle": path}, cwd=str(tmp_path))
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
+def test_a_link_in_an_archive_is_refused_too(tmp_path, kind):
+    path = written(tmp_path, BUNDLE, "archive")
+    add(tmp_path / path, "authz/deny.rego", type=kind, linkname="authz/policy.rego")
+
+    with pytest.raises(FlowError, match=r"holds a link: authz/deny\.rego"):
+        decide({"bundle": path}, cwd=str(tmp_path))
+
+
+def test_two_files_of_one_name_in_an_archive_are_refused(tmp_path):
+    path = written(tmp_path, BUNDLE, "archive")
+    add(tmp_path / path, "./authz/policy.rego", b"package agentcli.authz\nallow = true\n")
+
+    with pytest.raises(FlowError, match=r"holds authz/policy\.rego twice"):
+        decide({"bundle": path}, cwd=str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["huge.bin", "huge.rego"])
+def test_an_archive_that_unpacks_to_very_much_is_refused(tmp_path, name):
+    path = written(tmp_path, BUNDLE, "archive")
+    add(tmp_path / path, name, bytes(65 * 1024 * 1024))
+
+    with pytest.raises(FlowError, match="the bundle is too large"):
+        decide({"bundle": path}, cwd=str(tmp_path))
+
+
+def add(path, name, content=b"", **members):
+    """One more file of an archive, whatever is in it already."""
+    with tarfile.open(path) as old:
+        kept = [(member, file.read()) for member in old if (file := old.extractfile(member))]
+    more = tarfile.TarInfo(name)
+    more.size = len(content)
+    for key, value in members.items():
+        setattr(more, key, value)
+    with tarfile.open(path, "w:gz", compresslevel=1) as new:
+        for member, data in [*kept, (more, content)]:
+            new.addfile(member, io.BytesIO(data))
 
 
 def test_what_is_no_archive_is_refused(tmp_path):
