@@ -78,7 +78,7 @@ def test_the_lines_of_a_finding_show_it_again_and_leave_the_data_of_whoever_past
 
     done = aoi_lint(os.path.relpath(tool), "--command", "list", "--only", "3", "--output", "jsonl")
 
-    (failed,) = [event for event in events(done) if event.get("result") == "fail" and "evidence" in event]
+    failed = next(event for event in events(done) if event.get("result") == "fail" and "evidence" in event)
     evidence = failed["evidence"]
     pasted = subprocess.run(
         ["bash", "-c", f"{{ {evidence['prepare']}; }} > /dev/null && {evidence['command_line']}"],
@@ -155,7 +155,14 @@ def test_a_baseline_lets_known_failures_pass_and_only_them(tmp_path: Path):
     tool, known = str(breed("python", tmp_path, BROKEN)), str(tmp_path / "known.json")
 
     assert aoi_lint(tool, "--command", "list", "--save-baseline", known).returncode == 65
-    assert aoi_lint(tool, "--command", "list", "--baseline", known).returncode == 0
+    badge = tmp_path / "badge.svg"
+    excused = aoi_lint(
+        tool, "--command", "list", "--baseline", known, "--report", f"badge={badge}", "--output", "jsonl"
+    )
+    assert excused.returncode == 0
+    # The run is excused, the tool is not.
+    assert "fail" in {event["result"] for event in events(excused) if event["type"] == "verdict"}
+    assert "pairs fail" in badge.read_text("utf-8")
     Path(known).write_text('{"known": []}')
     assert aoi_lint(tool, "--command", "list", "--baseline", known).returncode == 65
     Path(known).write_text("{")

@@ -28,7 +28,7 @@ def test_a_check_of_two_characteristics_speaks_of_both():
 def test_advice_fails_only_when_asked_to():
     advice = replace(FAILED, level="SHOULD")
 
-    assert results(advice) == [("Verifiable", "list", "pass")]
+    assert results(PASSED, advice) == [("Verifiable", "list", "pass")]
     assert results(advice, fail_on="SHOULD") == [("Verifiable", "list", "fail")]
 
 
@@ -50,8 +50,21 @@ def test_a_pair_of_which_a_part_could_not_be_tried_is_no_pass():
     assert results(PASSED, advice, fail_on="SHOULD") == [("Verifiable", "list", "untested")]
 
 
-def test_a_failure_of_the_baseline_does_not_count_also_when_its_numbers_differ():
-    known = frozenset({fingerprint(FAILED)})
+def test_a_pair_of_which_nothing_was_seen_to_hold_is_no_pass():
+    advice = replace(
+        FAILED, level="SHOULD", check="repeated-effect", number=7, characteristics=("Idempotent",)
+    )
 
-    assert results(replace(FAILED, message="status 7"), known=known) == [("Verifiable", "list", "pass")]
-    assert results(replace(FAILED, message="no summary"), known=known) == [("Verifiable", "list", "fail")]
+    assert results(advice) == [("Idempotent", "list", "untested")]
+    assert results(advice, replace(advice, result="not_applicable")) == [("Idempotent", "list", "untested")]
+    assert results(advice, replace(advice, result="pass")) == [("Idempotent", "list", "pass")]
+    assert results(advice, fail_on="SHOULD") == [("Idempotent", "list", "fail")]
+
+
+def test_a_failure_is_recognised_in_another_run_also_when_its_numbers_differ():
+    known = fingerprint("notes", FAILED)
+
+    assert fingerprint("notes", replace(FAILED, message="status 7")) == known
+    assert fingerprint("notes", replace(FAILED, message="no summary")) != known
+    assert fingerprint("notes", replace(FAILED, command="get")) != known
+    assert fingerprint("other", FAILED) != known

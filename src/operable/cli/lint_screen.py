@@ -40,7 +40,11 @@ def show(
     if any(finding.result == "fail" for finding in ordered):
         context.show("The lines to reproduce it begin in a folder like this one:\n    ", "dim")
         context.show(f"{report.prepare}\n\n")
-    failed = [(_word(finding, level, known), finding) for finding in ordered if finding.result == "fail"]
+    failed = [
+        (_word(report.tool, finding, level, known), finding)
+        for finding in ordered
+        if finding.result == "fail"
+    ]
     for word in ("FAIL", "advice", "known"):
         for _, finding in (pair for pair in failed if pair[0] == word):
             _failure(context, word, finding)
@@ -48,8 +52,8 @@ def show(
     _matrix(context, grid(pairs, report.commands, width=_width()))
 
 
-def _word(finding: Finding, level: Level, known: frozenset[str]) -> str:
-    if fingerprint(finding) in known:
+def _word(tool: str, finding: Finding, level: Level, known: frozenset[str]) -> str:
+    if fingerprint(tool, finding) in known:
         return "known"
     return "FAIL" if fails(finding, level) else "advice"
 

@@ -43,7 +43,7 @@ def linted(
     for tool in tools:
         job = _job(tool, options)
         for done, finding in enumerate(job.run(), 1):
-            is_known = fingerprint(finding) in known
+            is_known = fingerprint(job.report.tool, finding) in known
             failed += fails(finding, level) and not is_known
             if not context.machine and done % _STEP == 0:
                 where = f"{job.report.tool} {finding.command or ''}: check {finding.label}, {failed} failed"
@@ -51,7 +51,7 @@ def linted(
             if context.machine:
                 yield from _findings(job.report, finding, known=is_known)
         reports.append(job.report)
-        pairs = verdicts(job.report.findings, level, known)
+        pairs = verdicts(job.report.findings, level)
         context.conclude(
             exit_code=EX_DATAERR if failed else 0, message=_closing(reports, failed), timing=_timing(reports)
         )
@@ -196,7 +196,7 @@ def _known(path: str | None) -> frozenset[str]:
 def _save(path: str, reports: Sequence[engine.Report]) -> None:
     entries = sorted(
         {
-            fingerprint(finding)
+            fingerprint(report.tool, finding)
             for report in reports
             for finding in report.findings
             if finding.result == "fail"

@@ -26,16 +26,14 @@ def fails(finding: Finding, fail_on: Level = "MUST") -> bool:
     return finding.result == "fail" and (finding.level == "MUST" or fail_on == "SHOULD")
 
 
-def verdicts(
-    findings: Iterable[Finding], fail_on: Level = "MUST", known: frozenset[str] = frozenset()
-) -> list[PairVerdict]:
-    """One verdict per pair that a check spoke of; failures in `known` (a baseline) do not count."""
+def verdicts(findings: Iterable[Finding], fail_on: Level = "MUST") -> list[PairVerdict]:
+    """One verdict per pair that a check spoke of. A baseline excuses the run, not the tool: what it knows of fails, too."""
     grouped: dict[tuple[str, str | None], list[Finding]] = {}
     for finding in findings:
         for characteristic in finding.characteristics:
             grouped.setdefault((characteristic, finding.command), []).append(finding)
     order = sorted(grouped, key=lambda pair: (CHARACTERISTICS.index(pair[0]), pair[1] is not None))
-    return [_verdict(*pair, grouped[pair], fail_on, known) for pair in order]
+    return [_verdict(*pair, grouped[pair], fail_on) for pair in order]
 
 
 def _verdict(
@@ -43,11 +41,8 @@ def _verdict(
     command: str | None,
     findings: Sequence[Finding],
     fail_on: Level,
-    known: frozenset[str],
 ) -> PairVerdict:
-    failed = [
-        finding for finding in findings if fails(finding, fail_on) and fingerprint(finding) not in known
-    ]
+    failed = [finding for finding in findings if fails(finding, fail_on)]
     if failed:
         labels = dict.fromkeys(finding.label for finding in failed)
         return PairVerdict(characteristic, command, "fail", tuple(labels), len(failed))
@@ -56,21 +51,23 @@ def _verdict(
 
 
 def _unfailed(findings: Sequence[Finding], fail_on: Level) -> Result:
-    """Of a pair that nothing failed in. It passes when everything that could have failed it was tried, never on a part."""
+    """Of a pair that nothing failed in. It passes when everything that could have failed it was tried, never on a part,
+    and when something of it was seen to hold: advice that was not followed is no proof of anything.
+    """
     results = {finding.result for finding in findings}
     untried = any(
         finding.result == "untested" and (finding.level == "MUST" or fail_on == "SHOULD")
         for finding in findings
     )
-    if untried or results <= {"untested", "not_applicable"}:
-        return "untested" if "untested" in results else "not_applicable"
+    if untried or "pass" not in results:
+        return "not_applicable" if results == {"not_applicable"} else "untested"
     return "pass"
 
 
-def fingerprint(finding: Finding) -> str:
-    """What a failure is recognised by in another run: not its numbers, times or temporary names."""
+def fingerprint(tool: str, finding: Finding) -> str:
+    """What a failure of a tool is recognised by in another run: not its numbers, times or temporary names."""
     words = "".join(letter for letter in finding.message if not letter.isdigit())
-    return "|".join((finding.label, finding.command or WHOLE, finding.level, words[:80]))
+    return "|".join((tool, finding.label, finding.command or WHOLE, finding.level, words[:80]))
 
 
 _SIGNS: dict[Result, str] = {"pass": "pass", "fail": "FAIL", "untested": "untested", "not_applicable": "-"}

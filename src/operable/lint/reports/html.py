@@ -30,7 +30,7 @@ def _render(reports: Sequence[Report], level: Level, known: frozenset[str]) -> s
 
 
 def _tool(report: Report, level: Level, known: frozenset[str]) -> str:
-    pairs = {(pair.characteristic, pair.command): pair for pair in verdicts(report.findings, level, known)}
+    pairs = {(pair.characteristic, pair.command): pair for pair in verdicts(report.findings, level)}
     columns = [name for name in CHARACTERISTICS if any(pair[0] == name for pair in pairs)]
     rows = [
         _row(command, columns, {key[0]: pair.result for key, pair in pairs.items() if key[1] == command})
@@ -43,7 +43,9 @@ def _tool(report: Report, level: Level, known: frozenset[str]) -> str:
         if any(finding.result == "fail" for finding in findings)
         else ""
     )
-    articles = "\n".join(_article(finding, fingerprint(finding) in known) for finding in findings)
+    articles = "\n".join(
+        _article(finding, fingerprint(report.tool, finding) in known) for finding in findings
+    )
     slowest = sorted(report.seconds.items(), key=lambda item: -item[1])[:5]
     spent = ", ".join(f"check {label} {seconds:.1f} s" for label, seconds in slowest)
     return (

@@ -23,7 +23,7 @@ def _render(reports: Sequence[Report], level: Level, known: frozenset[str]) -> s
 
 
 def _tool(report: Report, level: Level, known: frozenset[str]) -> dict[str, Any]:
-    pairs = verdicts(report.findings, level, known)
+    pairs = verdicts(report.findings, level)
     return {
         "tool": report.tool,
         "tool_version": report.tool_version,
@@ -36,7 +36,8 @@ def _tool(report: Report, level: Level, known: frozenset[str]) -> dict[str, Any]
         "conforming": not any(pair.result == "fail" for pair in pairs),
         "verdicts": [asdict(pair) for pair in pairs],
         "findings": [
-            asdict(finding) | {"known": fingerprint(finding) in known} for finding in report.findings
+            asdict(finding) | {"known": fingerprint(report.tool, finding) in known}
+            for finding in report.findings
         ],
     }
 

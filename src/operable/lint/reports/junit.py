@@ -40,7 +40,7 @@ def _suite(root: Element, number: int, report: Report, level: Level, known: froz
         case = SubElement(suite, "testcase", name=f"check {label}", classname=f"{tool}.{command or tool}")
         case.set("time", f"{report.durations.get((command, label), 0.0):.3f}")
         counts["tests"] += 1
-        result = _result(case, findings, report.prepare, level, known)
+        result = _result(case, findings, report, level, known)
         if result is not None:
             counts[result] += 1
     for name, count in counts.items():
@@ -50,16 +50,16 @@ def _suite(root: Element, number: int, report: Report, level: Level, known: froz
 
 
 def _result(
-    case: Element, findings: Sequence[Finding], prepare: str, level: Level, known: frozenset[str]
+    case: Element, findings: Sequence[Finding], report: Report, level: Level, known: frozenset[str]
 ) -> str | None:
     """What is to be said of a case that did not just pass, and how it counts."""
-    failed = [item for item in findings if fails(item, level) and fingerprint(item) not in known]
+    failed = [item for item in findings if fails(item, level) and fingerprint(report.tool, item) not in known]
     idle = [item for item in findings if item.result in ("untested", "not_applicable")]
     if failed:
         message = "; ".join(finding.message for finding in failed)
         failure = SubElement(case, "failure", message=_clean(message), type=failed[0].check)
         failure.text = _clean(
-            "\n\n".join([*map(_evidence, failed), f"in a folder like this one:\n{prepare}"])
+            "\n\n".join([*map(_evidence, failed), f"in a folder like this one:\n{report.prepare}"])
         )
         return "failures"
     if idle:

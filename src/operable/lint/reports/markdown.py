@@ -18,7 +18,7 @@ def _render(reports: Sequence[Report], level: Level, known: frozenset[str]) -> s
 
 
 def _tool(report: Report, level: Level, known: frozenset[str]) -> list[str]:
-    pairs = {(pair.characteristic, pair.command): pair for pair in verdicts(report.findings, level, known)}
+    pairs = {(pair.characteristic, pair.command): pair for pair in verdicts(report.findings, level)}
     columns = [name for name in CHARACTERISTICS if any(pair[0] == name for pair in pairs)]
     lines = [f"# {report.tool} {report.tool_version or ''}".rstrip(), "", _summary(report), ""]
     lines += [f"| command | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
@@ -31,7 +31,9 @@ def _tool(report: Report, level: Level, known: frozenset[str]) -> list[str]:
         lines += ["", "## Failures", "", "The lines to reproduce them begin in a folder like this one:", ""]
         lines += [*_code("", report.prepare), ""]
         for finding in failed:
-            lines += _finding(finding, advice=not fails(finding, level), known=fingerprint(finding) in known)
+            lines += _finding(
+                finding, advice=not fails(finding, level), known=fingerprint(report.tool, finding) in known
+            )
     if untested:
         lines += ["", "## Untested", ""]
         lines += [

@@ -70,7 +70,7 @@ def _result(report: Report, finding: Finding, order: dict[str, int], known: froz
     text = f"{where}: {finding.message}"
     if finding.reproduce is not None:
         text += f"\nReproduce: {finding.reproduce}\nin a folder like this one: {report.prepare}"
-    print_of = fingerprint(finding)
+    print_of = fingerprint(report.tool, finding)
     return {
         "ruleId": finding.check,
         "ruleIndex": order[finding.check],
