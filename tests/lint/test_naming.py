@@ -8,6 +8,7 @@ from operable.lint.checks.unnamed_resource import identity
 @pytest.mark.parametrize(
     "event, name",
     [
+        ({"type": "pushed", "remote_ref": "refs/heads/main"}, "refs/heads/main"),
         ({"type": "object", "name": "web", "uid": "0b9c-11"}, "0b9c-11"),
         ({"type": "file", "uid": 0, "path": "/a"}, "/a"),
         ({"type": "file", "uid": 0}, None),

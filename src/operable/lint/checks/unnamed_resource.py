@@ -63,7 +63,7 @@ def identities(event: dict[str, Any]) -> dict[str, str]:
         # A number that is called so is a user of Unix; Kubernetes and calendars name their objects by texts.
         if (
             name in _NAMES
-            or name.endswith(("_id", "_path", "_url", "_key"))
+            or name.endswith(("_id", "_path", "_url", "_key", "_ref"))
             or (name, type(value)) == ("uid", str)
         )
         and isinstance(value, str | int)
