@@ -67,6 +67,23 @@ def test_a_shell_is_used_only_where_it_was_approved_and_words_stay_words(tmp_pat
     assert answer.value["words"] == ["list", "; echo x", "$HOME"]
 
 
+@requirement("appmd:trust:pinned-content")
+@pytest.mark.parametrize("back", [False, True], ids=["changed", "changed-back"])
+def test_an_answer_of_what_was_touched_meanwhile_does_not_count(tmp_path, approvals, back):
+    touching = """
+text = open("app/part.py").read()
+open("app/part.py", "w").write("other")
+if %r: open("app/part.py", "w").write(text)
+say({"ok": True})
+"""
+    root = made(tmp_path / "one", touching % back)
+    (root / "app" / "part.py").write_text("as approved")
+    with pytest.raises(Fail) as caught:
+        call(approved(root, approvals), ["list"], approvals)
+    assert (caught.value.code, caught.value.target) == ("APP_CHANGED", "app/part.py")
+    assert caught.value.retryable is False
+
+
 @requirement("appmd:confirmation:before-the-process", "appmd:trust:approval-before-run")
 def test_what_is_refused_never_starts(tmp_path, approvals):
     root = made(tmp_path / "one", 'open("app/state-of-test", "w"); say({})')

@@ -6,8 +6,9 @@ import threading
 
 import pytest
 
+from operable.app.content import content
 from operable.app.shelf import find
-from operable.app.trust import Approvals, content_digest
+from operable.app.trust import Approvals
 from operable.kernel.errors import Fail
 from tests.app.making import approved, made, package_at
 from tests.requirement import requirement
@@ -111,7 +112,7 @@ def test_the_whole_of_app_cannot_be_a_link_to_elsewhere(tmp_path, approvals):
     (root / "app").symlink_to(tmp_path / "real")
     with pytest.raises(Fail) as caught:
         approvals.approve(find(str(root)))
-    assert caught.value.code in ("APP_CANNOT_BE_PINNED", "APP_ENTRY_INVALID")
+    assert caught.value.code == "APP_ENTRY_OUTSIDE"
 
 
 @requirement("appmd:trust:shell")
@@ -129,7 +130,7 @@ def test_a_shell_is_approved_by_itself_and_falls_with_the_content(tmp_path, home
 def test_what_was_looked_at_is_what_is_approved(tmp_path, approvals):
     root = made(tmp_path / "one")
     package = find(str(root))
-    seen = content_digest(package)
+    seen = content(package).digest
     (root / "app" / "cli.py").write_text("changed")
     with pytest.raises(Fail) as caught:
         approvals.approve(package, expected=seen)
@@ -236,15 +237,82 @@ def test_a_link_that_another_link_outside_of_what_is_pinned_leads_elsewhere_void
 
 
 @requirement("appmd:trust:pinned-content")
-@pytest.mark.parametrize("name", ["json.py", "json.pyc", "json/__init__.py"])
-def test_what_python_would_import_from_the_root_in_place_of_its_own_voids_the_approval(
-    tmp_path, approvals, name
-):
-    root = made(tmp_path / "one", entry=f"{sys.executable} -m app.cli")
-    package = approved(root, approvals)
-    (root / "notes.txt").write_text("no program")
-    approvals.require(package)
-    (root / name).parent.mkdir(exist_ok=True)
-    (root / name).write_text("")
+@pytest.mark.parametrize(
+    "entry, name",
+    [
+        (f"{sys.executable} -m app.cli", "json.py"),
+        (f"{sys.executable} -m app.cli", "json.pyc"),
+        (f"{sys.executable} -m app.cli", "json/__init__.py"),
+        ("make -s", "Makefile"),
+        ("npm run --silent cli --", "package.json"),
+        ("node app/cli.js", "node_modules/left-pad/index.js"),
+        (f"{sys.executable} tool", "tool/__main__.py"),
+        ("sh app/cli.sh", "scripts/part.sh"),
+    ],
+)
+def test_whatever_lies_beside_app_is_part_of_what_is_approved(tmp_path, approvals, entry, name):
+    root = made(tmp_path / "one", entry=entry)
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    for text in ("new", "changed"):
+        package = approved(root, approvals)
+        approvals.require(package)
+        (root / name).write_text(text)
+        assert refused(approvals, package) == "APP_NOT_APPROVED"
 
+
+def test_what_tools_write_beside_it_voids_nothing(tmp_path, approvals):
+    root = made(tmp_path / "one")
+    package = approved(root, approvals)
+    for name in (".git", ".pytest_cache"):
+        (root / name).mkdir()
+        (root / name / "index").write_text("x")
+    approvals.require(package)
+
+
+@requirement("appmd:trust:unpinnable")
+@pytest.mark.parametrize(
+    "entry", ["sh ../run.sh", "../run.sh", "sh app/../../run.sh", "sh run.sh", "sh .git/run"]
+)
+def test_a_program_cannot_lie_where_no_approval_reaches(tmp_path, approvals, entry):
+    (tmp_path / "run.sh").write_text("exit 0")
+    root = made(tmp_path / "one", entry=entry)
+    (root / "run.sh").symlink_to("../run.sh")
+    (root / ".git").mkdir()
+    (root / ".git" / "run").write_text("")
+    with pytest.raises(Fail) as caught:
+        approvals.approve(find(str(root)))
+    assert caught.value.code == ("APP_ENTRY_IN_STATE" if ".git" in entry else "APP_ENTRY_OUTSIDE")
+
+
+def test_a_link_beside_app_is_pinned_as_a_link(tmp_path, approvals):
+    root = made(tmp_path / "one")
+    (root / "venv").mkdir()
+    (root / "venv" / "python").symlink_to(sys.executable)
+    package = approved(root, approvals)
+    approvals.require(package)
+    (root / "venv" / "python").unlink()
+    (root / "venv" / "python").symlink_to("/bin/sh")
     assert refused(approvals, package) == "APP_NOT_APPROVED"
+
+
+def test_what_has_changed_is_told(tmp_path, approvals):
+    root = made(tmp_path / "one")
+    (root / "app" / "old.py").write_text("")
+    package = approved(root, approvals)
+    (root / "app" / "cli.py").write_text("changed")
+    (root / "app" / "old.py").unlink()
+    for number in range(3):
+        (root / "app" / f"{number}.py").write_text("")
+    with pytest.raises(Fail) as caught:
+        approvals.require(package)
+    said = "one may not run: changed since it was approved: app/0.py, app/1.py, app/2.py and 2 more"
+    assert caught.value.message == said
+    assert approvals.standing(package).changed[3:] == ("app/cli.py", "app/old.py")
+
+
+def test_an_approval_takes_no_right_from_the_users_own(tmp_path, home, approvals):
+    root = made(home / "apps" / "mine")
+    package = find("mine")
+    approvals.approve(package)
+    (root / "app" / "out").symlink_to(tmp_path)
+    assert approvals.standing(package).trusted

@@ -23,7 +23,6 @@ from operable.app.scheduling import require_schedulable
 from operable.app.trust import Approvals
 from operable.kernel.errors import EX_TIMEOUT, Fail
 from operable.proc.output import Output, aoutput, output
-from operable.proc.spawn import Command
 
 # APP.md has no rule; a command of an application that owns its data answers in seconds.
 TIMEOUT = 60.0
@@ -76,14 +75,11 @@ class _Call:
         self._package = package
         self._limit = options.get("limit", OUTPUT_LIMIT)
         self.timeout = options.get("timeout", TIMEOUT)
-        self.command = admitted(
-            package,
-            words,
-            approvals,
-            confirmed=options.get("confirmed", False),
-            env=options.get("env"),
-            inherit=options.get("inherit", ()),
-        )
+        require_confirmation(package, words, confirmed=options.get("confirmed", False))
+        require_schedulable(package, words)
+        self._approved = (approvals if approvals is not None else Approvals()).require(package)
+        inherit = (*options.get("inherit", ()), own_variables(package))
+        self.command = command_line(package, words, env=options.get("env"), inherit=inherit)
         self.listener = Listener(package, self._limit, options.get("on_passage"))
 
     def __enter__(self) -> Self:
@@ -111,23 +107,17 @@ class _Call:
                 f"{self._package.slug} printed more than {self._limit} bytes",
                 target=self._package.slug,
             )
+        touched = self._approved.touched() if self._approved is not None else None
+        if touched is not None:
+            raise Fail(
+                "conflict",
+                "APP_CHANGED",
+                f"{touched} of {self._package.slug} changed while the command ran: its answer is not of what was approved",
+                target=touched,
+                hint="look at the package; an application's own data belongs into app/state",
+                retryable=False,  # what it has done is not known
+            )
         return self.listener.answer(ran.status, ran.stderr)
-
-
-def admitted(
-    package: Package,
-    words: Sequence[str],
-    approvals: Approvals | None = None,
-    *,
-    confirmed: bool = False,
-    env: Mapping[str, str] | None = None,
-    inherit: Sequence[str] = (),
-) -> Command:
-    """The command that a call would run, when it may; Fail otherwise. Nothing is started."""
-    require_confirmation(package, words, confirmed=confirmed)
-    require_schedulable(package, words)
-    (approvals if approvals is not None else Approvals()).require(package)
-    return command_line(package, words, env=env, inherit=(*inherit, own_variables(package)))
 
 
 def own_variables(package: Package) -> str:

@@ -3,23 +3,22 @@
 Quotes (single and double) and backslashes group words as in sh; nothing else is special: no variables, globs, pipes,
 redirections, `~` or command substitution. A first word with a slash is a path from the package's root; one without is
 looked up on PATH. A package that needs a shell says `metadata.operable.shell: true`, and the user has to approve that;
-the words of a call are then quoted, so that they stay words. Folders of state, which approvals leave out, hold no
-program: an entry that names one is refused.
+the words of a call are then quoted, so that they stay words. What approvals leave out (folders of state) or never see
+(paths that lead out of the package) holds no program: an entry that names one is refused.
 """
 
 import os
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from operable.app.packages import Package
+from operable.app.packages import Package, inside
 from operable.kernel.errors import Fail
 from operable.proc.spawn import Command, prepare
 
 _STATE = "app/state"
-_FROM_ROOT = re.compile(r"-[A-Za-z]*[mc]")
-_MODULES = (".py", ".pyc", ".so")
+# Beside a package, and no part of what is approved: what tools write there of which nothing is ever loaded.
+APART = (".git", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 # Compiled Python beside the sources would change the package that was approved, and could be forged there.
 _ALWAYS = {"PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -48,46 +47,38 @@ def words(package: Package) -> list[str]:
         raise Fail("validation", "APP_ENTRY_INVALID", f"entry.command: {problem}") from problem
     if not argv or not argv[0]:
         raise Fail("validation", "APP_ENTRY_INVALID", "entry.command names no program")
-    for path in files(package, argv):
-        if any(path == state or path.startswith(f"{state}/") for state in states(package)):
-            raise Fail(
-                "validation",
-                "APP_ENTRY_IN_STATE",
-                f"entry.command runs {path}, which is data of the application and not part of what is approved",
-                target=path,
-            )
+    for word in argv:
+        if not os.path.isabs(word):
+            _require_inside(package, word)
     return argv
 
 
-def files(package: Package, argv: Sequence[str]) -> list[str]:
-    """The files of the package that these words name, as paths from the root."""
-    found = []
-    for word in argv:
-        real = os.path.realpath(os.path.join(package.root, word))
-        if os.path.isfile(real) and real.startswith(package.root.rstrip("/") + "/"):
-            found.append(os.path.relpath(real, package.root))
-    return found
+def left_out(package: Package) -> list[str]:
+    """What an approval is not for, as paths from the root."""
+    return [*states(package), *APART]
 
 
-def importable(package: Package, argv: Sequence[str]) -> list[str]:
-    """What Python would import from the root, as paths from there, where `-m` or `-c` puts the root on its search path.
-
-    A `json.py` that is laid beside `app/` would run in place of Python's own.
-    """
-    if not any(_FROM_ROOT.match(word) for word in argv[1:]):
-        return []
-    return [
-        name for name in sorted(os.listdir(package.root)) if _is_importable(os.path.join(package.root, name))
-    ]
-
-
-def _is_importable(path: str) -> bool:
-    if not os.path.isdir(path):
-        return path.endswith(_MODULES)
-    try:
-        return any(name.startswith("__init__.") for name in os.listdir(path))
-    except OSError:
-        return True  # whoever looks into it finds out why it cannot be read
+def _require_inside(package: Package, word: str) -> None:
+    """Fail when a word is a path from the root to something that is there and is no part of what is approved."""
+    real = os.path.realpath(os.path.join(package.root, word))
+    if not os.path.lexists(os.path.join(package.root, word)) or real == package.root:
+        return
+    if not inside(real, package.root):
+        raise Fail(
+            "validation",
+            "APP_ENTRY_OUTSIDE",
+            f"entry.command names {word}, which lies outside of the package and is not part of what is approved",
+            target=word,
+            hint="what an application needs lies in its package",
+        )
+    path = os.path.relpath(real, package.root)
+    if any(path == place or inside(path, place) for place in left_out(package)):
+        raise Fail(
+            "validation",
+            "APP_ENTRY_IN_STATE",
+            f"entry.command runs {path}, which is data of the application and not part of what is approved",
+            target=path,
+        )
 
 
 def command_line(

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from operable.app import entry
+from operable.app.content import content
 from operable.app.packages import FILE, Package, inside
-from operable.app.trust import content_digest
 from operable.kernel.errors import Fail
 from operable.manifest.frontmatter import FILE_LIMIT, decode, parse_document
 from operable.manifest.loading import load
@@ -79,7 +80,8 @@ def _package(root: str, manifest: Part, package: Package | None) -> Iterator[Pro
     yield from _entry(root, manifest)
     if package is not None:
         try:
-            content_digest(package)
+            entry.words(package)
+            content(package)
         except Fail as problem:
             where = os.path.join(root, problem.target) if problem.target else manifest.source.path
             yield Problem(where, 1, 1, problem.code, problem.message, "it could never be approved")

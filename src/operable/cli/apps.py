@@ -7,9 +7,10 @@ import os
 from collections.abc import Iterator
 
 from operable.app import entry
+from operable.app.content import content
 from operable.app.packages import Package, activate, resource
 from operable.app.shelf import PROJECT_FOLDERS, catalog, find, user_apps
-from operable.app.trust import Approvals, content_digest
+from operable.app.trust import Approvals
 from operable.app.validating import validate
 from operable.cli.apps_events import App, AppApproval, AppDetails, AppProblem, AppResource, AppVerdict
 from operable.kernel.errors import EX_DATAERR, Fail
@@ -40,7 +41,7 @@ def details(name: str, workspace: str) -> AppDetails:
     app = package.require()
     activated, standing = activate(package), Approvals().standing(package)
     try:
-        digest: str | None = content_digest(package)
+        digest: str | None = (standing.content or content(package)).digest
     except Fail:
         digest = None
     return AppDetails(
@@ -50,7 +51,7 @@ def details(name: str, workspace: str) -> AppDetails:
         version=app.version,
         source=package.source,
         trusted=standing.trusted and (standing.shell or not entry.wants_shell(package)),
-        standing=standing.reason,
+        standing=standing.why,
         digest=digest,
         entry=entry.words(package),
         shell=entry.wants_shell(package),
@@ -123,7 +124,7 @@ def planned_approval(
     if revoke:
         recorded = approvals.recorded(package)
         return Change("revoke", package.root, slug=package.slug) if recorded else None
-    words, seen = entry.words(package), content_digest(package)
+    words, seen = entry.words(package), content(package).digest
     if digest is not None and digest != seen:
         raise Fail(
             "conflict",
