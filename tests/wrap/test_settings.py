@@ -205,3 +205,36 @@ def test_settings_of_servers_that_cannot_be_understood_are_an_error(settings, te
         allowed_to_server(["npx"])
 
     assert caught.value.code == "WRAP_SETTINGS_INVALID"
+
+
+def test_a_misspelt_wrapper_is_told_with_the_name_that_was_meant(tmp_path, settings):
+    made = Made(tmp_path, ECHO)
+    settings('[porg]\nenv = ["OTHER"]\n[mcp."some server"]\nenv = ["OTHER"]\n')
+
+    done = made.go(env=SECRETS)
+
+    (warning,) = done.of("aoi:warning")
+    assert warning["code"] == "WRAP_SETTINGS_UNUSED"
+    assert "'porg'" in warning["message"]
+    assert "did you mean [prog]?" in warning["hint"]
+    assert (done.exit_code, done.results[0]["other"]) == (0, "")
+
+
+def test_a_wrapper_that_appears_later_is_told_of_no_more(tmp_path, settings):
+    made = Made(tmp_path, ECHO)
+    settings('[later]\nenv = ["OTHER"]\n')
+
+    before = made.go(env=SECRETS)
+    (made.path.parent / "later").symlink_to(made.path)
+    after = made.go(env=SECRETS)
+
+    assert [warning["code"] for warning in before.of("aoi:warning")] == ["WRAP_SETTINGS_UNUSED"]
+    assert after.of("aoi:warning") == []
+
+
+def test_a_list_of_variables_that_is_nobodys_is_an_error(tmp_path, settings):
+    settings('env = ["OTHER"]\n')
+
+    done = Made(tmp_path, ECHO).go(env=SECRETS)
+
+    assert (done.error["category"], done.error["code"]) == ("config", "WRAP_SETTINGS_INVALID")

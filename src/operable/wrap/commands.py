@@ -114,6 +114,10 @@ def _documentation(command: Mapping[str, Any]) -> str:
 def results(upstream: Upstream) -> Iterator[Any]:
     """The rows of one call, then the judgement of how it ended."""
     command = upstream.command
+    if "spoken_of" in upstream.plan:
+        from operable.wrap.settings import strays
+
+        yield from strays(upstream.plan["spoken_of"])
     if "stdin" in command:
         upstream.stdin = function(upstream.plan, command["stdin"])(upstream.inputs)
     rows = _parsed(upstream)

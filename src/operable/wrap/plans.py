@@ -41,6 +41,7 @@ def plan_of(folder: str) -> dict[str, Any]:
         plan = read(folder)
         if own:  # settings that appeared since are for the next call: this plan may be kept for all users
             plan["env_pass"] += settings.allowed(plan["name"])
+            plan["spoken_of"] = settings.named()
         if sys.dont_write_bytecode or not kept.keep(beside, fingerprint, plan):
             kept.keep(cached, fingerprint, plan, mode=0o700)
     return plan

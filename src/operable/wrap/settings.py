@@ -10,7 +10,8 @@ A wrapped program gets the variables that its CLI.md names, and nothing else; an
 Here the user names more of them, for one wrapper without touching its folder, or for one command that starts a server: names
 or beginnings of names, never values, so that no secret stands in this file. Nothing is searched in a project: a checkout
 must not decide which of its user's secrets a program gets. A file that cannot be understood is an error and not ignored,
-because who wrote it believes that it is in force.
+because who wrote it believes that it is in force. A table for a wrapper that is not there is told with every call, and is no
+error: the folder of that wrapper may be named in another shell.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from operable.tool.places import configuration_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
+
+    from operable.tool.framework import Warn
 
 FILE = "wrap.toml"
 SERVERS = "mcp"
@@ -41,6 +44,33 @@ def allowed(name: str) -> list[str]:
     """The variables that the user allows the wrapper of this name."""
     path, found = _read()
     return _variables(path, name, found.get(name, {}))
+
+
+def named() -> list[str]:
+    """The wrappers that the settings speak of, whether there are such or not."""
+    path, found = _read()
+    for name, table in found.items():
+        if not isinstance(table, dict):
+            raise _invalid(path, f"has something else than a table for {name}")
+    return [name for name in found if name != SERVERS]
+
+
+def strays(spoken_of: Sequence[str]) -> Iterator[Warn]:
+    """A warning for each name that no wrapper has: a misspelt rule is not in force, and nobody would see it."""
+    from operable.kernel.catalogue import nearest
+    from operable.tool.framework import Warn
+    from operable.wrap.places import find, names
+
+    for name in spoken_of:
+        if find(name) is None:
+            near = nearest(name, names())
+            meant = (
+                f"did you mean [{near[0]}]?"
+                if near
+                else "take it out, or name its folder in OPERABLE_WRAPPERS"
+            )
+            message = f"{FILE} speaks of {name[:64]!r}, and there is no such wrapper"
+            yield Warn("WRAP_SETTINGS_UNUSED", message, hint=f"{meant} ({place()})")
 
 
 def allowed_to_server(argv: Sequence[str]) -> list[str]:
