@@ -147,3 +147,25 @@ def test_passwords_in_addresses_are_not_shown(tmp_path):
 
     assert [event["target"] for event in done.of("aoi:plan")] == ["a==1"]
     assert b"verysecret1" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "settings", ["[list]\nexclude = one\n", "[global]\nquiet = 3\n", "[list]\neditable = true\n"]
+)
+def test_what_is_installed_is_told_whatever_is_configured(tmp_path, settings):
+    there = "one-1.0.dist-info"
+    (tmp_path / "into" / there).mkdir(parents=True)
+    (tmp_path / "into" / there / "METADATA").write_text("Metadata-Version: 2.1\nName: one\nVersion: 1.0\n")
+    (tmp_path / "pip.conf").write_text(settings)
+    env = {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf")}
+
+    for command in ("list", "inspect"):
+        done = wrap("pip", command, "--path", "into", cwd=tmp_path, env=env, timeout=PATIENCE)
+        assert [event["name"] for event in done.results] == ["one"]
+
+
+def test_an_index_that_cannot_be_reached_is_no_missing_package(tmp_path):
+    env = {"PIP_INDEX_URL": "http://127.0.0.1:1/simple", "PIP_DEFAULT_TIMEOUT": "1"}
+    done = wrap("pip", "install", "--dry-run", "some", cwd=tmp_path, env=env, timeout=PATIENCE)
+
+    assert (done.error["category"], done.error["code"]) == ("temporary", "INDEX_UNREACHABLE")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_url
 from operable.tool.framework import Change
@@ -18,7 +20,21 @@ if TYPE_CHECKING:
 _LARGEST = 128 * 1024 * 1024
 
 
+def listed(upstream: Upstream) -> Iterator[Any]:
+    from operable.wrap.parsers.json import PARSER
+
+    if not upstream.inputs["outdated"]:
+        _without_configuration(upstream)
+    return PARSER(upstream, upstream.command["parse"])
+
+
+def _without_configuration(upstream: Upstream) -> None:
+    """What is installed is a fact: `exclude`, `editable` or `user` of somebody's pip.conf would hide a part of it."""
+    upstream.env["PIP_CONFIG_FILE"] = os.devnull
+
+
 def inspect(upstream: Upstream) -> Iterator[Any]:
+    _without_configuration(upstream)
     for item in _report(upstream, "installed"):
         metadata = item["metadata"]
         named = {"type": "distribution", "name": metadata["name"], "version": metadata["version"]}
