@@ -207,3 +207,13 @@ def test_what_is_no_report_is_counted(tmp_path):
 
     assert done.summary["upstream"]["non_json"] == 2
     assert [event["code"] for event in done.of("aoi:warning")] == ["UPSTREAM_NON_JSON"] * 2
+
+
+def test_a_run_that_was_told_to_collect_only_is_no_success(tmp_path):
+    suite(tmp_path, "def test_a(): ...\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --collect-only\n")
+
+    done = run(tmp_path)
+
+    assert (done.error["category"], done.error["code"]) == ("config", "TESTS_NOT_RUN")
+    assert done.results == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
 from operable.tool.framework import Change
 from operable.wrap.values import decode
@@ -25,6 +26,12 @@ def plan_run(upstream: Upstream) -> Iterator[Change]:
 def run(upstream: Upstream) -> Iterator[Any]:
     counts: dict[str, int] = {}
     for event in _events(upstream):
+        if event.__class__ is dict and event["type"] == "item":
+            # Only `--collect-only` makes those, and it is not we who said it.
+            message = "pytest was told to collect the tests and to run none"
+            hint = "look for --collect-only in addopts and PYTEST_ADDOPTS"
+            upstream.failure = Fail("config", "TESTS_NOT_RUN", message, hint=hint, target="pytest")
+            continue
         if event.__class__ is dict and event["type"] == "test":
             counts[event["outcome"]] = counts.get(event["outcome"], 0) + 1
         yield event
