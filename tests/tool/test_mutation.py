@@ -250,6 +250,12 @@ def test_a_person_is_asked_before_something_is_deleted(answer, exit_code, effect
     assert store() == effects
 
 
+def test_a_person_is_not_asked_about_nothing(store):
+    with terminal("purge", tool=TOOL) as tool:
+        outcome = tool.finish()
+    assert (outcome.exit_code, "y/N" in outcome.stderr) == (0, False)
+
+
 def test_a_person_is_not_asked_in_machine_mode(store):
     with terminal("delete", "a", tool=TOOL, output="jsonl") as tool:
         outcome = tool.finish()

@@ -67,6 +67,11 @@ def test_errors_are_readable_with_their_hint_and_the_same_exit_code(words, exit_
     assert "Traceback" not in outcome.stderr
 
 
+def test_people_are_told_which_file_it_is_that_cannot_be_had():
+    outcome = people("fails", "x", "--how", "os", "--detail", "/no/such/file")
+    assert outcome.stderr.splitlines()[0] == "sample: No such file or directory: /no/such/file"
+
+
 def test_several_problems_are_all_named():
     outcome = people("count", "--times", "x", "--limit", "y", "surplus")
     assert outcome.stderr.count("also: ") == 2

@@ -136,10 +136,12 @@ def _confirm(run: Run, changes: list[Change], plan_digest: str) -> None:
 
 
 def _asked(run: Run, changes: list[Change]) -> bool:
-    """Whether the person at the terminal, if there is one, agreed."""
+    """Whether the person at the terminal, if there is one, agreed; to nothing nobody has to."""
     context = run.context()
     if not context.person:
         return False
+    if not changes:
+        return True
     shown = ", ".join(change.target for change in changes[:5]) + (" …" if len(changes) > 5 else "")
     question = f"{run.command.name} {len(changes)} ({shown})? [y/N]"
     return context.ask(question, hint="--confirm").strip().lower() in ("y", "yes")

@@ -102,7 +102,10 @@ class PeopleSink:
     def error(self, fail: Fail) -> None:
         self._show_rows()
         shown = shown_error(fail, self.secrets)
-        self._aside(f"{self._tool.name}: {shown['message']}", "bold red")
+        message, target = shown["message"], shown.get("target")
+        if shown["category"] == "io" and target and target not in message:
+            message = f"{message}: {target}"  # "No such file or directory" alone helps nobody
+        self._aside(f"{self._tool.name}: {message}", "bold red")
         for problem in shown.get("problems", [])[1:]:
             self._aside(f"  also: {_problem(problem)}", "red")
         if shown.get("hint"):
