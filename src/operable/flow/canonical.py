@@ -19,6 +19,7 @@ from typing import Any
 from operable.flow.contracts import FlowError
 from operable.kernel.canonical import number
 
+_escaped = json.JSONEncoder(ensure_ascii=False).encode
 _LARGEST_INDEX = 2**32 - 2
 _EXACT = 2**53
 # JavaScript engines have no fixed limit either; ours is far above any manifest and below the interpreter's stack.
@@ -157,7 +158,7 @@ def _write(value: Any, pieces: list[str], depth: int) -> None:
             pieces.append(_number(float(value)))
         case dict():
             pieces.append("{")
-            for position, key in enumerate(sorted(value, key=_order)):
+            for position, key in enumerate(_sorted(value)):
                 pieces += ["," if position else "", quoted(key), ":"]
                 _write(value[key], pieces, depth + 1)
             pieces.append("}")
@@ -177,6 +178,12 @@ def _number(value: float) -> str:
     return number(value)
 
 
+def _sorted(value: dict[str, Any]) -> list[str]:
+    if all(map(str.isascii, value)) and not any(map(str.isdigit, value)):
+        return sorted(value)  # nearly every object: every order of these is the same
+    return sorted(value, key=_order)
+
+
 def _order(key: str) -> tuple[int, int, bytes]:
     index = array_index(key)
     return (1, 0, key.encode("utf-16-be", "surrogatepass")) if index is None else (0, index, b"")
@@ -192,7 +199,7 @@ def array_index(key: str) -> int | None:
 
 def quoted(text: str) -> str:
     """A text as JSON has it: raw UTF-8, with the escapes that are needed, and lone surrogates escaped."""
-    found = json.dumps(text, ensure_ascii=False)
-    if any("\ud800" <= character <= "\udfff" for character in found):
+    found: str = _escaped(text)
+    if not found.isascii() and any("\ud800" <= character <= "\udfff" for character in found):
         found = "".join(f"\\u{ord(c):04x}" if "\ud800" <= c <= "\udfff" else c for c in found)
     return found

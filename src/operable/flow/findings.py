@@ -28,6 +28,7 @@ class Findings:
     def __init__(self) -> None:
         self.errors: list[dict[str, str]] = []
         self.warnings: list[dict[str, str]] = []
+        self._once: set[tuple[str, str]] = set()
 
     def result(self) -> dict[str, Any]:
         return {"ok": not self.errors, "errors": self.errors, "warnings": self.warnings}
@@ -36,7 +37,8 @@ class Findings:
         self.errors.append({"path": path, "message": message})
 
     def error_once(self, path: str, message: str) -> None:
-        if {"path": path, "message": message} not in self.errors:
+        if (path, message) not in self._once:
+            self._once.add((path, message))
             self.error(path, message)
 
     def warn(self, path: str, message: str) -> None:
