@@ -35,6 +35,9 @@ class Invocation:
     reader: Literal["patient", "gone", "leaves"] = (
         "patient"  # gone: before the first byte; leaves: after the first line
     )
+    output: Literal["pipe", "full", "terminal"] = (
+        "pipe"  # full: a device on which no byte finds room; terminal: the one of `terminal`
+    )
     signal: Literal["", "SIGINT", "SIGTERM"] = ""  # sent when the stream has begun
     settle: float = 0.0  # seconds of silence that must have passed since the last output before the signal
     watch: float = 0.0  # instead: the signal comes so many seconds after the first output
@@ -159,6 +162,8 @@ class Observation:
             line = f"({text}; sleep 3) | {line}" if invocation.hold_stdin else f"{text} | {line}"
         elif not invocation.terminal:
             line = f"{line} < /dev/null"
+        if invocation.output == "full":
+            line = f"{line} > /dev/full"
         if invocation.reader != "patient" and not invocation.room:
             line = f"{line} | head -{0 if invocation.reader == 'gone' else 1}"
         notes = self._circumstances()

@@ -28,6 +28,8 @@ TASKS = 512
 _FIRST_LINE = 4096  # longer than any kernel reads
 # Where the kernel counts everything that the user runs, of which there may be much.
 _TASKS_OF_A_USER = 8192
+# Where stdout leads when it is no pipe.
+_DEVICES = {"full": "/dev/full", "terminal": "/dev/tty"}
 # In front of a program beside the tool. No such program is run: in a sandbox it would have no right to give.
 _SUDO = "sudo"
 
@@ -71,6 +73,8 @@ class Probe:
         if any("\0" in word for word in invocation.words):
             raise Fail("validation", "ARGV_INVALID", "an argument contains a NUL character")
         words: list[str] = [self.program, *invocation.words]
+        if invocation.output != "pipe":
+            words = ["/bin/sh", "-c", f'exec "$0" "$@" >{_DEVICES[invocation.output]}', *words]
         setsid = shutil.which("setsid")
         if invocation.terminal and setsid is not None:
             words = [setsid, "--ctty", "--wait", *words]

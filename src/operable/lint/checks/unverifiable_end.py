@@ -1,10 +1,13 @@
 """An end that says something else than what happened.
 
 What it does
-    Looks at the end of the sample call and of refused calls: a finite command that exits 0 has exactly one terminal
-    summary, as its last event, with `ok: true`; a summary with `ok: true` goes with exit status 0 and one with `ok: false`
-    does not; `count`, `error_count` and `warning_count` are what was emitted; `aoi:meta` comes first and once. A command
-    that does not end in time and is not declared unbounded hangs.
+    Looks at the end of the sample call, of refused calls, of dry runs and limited calls, of the sample call with no
+    environment and an empty HOME, where there is nothing to find, and of one without input: a finite command that exits 0
+    has exactly one terminal summary, as its last event, with `ok: true`; so has one that is declared unbounded and ends
+    by itself. A summary with `ok: true` goes with exit status 0 and one with `ok: false` does not; `count`, `error_count`
+    and `warning_count` are what was emitted, and who has told an error does not say that all is well; `aoi:meta` comes
+    first and once. When the disk is full that stdout goes to, the exit status is not 0. A command that does not end in
+    time and is not declared unbounded hangs.
 
 Why is this bad?
     End of file is all that a consumer gets from a crash. Only a summary that is always there, always last and always
@@ -14,10 +17,11 @@ Why is this bad?
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from operable.lint.check import Case, Check, Finding, Level, Untested
-from operable.lint.evidence import Observation
+from operable.lint.evidence import Invocation, Observation
 from operable.lint.example import ENTRY, meta, summary, transcript
 from operable.lint.variants import streams
 
@@ -34,19 +38,35 @@ def _command(case: Case) -> Iterator[Finding]:
     if sample.stdout and not sample.events:
         raise Untested("stdout holds no event that could be read; see check 2")
     told: set[str] = set()
-    for message, level in _finite(case, sample):
+    for message, level in _sampled(case, sample):
         told.add(message)
         yield case.fail(message, sample, level=level)
-    for what, observation in streams(case):
+    for what, observation in (*streams(case), *_further(case, call)):
         if observation is sample:
             continue
-        for message, level in _any(observation):
+        for message, level in _any(case, observation):
             if message not in told:
                 told.add(message)
                 yield case.fail(f"{what}: {message}", observation, level=level)
+    if sample.succeeded and sample.stdout and not case.target.unbounded:
+        full = case.observe(replace(call, output="full"))
+        if full.status == 0:
+            yield case.fail("nothing that it writes arrives, because the disk is full, and it exits 0", full)
 
 
-def _finite(case: Case, seen: Observation) -> Iterator[_Problem]:
+def _further(case: Case, call: Invocation) -> Iterator[tuple[str, Observation]]:
+    """Calls that end otherwise: after a part of the results, or without any."""
+    command = case.target
+    if command.unbounded:
+        return
+    if command.claims_flag("supports_limit") and "--limit" not in call.words:
+        yield "a limited call", case.observe(command.with_options(call, "--limit", "1"))
+    if call.stdin and "-" in call.words:
+        yield "without input", case.observe(replace(call, stdin=b""))
+    yield "in an empty place", case.observe(replace(call, bare=True))
+
+
+def _sampled(case: Case, seen: Observation) -> Iterator[_Problem]:
     unbounded = case.target.unbounded
     if seen.ended == "flood":
         yield "it prints without end and was stopped", "MUST"
@@ -59,23 +79,16 @@ def _finite(case: Case, seen: Observation) -> Iterator[_Problem]:
         return
     if seen.status is not None and (seen.status < 0 or seen.status in _CRASHES) and not seen.signalled:
         yield f"it crashed: status {seen.status}", "MUST"
-    summary = seen.summary
-    if summary is None and not seen.readable:
-        yield from _any(seen)  # it may be in a line that cannot be read, which check 2 reports
-        return
-    if summary is None:
-        if not unbounded and seen.status == 0:
-            yield "exit status 0 without a terminal aoi:summary", "MUST"
-        elif not unbounded and not seen.events:
+    # A summary may also be in a line that cannot be read, which check 2 reports.
+    if seen.summary is None and seen.readable and seen.status != 0 and not unbounded:
+        if not seen.events:
             yield f"it fails with status {seen.status} and says nothing on stdout", "SHOULD"
-        elif not unbounded and seen.meta is not None and not seen.errors:
+        elif seen.meta is not None and not seen.errors:
             yield f"the stream ended without a summary, with status {seen.status}", "MUST"
-    elif not seen.errors and summary.get("ok") is True and not unbounded and seen.readable:
-        yield from _counts(case, seen, summary)
-    yield from _any(seen)
+    yield from _any(case, seen)
 
 
-def _any(seen: Observation) -> Iterator[_Problem]:
+def _any(case: Case, seen: Observation) -> Iterator[_Problem]:
     """What holds for every stream, also of a call that was refused."""
     types = [event["type"] for event in seen.events]
     if types.count("aoi:summary") > 1:
@@ -86,8 +99,12 @@ def _any(seen: Observation) -> Iterator[_Problem]:
         yield f"there are {types.count('aoi:meta')} aoi:meta events", "MUST"
     elif "aoi:meta" in types and types[0] != "aoi:meta":
         yield f"aoi:meta is not the first event: `{types[0]}` is", "SHOULD"
+    if seen.ended != "itself":
+        return
     summary = seen.summary
-    if summary is None or seen.ended != "itself":
+    if summary is None:
+        if seen.status == 0 and seen.readable and not (case.target.unbounded and seen.signalled):
+            yield "exit status 0 without a terminal aoi:summary", "MUST"
         return
     ok = summary.get("ok")
     if ok is True and seen.status:
@@ -96,15 +113,19 @@ def _any(seen: Observation) -> Iterator[_Problem]:
         yield "summary.ok is false, but the exit status is 0", "MUST"
     elif not isinstance(ok, bool):
         yield "summary.ok is not there, or no boolean", "MUST"
+    if seen.readable:
+        yield from _counts(case, seen, summary)
 
 
 def _counts(case: Case, seen: Observation, summary: dict[str, Any]) -> Iterator[_Problem]:
-    domain = len(seen.domain)
+    domain, fine = len(seen.domain), summary.get("ok") is True
     checks = seen.of("aoi:check")
     others = len(checks) + len(seen.of("aoi:plan"))
     count = summary.get("count")
     silent_sink = case.target.claims.get("role") == "sink" and not domain
-    if isinstance(count, int) and count not in (domain, domain + others) and not silent_sink:
+    wrong = isinstance(count, int) and count not in (domain, domain + others) and not silent_sink
+    # Of a stream that failed nobody knows how far it came before; of one that never ends, what of it was seen.
+    if wrong and fine and not seen.errors and not case.target.unbounded:
         yield f"summary.count is {count}, but {domain + others} results were emitted", "MUST"
     for field, kind, severity in (
         ("error_count", "aoi:error", "error"),
@@ -114,12 +135,13 @@ def _counts(case: Case, seen: Observation, summary: dict[str, Any]) -> Iterator[
         failed = sum(check.get("ok") is False and check.get("severity") == severity for check in checks)
         told = summary.get(field)
         upstream = summary.get("upstream_warning_count")
-        if (
-            isinstance(told, int)
-            and not isinstance(upstream, int)
-            and told not in (emitted, emitted + failed)
-        ):
+        if not isinstance(told, int) or isinstance(upstream, int):
+            continue
+        # Who fails may know of more than it tells one by one.
+        if told < emitted or (fine and told not in (emitted, emitted + failed)):
             yield f"summary.{field} is {told}, but {emitted} such events were emitted", "MUST"
+    if fine and seen.errors and summary.get("partial") is not True and not summary.get("error_count"):
+        yield "an aoi:error was emitted, and the summary says that all is well", "MUST"
 
 
 CHECK = Check(
