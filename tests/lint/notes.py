@@ -19,8 +19,18 @@ def events(invocation: Invocation) -> set[str]:
     found: set[str] = {invocation.signal} if invocation.signal and not invocation.watch else set()
     found |= {"the reader goes away"} if invocation.reader != "patient" else set()
     found |= {"a terminal"} if invocation.terminal else set()
+    found |= {"a full disk"} if invocation.output == "full" else set()
+    found |= {"an empty place"} if invocation.bare and invocation.words[0] in COMMANDS else set()
+    found |= {"no input"} if invocation.stdin == b"" else set()
+    found |= {"an upstream that dies"} if _cut(invocation) else set()
     found |= {"a malformed line"} if b'{"broken"' in (invocation.stdin or b"") else set()
     return found
+
+
+def _cut(invocation: Invocation) -> bool:
+    """Whether its input is a stream without an end."""
+    lines = (invocation.stdin or b"").splitlines()
+    return bool(lines) and b"aoi:meta" in lines[0] and b"aoi:summary" not in lines[-1]
 
 
 def answer(invocation: Invocation, kept: int = 3) -> tuple[Observation, tuple[Change, ...]]:
@@ -70,6 +80,8 @@ def _lines(invocation: Invocation, kept: int) -> tuple[list[dict[str, Any]], int
     }
     if invocation.reader != "patient":
         return [], 141
+    if invocation.output == "full":
+        return [], 74
     problem = _problem(invocation)
     if problem is not None:
         return [meta, problem, {"type": "aoi:summary", "ok": False, "count": 0}], 64
@@ -93,10 +105,13 @@ def _problem(invocation: Invocation) -> dict[str, Any] | None:
     )
     error = {"type": "aoi:error", "category": "usage", "code": "REFUSED", "message": "no", "retryable": False}
     lines = (invocation.stdin or b"").splitlines()
-    bad = next((number for number, line in enumerate(lines, 1) if b"broken" in line), None)
+    bad = next(
+        (number for number, line in enumerate(lines, 1) if line[:1] != b"{" or b"broken" in line), None
+    )
     if bad is not None:
         return {**error, "line_number": bad}
-    return error if refused else None
+    failed = _cut(invocation) or any(b'"ok":false' in line for line in lines[-1:])
+    return error if refused or failed else None
 
 
 def _results(name: str, words: tuple[str, ...], kept: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:

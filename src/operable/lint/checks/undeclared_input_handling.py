@@ -2,7 +2,8 @@
 
 What it does
     Feeds a command that takes JSONL its good lines with a malformed one at the beginning, in the middle and at the end,
-    and with a last one that is cut off before its line end, as by a producer that died. Declared fail-fast: it must
+    with one in the middle that is JSON but no object, and with a last one that is cut off before its line end, as by a
+    producer that died. Declared fail-fast: it must
     fail, with a structured error, and a mutating command must have changed nothing. Declared tolerant: it must go on,
     tell one error for the bad line, and not say that all is well. Configurable: both, with `--fail-fast` and
     `--continue-on-error`. What is not declared is reported.
@@ -21,7 +22,8 @@ from operable.lint.evidence import Invocation, Observation, excerpt
 from operable.lint.example import error, meta, summary, transcript
 
 _BAD = b'{"broken": \n'
-_PLACES = ("first", "middle", "last", "cut off at the end")
+_NO_OBJECT = b"7\n"
+_PLACES = ("first", "middle", "no object", "last", "cut off at the end")
 
 
 def _command(case: Case) -> Iterator[Finding]:
@@ -52,8 +54,10 @@ def _tried(case: Case, call: Invocation, mode: str, options: tuple[str, ...]) ->
     lines = [line + b"\n" for line in (call.stdin or b"").splitlines() if line.strip()]
     told: set[str] = set()
     for place in _PLACES:
-        position = {"first": 0, "middle": (len(lines) + 1) // 2}.get(place, len(lines))
-        stdin = b"".join([*lines[:position], _BAD, *lines[position:]])
+        middle = (len(lines) + 1) // 2
+        position = {"first": 0, "middle": middle, "no object": middle}.get(place, len(lines))
+        bad = _NO_OBJECT if place == "no object" else _BAD
+        stdin = b"".join([*lines[:position], bad, *lines[position:]])
         if place == _PLACES[-1]:
             stdin = stdin.rstrip()
         bad_call = replace(case.target.with_options(call, *options), stdin=stdin)
