@@ -81,7 +81,7 @@ def test_jq_without_a_document_is_misuse_and_not_an_answer_of_nothing():
 def test_an_expression_that_cannot_be_read_is_a_usage_error(tmp_path):
     done = wrap("rg", "(", str(tmp_path))
 
-    assert (done.error["category"], done.error["code"]) == ("usage", "RG_ERROR")
+    assert (done.error["category"], done.error["code"]) == ("usage", "PATTERN_INVALID")
     assert "unclosed group" in done.error["upstream_stderr"]
 
 
@@ -368,3 +368,75 @@ def test_curl_gets_when_nothing_else_is_said():
     named, unnamed = (wrap("curl", *words, "http://127.0.0.1:1/") for words in (("get",), ()))
 
     assert [done.error["code"] for done in (named, unnamed)] == ["CONNECTION_FAILED"] * 2
+
+
+@pytest.mark.needs("jq")
+def test_a_file_of_definitions_in_the_home_of_a_user_changes_no_filter(tmp_path):
+    (tmp_path / ".jq").write_text('def keys: "forged";')
+    (tmp_path / "a.json").write_text('{"a": 1}')
+
+    done = wrap("jq", "keys", "a.json", cwd=tmp_path, env={"HOME": str(tmp_path)})
+
+    assert [event["value"] for event in done.results] == [["a"]]
+
+
+@pytest.mark.needs("jq")
+def test_modules_in_the_home_of_a_user_are_found_when_a_filter_names_them(tmp_path):
+    (tmp_path / ".jq").mkdir()
+    (tmp_path / ".jq" / "own.jq").write_text("def own: 42;")
+
+    done = wrap("jq", 'include "own"; own', "--null-input", cwd=tmp_path, env={"HOME": str(tmp_path)})
+
+    assert [event["value"] for event in done.results] == [42]
+
+
+@pytest.mark.needs("jq")
+def test_jq_tells_a_document_that_is_none_from_one_that_is_not_there(tmp_path):
+    (tmp_path / "a.json").write_text('{"a": 1}{"a"')
+
+    damaged, missing = (wrap("jq", ".", name, cwd=tmp_path) for name in ("a.json", "b.json"))
+
+    assert (damaged.error["category"], damaged.error["code"]) == ("validation", "JQ_INPUT_INVALID")
+    assert (missing.error["category"], missing.error["code"]) == ("not_found", "PATH_NOT_FOUND")
+
+
+@pytest.mark.parametrize(
+    "columns", ['1 as a, 2 as "a:2", 3 as a', '1 as a, 2 as a, 3 as "a:2"', "1 as a, 2 as a, 3 as a"]
+)
+def test_no_column_of_a_row_takes_the_place_of_another(tmp_path, columns):
+    (tmp_path / "a.db").write_bytes(b"")
+
+    (row,) = wrap("sqlite3", "query", str(tmp_path / "a.db"), f"select {columns}").results
+
+    assert sorted(row["row"].values()) == [1, 2, 3]
+
+
+@pytest.mark.needs("rg")
+def test_a_file_with_a_nul_byte_is_no_text_and_rg_says_so(tmp_path):
+    (tmp_path / "a").write_bytes(b"foo 1\nfoo\0 2\nfoo 3\n")
+    (tmp_path / "b").write_bytes(b"foo\n")
+
+    done = wrap("rg", "foo", "a", "b", cwd=tmp_path)
+
+    assert [(each["code"], each["path"], each["offset"]) for each in done.of("aoi:warning")] == [
+        ("BINARY_FILE", "a", 9)
+    ]
+
+
+@pytest.mark.needs("rg", "grep")
+@pytest.mark.parametrize("tool", ["rg", "grep"])
+def test_searching_what_cannot_be_searched_says_why(tmp_path, tool):
+    (tmp_path / "a").write_text("a")
+
+    missing = wrap(tool, "a", "nowhere", cwd=tmp_path)
+    wrong = wrap(tool, "(", "a", cwd=tmp_path)
+
+    assert (missing.error["category"], missing.error["code"]) == ("not_found", "PATH_NOT_FOUND")
+    assert (wrong.error["category"], wrong.error["code"]) == ("usage", "PATTERN_INVALID")
+
+
+@pytest.mark.needs("grep")
+def test_grep_of_a_folder_says_how_to_search_it(tmp_path):
+    done = wrap("grep", "a", ".", cwd=tmp_path)
+
+    assert (done.error["code"], done.error["hint"]) == ("PATH_IS_FOLDER", "give --recursive")

@@ -4,6 +4,8 @@ be an answer of nothing to whoever pipes a document into it, so a file has to be
 
 from __future__ import annotations
 
+import os
+
 from operable.kernel.errors import Fail
 
 TYPE_CHECKING = False
@@ -24,4 +26,9 @@ def filtered(upstream: Upstream) -> Iterator[Any]:
             "there is no document to filter; stdin is not read",
             hint="name files, or give --null-input",
         )
+    home = os.environ.get("HOME", "")
+    if os.path.isfile(os.path.join(home, ".jq")):
+        # A file of that name is put before every filter: one that defines `map` anew would change what filters mean.
+        # A folder of that name only holds modules, which a filter has to name.
+        upstream.env["HOME"] = os.devnull
     yield from PARSER(upstream, upstream.command["parse"])

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from operable.tool.framework import Warn
 from operable.wrap.upstream import Upstream
 
 TYPE_CHECKING = False
@@ -49,8 +50,13 @@ class _Begin(msgspec.Struct, tag="begin", tag_field="type", gc=False):
     pass
 
 
+class _Ended(msgspec.Struct, gc=False):
+    path: _Text
+    binary_offset: int | None = None
+
+
 class _End(msgspec.Struct, tag="end", tag_field="type", gc=False):
-    pass
+    data: _Ended
 
 
 class _Summary(msgspec.Struct, tag="summary", tag_field="type", gc=False):
@@ -72,12 +78,25 @@ def search(upstream: Upstream) -> Iterator[Any]:
                         messages.append(_DECODER.decode(line))
                 except (msgspec.DecodeError, UnicodeDecodeError):
                     yield upstream.foreign_line(line)
-        rows = _rows(messages, upstream)
+        binary: list[_Ended] = []
+        rows = _rows(messages, upstream, binary)
         if rows:
             yield rows
+        yield from map(_binary, binary)
 
 
-def _rows(messages: list[Any], upstream: Upstream) -> list[dict[str, Any]]:
+def _binary(ended: _Ended) -> Warn:
+    """Behind a NUL byte rg stops, or takes each for the end of a line: no text, and no number of a line, is exact there."""
+    seen: dict[str, Any] = {"path": ended.path.text, "offset": ended.binary_offset}
+    if ended.path.text is None:
+        seen |= {"path": _lossy(ended.path), "path_b64": ended.path.bytes}
+    return Warn(
+        "BINARY_FILE", "a file has a NUL byte: what matches behind it is not exact, or missing", **seen
+    )
+
+
+def _rows(messages: list[Any], upstream: Upstream, binary: list[_Ended]) -> list[dict[str, Any]]:
+    """The rows of these messages; into `binary`, files that are no text."""
     rows = []
     for message in messages:
         kind = message.__class__
@@ -100,6 +119,9 @@ def _rows(messages: list[Any], upstream: Upstream) -> list[dict[str, Any]]:
             if data.lines.text is None:
                 event["text"], event["text_b64"] = _lossy(data.lines), data.lines.bytes
             rows.append(event)
+        elif kind is _End:
+            if message.data.binary_offset is not None:
+                binary.append(message.data)
         elif kind is _Summary:
             upstream.complete = True
     return rows

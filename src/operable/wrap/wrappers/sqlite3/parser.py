@@ -6,7 +6,7 @@ import os
 import sqlite3
 
 from operable.kernel.errors import Fail
-from operable.wrap.fields import base64
+from operable.wrap.fields import base64, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,12 +43,11 @@ def query(upstream: Upstream) -> Iterator[Any]:
 def tables(upstream: Upstream) -> Iterator[Any]:
     sql = "select name, type, sql from sqlite_schema where type in ('table', 'view') order by name"
     for _, (name, kind, text) in _rows(upstream.inputs["database"], sql, []):
-        yield {
-            "type": "table",
-            "name": _text(name),
-            "kind": _text(kind),
-            "sql": None if text is None else _text(text),
-        }
+        event: dict[str, Any] = {"type": "table", "kind": kind.decode("ascii"), "sql": None}
+        put(event, "name", name)
+        if text is not None:
+            put(event, "sql", text)
+        yield event
 
 
 def _rows(path: str, sql: str, parameters: list[str]) -> Iterator[tuple[list[str], Any]]:
@@ -81,12 +80,14 @@ def _allow(
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names of columns, the second of one name with `:2`."""
-    seen: dict[str, int] = {}
-    found = []
+    """Names of columns, the second of one name with `:2`; where a column is called that already, the next number."""
+    found: list[str] = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name}:{seen[name]}")
+        distinct, number = name, 1
+        while distinct in found or (number > 1 and distinct in names):
+            number += 1
+            distinct = f"{name}:{number}"
+        found.append(distinct)
     return found
 
 
@@ -101,10 +102,6 @@ def _value(value: Any) -> Any:
     if isinstance(value, float) and value - value != 0:
         return {"number": "Infinity" if value > 0 else "-Infinity"}
     return value
-
-
-def _text(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def _fail(problem: sqlite3.Error) -> Fail:
