@@ -7,6 +7,7 @@ and validates the delegation chain before anybody uses the credentials.
 """
 
 import re
+import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -25,6 +26,7 @@ _DEFAULT_TRUST = "supervised"
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s\"'<>]+", re.IGNORECASE)
 # Members of a credential that describe it. They are hidden like the others, but are no secrets to search for.
 _PLAIN = frozenset("kind expires_at audience scope scopes type token_type".split())
+_SKEW = 60.0  # seconds by which clocks may differ
 # A shorter value would match by accident in every text.
 _SHORTEST_SECRET = 6
 
@@ -51,6 +53,7 @@ def resolve_identity(request: IdentityRequest, *, tolerate_handoff: bool = False
     except UnicodeError:  # bytes of a variable, or an escape in an answer, that nothing can send
         message = f"Identity provider {provider} failed: a secret or an answer is not UTF-8 text"
         raise FlowError("identity_provider_error", message) from None
+    _refuse_expired(session, request)
     chain = session["delegation_chain"]
     further = found.check_delegation(chain, request) if found.check_delegation else []
     policy = (request.identity.get("auth") or {}).get("delegation_policy")
@@ -61,6 +64,16 @@ def resolve_identity(request: IdentityRequest, *, tolerate_handoff: bool = False
         reasons = "; ".join(validation["errors"])
         raise FlowError("identity_delegation_invalid", f"Delegation chain is invalid: {reasons}")
     return session
+
+
+def _refuse_expired(session: Json, request: IdentityRequest) -> None:
+    """A task would fail half way with credentials that have ended, after its approval was used."""
+    ends = credential_summary(session)["expires_at"]
+    if ends is None or _instant(ends) > time.time() - _SKEW:
+        return
+    release_session(session, request)
+    message = f"Identity provider {session['provider']} failed: its credentials expired at {ends}"
+    raise FlowError("identity_provider_error", f"{message}; is the clock of this machine right?")
 
 
 def release_session(session: Mapping[str, Any] | None, request: IdentityRequest) -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 
 import pytest
 
@@ -131,6 +132,20 @@ def test_a_strange_lifetime_is_no_failure(expires):
         session(
             "oidc-client-credentials", {"token_endpoint": server.url, "client_id": "me", **SECRET}, env=ENV
         )
+
+
+def test_a_token_that_has_expired_when_it_arrives_is_refused_before_anything_runs_with_it():
+    with issued(expires_in=-3600) as server, pytest.raises(FlowError) as caught:
+        session(
+            "oidc-client-credentials", {"token_endpoint": server.url, "client_id": "me", **SECRET}, env=ENV
+        )
+
+    assert caught.value.code == "identity_provider_error"
+    assert re.fullmatch(
+        r"Identity provider oidc-client-credentials failed: its credentials expired at \S+Z; "
+        r"is the clock of this machine right\?",
+        caught.value.message,
+    )
 
 
 def test_profiles_are_checked():
