@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -215,7 +214,7 @@ async def _idle(count: int) -> float:
     from operable.proc.spawn import prepare
 
     # As a session of a manifest starts it: with its whole tree supervised.
-    command = replace(prepare(["sh", "-c", TINY]), tree=True)
+    command = prepare(["sh", "-c", TINY])._replace(tree=True)
     with tempfile.TemporaryDirectory() as folder:
         registry = Registry(os.path.join(folder, "state"))
         sessions: list[Any] = []

@@ -140,3 +140,15 @@ def test_what_is_refused_or_explained_in_machine_mode_starts_no_libraries_of_oth
 @pytest.mark.parametrize("module", ["operable", "operable.kernel.errors", "operable.tool"])
 def test_loading_the_hot_path_loads_nothing_heavy(module):
     assert imported(f"import {module}") & HEAVY == set()
+
+
+@pytest.mark.needs("git")
+def test_a_wrapped_program_is_run_without_what_reads_source_code():
+    program = "from operable.wrap.front import shim_main; shim_main('git')"
+    words = ("log", "--output", "jsonl")
+    imported(program, *words)  # its plan is kept from now on
+
+    found = imported(program, *words)
+
+    assert "operable.proc.child" in found
+    assert found & {"ast", "dataclasses", "dis", "inspect", "tokenize"} == set()

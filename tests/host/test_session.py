@@ -525,15 +525,14 @@ def test_a_full_disk_stops_the_session_and_tells_whoever_waits(tmp_path, monkeyp
 
 HOST = """
 import asyncio, sys
-from dataclasses import replace
 from operable.host.arms.json_stream import ARM
 from operable.host.registry import Registry
 from operable.host.starting import Start, start_session
 from operable.proc.spawn import prepare
 
 folder, script, count = sys.argv[1:]
-command = replace(prepare([sys.executable, "-m", "operable.testing.scripted_agent", "--protocol", "json-stream",
-                           "--json", script]), tree=True)
+command = prepare([sys.executable, "-m", "operable.testing.scripted_agent", "--protocol", "json-stream",
+                   "--json", script])._replace(tree=True)
 
 async def main():
     start = Start(ARM, lambda words: command, folder, registry=Registry(folder + "/state"))

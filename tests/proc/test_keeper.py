@@ -5,7 +5,6 @@ import select
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,7 +39,6 @@ def daemon():
 # 20 of those below a host that says who they are, then waits to be killed.
 HOST = """
 import sys
-from dataclasses import replace
 from operable.proc.child import OPEN, Child
 from operable.proc.keeper import KEEPER
 from operable.proc.reactor import SelectorReactor
@@ -54,7 +52,7 @@ def took(chunk):
         print(KEEPER.pid, *map(int, said), flush=True)
         AFTER
 children = [
-    Child(reactor, replace(prepare([sys.executable, "-I", "-S", "-c", agent]), tree=True), stdin=OPEN, on_stdout=took, on_end=print)
+    Child(reactor, prepare([sys.executable, "-I", "-S", "-c", agent])._replace(tree=True), stdin=OPEN, on_stdout=took, on_end=print)
     for _ in range(SESSIONS)
 ]
 reactor.run(lambda: False)
@@ -165,7 +163,7 @@ def tree_of(backend, argv, *, until=b"\0", act=None, graces=SHORT, cwd=None) -> 
             run.ends.append(end)
             finish()
 
-        command = replace(prepare(argv, cwd=cwd), tree=True)
+        command = prepare(argv, cwd=cwd)._replace(tree=True)
         child = Child(reactor, command, on_stdout=took, on_end=ended, stdin=OPEN, timeout=200, graces=graces)
 
     drive(backend, scenario)
@@ -247,8 +245,8 @@ def test_what_cannot_be_executed_is_explained_as_without_a_keeper(tmp_path, cont
     program = tmp_path / "program"
     program.write_bytes(content)
     program.chmod(0o755)
-    command = replace(prepare([str(program)]), tree=True)
-    launch(replace(prepare(["true"]), tree=True)).leader.abort()
+    command = prepare([str(program)])._replace(tree=True)
+    launch(prepare(["true"])._replace(tree=True)).leader.abort()
     before = set(os.listdir("/proc/self/fd"))
     with pytest.raises(Fail) as caught:
         launch(command, pipe_stdin=True)
@@ -274,7 +272,7 @@ def test_an_environment_and_arguments_of_a_megabyte_pass(backend):
 
 
 def test_aborting_without_a_reactor_ends_the_tree():
-    launched = launch(replace(prepare(["sleep", "1000"]), tree=True))
+    launched = launch(prepare(["sleep", "1000"])._replace(tree=True))
     launched.leader.abort()
     assert wait_until_gone(launched.leader.pid)
     for fd in (launched.stdout, launched.stderr):
@@ -289,14 +287,14 @@ def test_many_sessions_share_one_keeper(backend):
 
 
 def launch_pid() -> int:
-    launch(replace(prepare(["true"]), tree=True)).leader.abort()
+    launch(prepare(["true"])._replace(tree=True)).leader.abort()
     assert KEEPER.pid is not None
     return KEEPER.pid
 
 
 def test_without_a_subreaper_a_tree_is_a_watched_group_and_the_keeper_says_why(monkeypatch):
     monkeypatch.setattr(keeper_module, "missing", lambda: "no subreaper here")
-    launched = launch(replace(prepare(["true"]), tree=True))
+    launched = launch(prepare(["true"])._replace(tree=True))
     assert isinstance(launched.leader, Group)
     launched.leader.process.wait(200)
     launched.leader.abort()
@@ -306,7 +304,7 @@ def test_without_a_subreaper_a_tree_is_a_watched_group_and_the_keeper_says_why(m
 
 def test_descriptors_beyond_the_three_are_refused_for_a_tree():
     with pytest.raises(ValueError, match="no further descriptors"):
-        launch(replace(prepare(["true"]), tree=True, fds=(0,)))
+        launch(prepare(["true"])._replace(tree=True, fds=(0,)))
 
 
 LEAVING = """
@@ -356,13 +354,13 @@ def test_a_new_keeper_knows_of_the_folders_of_the_old_one(tmp_path):
 
 def test_words_that_have_no_bytes_are_refused_and_the_keeper_goes_on(tmp_path):
     """A Command can be made without `prepare`, which would refuse them."""
-    command = replace(prepare(["true"]), argv=("true", "half \ud800"), tree=True)
+    command = prepare(["true"])._replace(argv=("true", "half \ud800"), tree=True)
 
     with pytest.raises(Fail, match="cannot start"):
         launch(command)
 
     pid = KEEPER.pid
-    launched = launch(replace(prepare(["true"]), tree=True))
+    launched = launch(prepare(["true"])._replace(tree=True))
     launched.leader.abort()
     os.close(launched.stdout)
     os.close(launched.stderr)

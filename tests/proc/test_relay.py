@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-from dataclasses import replace
 from pathlib import Path
 
 from operable.proc import relay
@@ -44,7 +43,7 @@ def free_ports(count: int) -> list[int]:
 def behind_relay(path: Path, port: int, forwards: tuple[str, ...], command: list[str]) -> Command:
     program, isolated, bare, plain, _, _, *rest = relay.words(Tunnel(str(path), port, forwards))
     words = [program, isolated, bare, plain, relay.__file__, str(path), *rest, *command]
-    return replace(prepare(words), tree=True)
+    return prepare(words)._replace(tree=True)
 
 
 def test_the_command_keeps_its_status_and_nobody_waits_for_the_relay(tmp_path: Path):

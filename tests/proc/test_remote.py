@@ -172,14 +172,13 @@ def test_being_asked_to_leave_destroys_the_machine(cloud, tmp_path):
 HOST = """
 import json, os, sys
 sys.path[:0] = json.loads(os.environ["TEST_PATH"])
-from dataclasses import replace
 from operable.proc.child import OPEN, Child, End
 from operable.proc.confine import Confinement, Tunnel, sandbox
 from operable.proc.reactor import SelectorReactor
 from operable.proc.remote import remote_command
 name, folder = sys.argv[1:]
 confinement = Confinement(cwd=folder, root="elsewhere", tunnel=Tunnel("", 0, (), ("api.example.com",)))
-command = replace(remote_command(["sh", "-c", "echo ready; exec sleep 600"], {}), tree=True)
+command = remote_command(["sh", "-c", "echo ready; exec sleep 600"], {})._replace(tree=True)
 reactor = SelectorReactor()
 say = lambda data: os.write(1, data)
 Child(reactor, sandbox(name).wrap(command, confinement), on_stdout=say, on_end=lambda end: say(b"ended"), stdin=OPEN)

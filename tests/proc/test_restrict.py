@@ -21,9 +21,8 @@ pytestmark = pytest.mark.skipif(restrict.missing(ALL) is not None, reason=str(re
 
 
 def ran(what, *argv, cwd=None):
-    from dataclasses import replace
 
-    return output(replace(prepare(argv, cwd=cwd), gives_up=frozenset(what)), timeout=200)
+    return output(prepare(argv, cwd=cwd)._replace(gives_up=frozenset(what)), timeout=200)
 
 
 CHANGES = """
@@ -155,10 +154,9 @@ def test_a_program_that_is_not_there_is_still_told_apart(tmp_path):
 
 
 def test_what_the_kernel_does_not_take_is_a_refusal_and_nothing_runs(tmp_path, monkeypatch):
-    from dataclasses import replace
 
     monkeypatch.setattr(restrict, "program", lambda what: struct.pack("HBBI", 0xFFFF, 0, 0, 0))
-    command = replace(prepare(["touch", str(tmp_path / "made")]), gives_up=ALL)
+    command = prepare(["touch", str(tmp_path / "made")])._replace(gives_up=ALL)
     with pytest.raises(Fail) as caught:
         launch(command)
     assert caught.value.code == "SANDBOX_UNAVAILABLE"

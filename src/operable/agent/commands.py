@@ -1,6 +1,6 @@
 """Running a program for a tool: in its own process group, bounded in time and output, gone when the run is cancelled."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from operable.agent.ability import Scene
 from operable.agent.secrecy import without_secrets
@@ -33,7 +33,7 @@ def run_program(argv: list[str], scene: Scene, *, timeout: float, tree: bool = F
     which end with it, whatever they do to get away.
     """
     command = prepare(argv, cwd=scene.workspace, env=without_secrets(scene.environment))
-    command = replace(command, tree=tree)
+    command = command._replace(tree=tree)
     if scene.sandbox is not None:
         confinement = Confinement(
             cwd=scene.workspace,
@@ -41,7 +41,7 @@ def run_program(argv: list[str], scene: Scene, *, timeout: float, tree: bool = F
             root="system",
             home=_HOME,
         )
-        command = replace(command, env={**command.env, "HOME": _HOME})
+        command = command._replace(env={**command.env, "HOME": _HOME})
         command = sandbox(scene.sandbox).wrap(command, confinement)
     reactor = SelectorReactor()
     kept, ended = Excerpt(_HEAD, _TAIL), list[End]()

@@ -5,7 +5,6 @@ HTTP is the official SDK's; processes are started by `operable.run.mcp_stdio`.
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
 
 from operable.kernel.errors import Fail
 from operable.proc.spawn import prepare
@@ -36,7 +35,7 @@ def transport(server: AddMcpServer, workspace: str) -> AbstractAsyncContextManag
     if server.transport == "stdio":
         argv = [server.command or "", *(server.args or ())]
         # No more of our environment than every child gets, and what the host has given for this server.
-        return mcp_process(replace(prepare(argv, env=server.env, cwd=workspace), tree=True))
+        return mcp_process(prepare(argv, env=server.env, cwd=workspace)._replace(tree=True))
     if server.transport == "sse":
         from mcp.client.sse import sse_client
 

@@ -10,7 +10,6 @@ the words of a call are then quoted, so that they stay words. What approvals lea
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from operable.app.packages import Package, inside
 from operable.kernel.errors import Fail
@@ -98,4 +97,4 @@ def command_line(
             argv[0] = os.path.join(package.root, argv[0])
         argv += arguments
     made = prepare(argv, env={**_ALWAYS, **(env or {})}, inherit=inherit, cwd=package.root)
-    return replace(made, tree=True)
+    return made._replace(tree=True)

@@ -59,7 +59,7 @@ class Enclosure:
         env = dict(command.env)
         if place.writable.get("/tmp") is None:  # noqa: S108 - inside
             env |= {name: "/tmp" for name in _TEMPORARY if name in env}  # noqa: S108
-        return box.wrap(replace(command, env=env | dict(self._env), tree=True), place)
+        return box.wrap(command._replace(env=env | dict(self._env), tree=True), place)
 
 
 def constraints(contract: Mapping[str, Any]) -> list[str]:

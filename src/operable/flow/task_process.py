@@ -7,7 +7,7 @@ code and with the reason, because a workflow goes on with its failure handlers.
 
 import os
 import signal
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from operable.kernel.errors import Fail
 from operable.proc.child import Child, End
@@ -60,7 +60,7 @@ def run_command(
     try:
         capture.child = Child(
             reactor,
-            replace(command, tree=True),
+            command._replace(tree=True),
             on_stdout=capture.took_stdout,
             on_stderr=capture.took_stderr,
             on_end=capture.ended,

@@ -111,7 +111,7 @@ class Confined:
             visible_path(command.executable, place)
         if command.cwd is not None:
             place = replace(place, cwd=seen_path(command.cwd, place))
-        return self._box.wrap(replace(command, env=env | self._env, tree=True), place)
+        return self._box.wrap(command._replace(env=env | self._env, tree=True), place)
 
     def close(self) -> None:
         if self._proxy is not None:

@@ -12,7 +12,7 @@ It does not interpret bytes, and it does not decide when to cancel: the deadline
 import io
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from operable.proc.excerpt import Excerpt
 from operable.proc.ladder import LOOK, REAP, Graces, Ladder, Order
@@ -30,8 +30,7 @@ OPEN = Open()
 Stdin = bytes | int | io.IOBase | Open | None
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(NamedTuple):
     """How a child ended. `status` follows subprocess (negative: killed by that signal); None: it could not be learnt."""
 
     status: int | None

@@ -17,8 +17,7 @@ the id in between, the kernel's pid counter would have to go once round (32,768 
 """
 
 import signal
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 # A tool that handles SIGINT writes its summary within milliseconds; 2 s leave room for a loaded machine and a network
 # call that has to be rolled back, and keep the worst case of a cancel (2 + 2 + 2 s) below the patience of a person.
@@ -37,8 +36,7 @@ Order = signal.Signals | Literal["reap", "look"]
 Phase = Literal["running", "draining", "sweeping", "ended"]
 
 
-@dataclass(frozen=True, slots=True)
-class Graces:
+class Graces(NamedTuple):
     """Seconds between the rungs; the defaults are explained beside the constants."""
 
     interrupt: float = INTERRUPT_GRACE

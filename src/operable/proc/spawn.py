@@ -6,15 +6,15 @@ back, it cannot ask a person on /dev/tty, and one signal reaches all of its desc
 with `tree` is started by the keeper instead, and then a signal reaches every descendant, and none survives the host.
 
 subprocess.Popen is used and nothing newer: it costs 1.0x of the measured floor also in a large threaded host, because
-CPython forks with CLONE_VFORK (the asyncio and uvloop process APIs cost 1.3x to 39x).
+CPython forks with CLONE_VFORK (the asyncio and uvloop process APIs cost 1.3x to 39x). What is made for every start is a
+NamedTuple: dataclasses would bring inspect, which was a third of what a wrapper costs beside its program.
 """
 
 import errno
 import os
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from operable.kernel.errors import Fail
 from operable.proc.environment import environment, is_encodable
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from operable.proc.restrict import Restriction
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A program that can be started; made by `prepare`."""
 
     argv: tuple[str, ...]
@@ -64,8 +63,7 @@ class Leader(Protocol):
     def abort(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Launched:
+class Launched(NamedTuple):
     """A started leader, and the host's ends of its pipes (None: not a pipe)."""
 
     leader: Leader

@@ -18,7 +18,7 @@ import time
 import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from operable.proc.child import Child, End
 from operable.proc.pipes import Inlet
@@ -64,7 +64,7 @@ def converse(
     try:
         name = os.ttyname(slave)
         argv = ("sh", "-c", _SCRIPT, name, command.executable, *command.argv[1:])
-        started = replace(command, argv=argv, executable="/bin/sh")
+        started = command._replace(argv=argv, executable="/bin/sh")
         with _raw(terminal.input):
             return _Conversation(master, terminal, stop, feed).run(started, timeout)
     finally:

@@ -7,14 +7,13 @@ compared first: a number that was given to a stranger since the reading is left 
 
 import os
 import signal
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _PROC = "/proc"
 _DEAD = (b"Z", b"X")
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """One living process below the root; `generation` 1 is a child of the root."""
 
     pid: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -60,8 +60,8 @@ class Session:
         self.options = options
         self._observer = observer
         self.commands = [
-            replace(
-                prepare(argv, env=options.env, inherit=options.inherit, cwd=options.cwd), tree=options.tree
+            prepare(argv, env=options.env, inherit=options.inherit, cwd=options.cwd)._replace(
+                tree=options.tree
             )
             for argv in argvs
         ]

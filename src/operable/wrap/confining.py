@@ -146,13 +146,12 @@ class Confined:
         failure = problem(sandbox)
         if failure is not None:
             raise failure
-        from dataclasses import replace
 
         from operable.proc.restrict import missing
 
         given_up = frozenset(sandbox["gives_up"])
         if not sandbox["boxed"] and missing(given_up) is None:
-            return replace(self._command, gives_up=given_up)
+            return self._command._replace(gives_up=given_up)
         try:
             return self._boxed(sandbox, given_up)
         except BaseException:
@@ -172,13 +171,12 @@ class Confined:
             self._folder = None
 
     def _boxed(self, sandbox: Mapping[str, Any], given_up: frozenset[str]) -> Command:
-        from dataclasses import replace
 
         from operable.proc.confine import sandbox as mechanism
 
         tunnel = self._tunnel(sandbox["hosts"]) if sandbox["hosts"] else None
         env = {**self._command.env, **(tunnel.environment() if tunnel is not None else {})}
-        command = replace(self._command, env=env, gives_up=given_up & {"processes"})
+        command = self._command._replace(env=env, gives_up=given_up & {"processes"})
         return mechanism("bubblewrap").wrap(command, confinement(command, sandbox, tunnel))
 
     def _tunnel(self, hosts: Sequence[str]) -> Tunnel:

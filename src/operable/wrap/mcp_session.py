@@ -10,7 +10,7 @@ import asyncio
 import os
 import queue
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from operable import __version__
@@ -58,7 +58,7 @@ class Bridge:
 
     def __init__(self, argv: Sequence[str]) -> None:
         inherit = allowed_to_server(argv)
-        self._command = replace(prepare(argv, cwd=os.getcwd(), inherit=inherit), tree=True)
+        self._command = prepare(argv, cwd=os.getcwd(), inherit=inherit)._replace(tree=True)
         self.secrets = secrets(inherit)
         self._stderr = ""
         self._thread: threading.Thread | None = None

@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from operable.proc import cgroup
@@ -47,7 +46,7 @@ def command_for(
     env = {"HOME": HOME, "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         command = prepare([PYTHON, "-I", "-S", "-c", code, *arguments], env=env)
-        yield replace(BOX.wrap(replace(command, tree=True), confinement)), BOX.enforce(confinement)
+        yield BOX.wrap(command._replace(tree=True), confinement), BOX.enforce(confinement)
     finally:
         cgroup.remove(groups)
 

@@ -1,5 +1,4 @@
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,7 +45,7 @@ def test_a_system_without_a_subreaper_is_said_to_hold_less(monkeypatch):
 def test_limits_per_process_hold(tmp_path: Path):
     confinement = Confinement(cwd=str(tmp_path), limits=Limits(cpu_ms=1000))
 
-    told = output(LOCAL.wrap(replace(prepare(["sh", "-c", "ulimit -t"]), tree=True), confinement))
+    told = output(LOCAL.wrap(prepare(["sh", "-c", "ulimit -t"])._replace(tree=True), confinement))
 
     assert told.stdout == b"1\n"
 

@@ -9,7 +9,7 @@ tried, and `Fail` when no other method must be tried (a hash that does not match
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from operable.host.launch.machine import Machine
@@ -92,7 +92,7 @@ class Job:
         try:
             command = prepare(argv, env=variables, inherit=(*_NETWORK, *inherit), cwd=self.prefix)
             # What packages run while they are installed is anybody's code: none of it outlives us.
-            done = run(replace(command, tree=True), timeout=self.timeout, stop=self.stop)
+            done = run(command._replace(tree=True), timeout=self.timeout, stop=self.stop)
         except Fail as fail:
             if fail.category == "cancelled":
                 raise

@@ -5,8 +5,6 @@ process tree ends with the session, limits per process. What it does not, and sa
 processes. Because whoever runs as the same user can read what it was given, it does not go together with `auth`.
 """
 
-from dataclasses import replace
-
 from operable.proc import cgroup, keeper, rlimits
 from operable.proc.confine import Confinement, Enforcement, Item, Sandbox, refuse
 from operable.proc.spawn import Command
@@ -23,7 +21,7 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
         *command.argv[1:],
     ]
     argv = tuple(words) if len(words) > len(command.argv) else command.argv
-    return replace(command, argv=argv, executable=words[0], cwd=confinement.cwd)
+    return command._replace(argv=argv, executable=words[0], cwd=confinement.cwd)
 
 
 def _processes() -> Item:

@@ -9,7 +9,6 @@ environment, and so does not go together with `auth`.
 import functools
 import os
 import shutil
-from dataclasses import replace
 
 from operable.kernel.errors import Fail
 from operable.proc import cgroup, rlimits
@@ -56,7 +55,7 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
     if confinement.network and _knows_network():
         words.append("--allow-net")
     words += [script, *command.argv[1:]]
-    return replace(command, argv=tuple(words), executable=words[0], cwd=confinement.cwd)
+    return command._replace(argv=tuple(words), executable=words[0], cwd=confinement.cwd)
 
 
 def _script(command: Command) -> tuple[str, str]:
