@@ -62,6 +62,16 @@ def test_a_project_does_not_take_the_name_of_an_application_that_may_run(tmp_pat
     assert find("todo", str(project)).source == "project"
 
 
+@requirement("appmd:trust:name-not-taken")
+def test_a_folder_does_not_take_the_name_of_an_application_that_may_run(tmp_path, home):
+    made(tmp_path / "todo")
+    assert find("todo", str(tmp_path)).source == "explicit"
+    mine = made(home / "apps" / "todo")
+    assert find("todo", str(tmp_path)).root == os.path.realpath(mine)
+    assert find("./todo", str(tmp_path)).source == "explicit"
+    assert find("todo/", str(tmp_path)).source == "explicit"
+
+
 def test_a_link_out_of_the_users_folder_is_not_the_users_own(tmp_path, home):
     (home / "apps").mkdir(parents=True)
     (home / "apps" / "linked").symlink_to(made(tmp_path / "project" / "linked"))

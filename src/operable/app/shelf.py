@@ -6,7 +6,7 @@
 
 A file called APP.md that is none of this standard is left out without a word; one that means to be and is wrong is
 listed with its problem. Of two with one slug the project's comes first, unless it may not run and the other may: cloning
-a repository must not decide what a name means. A link in the user's folder to a place outside of it counts as an explicit
+a repository must not decide what a name means, nor must a folder of that name; `./name` always is the folder. A link in the user's folder to a place outside of it counts as an explicit
 path: what is there is not kept by the user.
 """
 
@@ -35,10 +35,13 @@ def find(
     name: str, cwd: str = ".", *, user_folder: str | None = None, approvals: Approvals | None = None
 ) -> Package:
     """The application of this slug, or at this path; Fail when there is none."""
-    if os.sep in name or name.startswith(".") or os.path.isfile(os.path.join(cwd, name, FILE)):
+    if os.sep in name or name.startswith("."):
         return _at(os.path.join(cwd, os.path.expanduser(name)), name)
     packages = catalog(cwd, user_folder=user_folder)
     meant = [package for package in packages if package.slug == name]
+    if os.path.isfile(os.path.join(cwd, name, FILE)):
+        beside = _at(os.path.join(cwd, name), name)
+        meant += [beside] if all(package.root != beside.root for package in meant) else []
     if len(meant) > 1:
         judge = approvals if approvals is not None else Approvals()
         meant.sort(key=lambda package: not judge.standing(package).trusted)

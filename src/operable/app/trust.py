@@ -23,7 +23,7 @@ from operable.kernel.errors import Fail
 from operable.tool.places import state_directory, state_place
 
 _APPROVALS = "approvals.json"
-_TOLD_APART = 5000  # files of a package; of one that has more it is not kept which of them changed
+_TOLD_APART = 1000  # files of a package; of one that has more it is not kept which of them changed
 _TOLD = 3
 
 
