@@ -1,8 +1,7 @@
 """What people see of a lint: each failure with how to see it again and how to mend it, what is untested and why, the matrix.
 
-The findings of a tool come in the order in which they happen to be made; they are shown in the order in which one would
-mend them: the tool as a whole before its commands, failures before advice before what could not be tried. A command line is
-never broken into several, so that it can be pasted.
+Failures come before advice, and both before what could not be tried. A command line is never broken into several, so that it
+can be pasted.
 """
 
 from __future__ import annotations
@@ -30,25 +29,20 @@ def show(
     context: Context, report: Report, pairs: Sequence[PairVerdict], level: Level, known: frozenset[str]
 ) -> None:
     """Everything that is to be said of one tool."""
-    places = {name: number for number, name in enumerate(report.commands, 1)}
-    ordered = sorted(
-        report.findings,
-        key=lambda item: (places.get(item.command or "", 0), item.number is None, item.number or 0),
-    )
     version = f" {report.tool_version}" if report.tool_version else ""
     context.show(f"{report.tool}{version}\n\n", "bold")
-    if any(finding.result == "fail" for finding in ordered):
+    if any(finding.result == "fail" for finding in report.findings):
         context.show("The lines to reproduce it begin in a folder like this one:\n    ", "dim")
         context.show(f"{report.prepare}\n\n")
     failed = [
         (_word(report.tool, finding, level, known), finding)
-        for finding in ordered
+        for finding in report.findings
         if finding.result == "fail"
     ]
     for word in ("FAIL", "advice", "known"):
         for _, finding in (pair for pair in failed if pair[0] == word):
             _failure(context, word, finding)
-    _untested(context, [finding for finding in ordered if finding.result == "untested"])
+    _untested(context, [finding for finding in report.findings if finding.result == "untested"])
     _matrix(context, grid(pairs, report.commands, width=_width()))
 
 

@@ -136,6 +136,14 @@ class Job:
             yield from self._work(lab, made)
             self.report.runs, self.report.busy = lab.runs, lab.busy
         self.report.elapsed = time.monotonic() - started
+        self._put_in_order()
+
+    def _put_in_order(self) -> None:
+        """Reports have the findings in the order in which one would mend them, however they came: the tool first."""
+        places = {name: number for number, name in enumerate(self.report.commands, 1)}
+        self.report.findings.sort(
+            key=lambda item: (places.get(item.command or "", 0), item.number is None, item.number or 0)
+        )
 
     def _introduce(self, made: Plan) -> None:
         self.report.tool = made.name

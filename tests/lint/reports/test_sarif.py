@@ -37,5 +37,21 @@ def test_a_program_in_the_repository_is_named_from_there_and_another_one_by_its_
     assert (urlsplit(far).scheme, unquote(urlsplit(far).path)) == ("file", "/opt/my tools/notes")
 
 
+def test_code_scanning_can_show_the_results_and_tell_the_tools_apart():
+    one, other = report(), report()
+    other.tool = "other"
+
+    runs = json.loads(REPORT.render([one, other], "MUST", frozenset()))["runs"]
+
+    assert [run["automationDetails"]["id"] for run in runs] == ["aoi-lint/notes/", "aoi-lint/other/"]
+    assert all(run["tool"]["driver"]["version"] for run in runs)
+    assert all(rule["name"] != rule["id"] for run in runs for rule in run["tool"]["driver"]["rules"])
+    assert all(
+        result["locations"][0]["physicalLocation"]["region"] == {"startLine": 1}
+        for run in runs
+        for result in run["results"]
+    )
+
+
 def place(result: dict[str, Any]) -> str:
     return str(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])

@@ -7,14 +7,15 @@ from html import escape
 
 from operable.lint.check import CHARACTERISTICS, Finding, Level
 from operable.lint.engine import Report
-from operable.lint.matrix import WHOLE, fingerprint, verdicts
+from operable.lint.matrix import WHOLE, fails, fingerprint, verdicts
 from operable.lint.reporting import Format
 
 _STYLE = """
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
 body { margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
 table { border-collapse: collapse; } th, td { border: 1px solid #8884; padding: .25rem .6rem; text-align: left; }
-.pass { background: #2a82; } .fail { background: #d334; font-weight: 600; } .untested { background: #d914; }
+.pass { background: #2a82; } .fail { background: #d334; font-weight: 600; } .untested, .advice { background: #d914; }
+.wide { overflow-x: auto; }
 .not_applicable { opacity: .5; } code, pre { font: 13px/1.4 ui-monospace, monospace; }
 pre { overflow-x: auto; background: #8881; padding: .5rem; } article { margin: 1rem 0; }
 """
@@ -24,7 +25,8 @@ def _render(reports: Sequence[Report], level: Level, known: frozenset[str]) -> s
     body = "\n".join(_tool(report, level, known) for report in reports)
     title = escape(", ".join(report.tool for report in reports))
     return (
-        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>aoi-lint: {title}</title>\n'
+        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>aoi-lint: {title}</title>\n'
         f"<style>{_STYLE}</style>\n<body>\n{body}\n</body>\n</html>\n"
     )
 
@@ -44,7 +46,8 @@ def _tool(report: Report, level: Level, known: frozenset[str]) -> str:
         else ""
     )
     articles = "\n".join(
-        _article(finding, fingerprint(report.tool, finding) in known) for finding in findings
+        _article(finding, _word(finding, level, known=fingerprint(report.tool, finding) in known))
+        for finding in findings
     )
     slowest = sorted(report.seconds.items(), key=lambda item: -item[1])[:5]
     spent = ", ".join(f"check {label} {seconds:.1f} s" for label, seconds in slowest)
@@ -52,7 +55,8 @@ def _tool(report: Report, level: Level, known: frozenset[str]) -> str:
         f"<h1>{escape(report.tool)} {escape(report.tool_version or '')}</h1>\n"
         f"<p>{report.runs} runs in {report.elapsed:.1f} s, sandbox: {escape(report.sandbox)}. "
         f"Most time: {escape(spent)}.</p>\n"
-        f"<table><tr><th>command</th>{head}</tr>\n{''.join(rows)}</table>\n{prepare}{articles}"
+        f'<div class="wide"><table><tr><th>command</th>{head}</tr>\n'
+        f"{''.join(rows)}</table></div>\n{prepare}{articles}"
     )
 
 
@@ -64,12 +68,17 @@ def _row(command: str | None, columns: Sequence[str], results: dict[str, str]) -
     return f"<tr><th>{escape(command or WHOLE)}</th>{cells}</tr>\n"
 
 
-def _article(finding: Finding, known: bool) -> str:
-    title = (
-        f"check {finding.label}, {finding.command or WHOLE}: {finding.result}{' (known)' if known else ''}"
-    )
+def _word(finding: Finding, level: Level, *, known: bool) -> str:
+    """What a finding is to whoever reads of it: only what fails the run is red."""
+    if finding.result == "fail" and known:
+        return "known"
+    return finding.result if fails(finding, level) or finding.result != "fail" else "advice"
+
+
+def _article(finding: Finding, word: str) -> str:
+    title = f"check {finding.label}, {finding.command or WHOLE}: {word}"
     parts = [
-        f'<article><h3 class="{finding.result}">{escape(title)}</h3>',
+        f'<article><h3 class="{word}">{escape(title)}</h3>',
         f"<p>{escape(finding.message)} <small>{finding.level}, section {escape(finding.section)}</small></p>",
     ]
     if finding.reproduce is not None:

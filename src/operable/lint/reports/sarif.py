@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
+from operable import __version__
 from operable.lint.check import Check, Finding, Level
 from operable.lint.engine import Report, checks
 from operable.lint.matrix import fingerprint
@@ -37,10 +38,13 @@ def _run(report: Report, rules: Sequence[Check], known: frozenset[str]) -> dict[
         "tool": {
             "driver": {
                 "name": "aoi-lint",
+                "version": __version__,
                 "informationUri": _HOME,
                 "rules": [_rule(rule) for rule in rules],
             }
         },
+        # Code scanning refuses a file with two runs of one tool that it cannot tell apart.
+        "automationDetails": {"id": f"aoi-lint/{report.tool}/"},
         "invocations": [{"executionSuccessful": True}],
         "results": [
             _result(report, finding, order, known)
@@ -53,7 +57,7 @@ def _run(report: Report, rules: Sequence[Check], known: frozenset[str]) -> dict[
 def _rule(rule: Check) -> dict[str, Any]:
     return {
         "id": rule.name,
-        "name": rule.name,
+        "name": rule.name.title().replace("-", ""),  # it may not be the same as the id (3.49.7)
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.page.strip()},
         "help": {"text": rule.hint},
@@ -79,7 +83,11 @@ def _result(report: Report, finding: Finding, order: dict[str, int], known: froz
         "message": {"text": text},
         "locations": [
             {
-                "physicalLocation": {"artifactLocation": {"uri": _uri(report.program)}},
+                # Code scanning shows nothing without a line; the first one stands for the whole file.
+                "physicalLocation": {
+                    "artifactLocation": {"uri": _uri(report.program)},
+                    "region": {"startLine": 1},
+                },
                 "logicalLocations": [{"name": where, "kind": "function"}],
             }
         ],
