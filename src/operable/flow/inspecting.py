@@ -1,7 +1,6 @@
 """Reading what a backend holds, straight from its database: newest first, filtered, paged, masked.
 
-The file is opened read-only and the connection may run nothing but queries, so that looking never changes, locks or makes
-anything. A query that takes too long is ended.
+Looking changes nothing and holds up nobody (`operable.flow.looking`). A query that takes too long is ended.
 """
 
 import base64
@@ -11,7 +10,6 @@ import sqlite3
 import stat
 import time
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,11 +17,11 @@ from operable.flow.failures import invalid_argument, spelled
 from operable.flow.field_masks import masked, sanitised
 from operable.flow.findings import js_trim
 from operable.flow.inspect_entities import BY_TARGET, Entity
+from operable.flow.looking import look
 from operable.flow.merge import Json
 from operable.flow.method import truthy
 
 LIMIT = 20
-_BUSY_TIMEOUT = 5.0
 _QUERY_TIMEOUT = 30.0
 _STEPS = 10_000  # instructions of SQLite between two looks at the clock: about a millisecond
 _MOST = 2**62  # what SQLite can count
@@ -132,8 +130,7 @@ def inspect(path: str | None, asked: Inspection) -> Json:
         raise invalid_argument(f"Refusing to use a non-regular file: {path}")
     entity = BY_TARGET[asked.target][asked.entity]
     try:
-        with closing(_connect(path)) as connection:
-            rows = _rows(connection, entity, asked)
+        rows = look(path, lambda connection: _rows(connection, entity, asked))
     except sqlite3.Error as problem:
         raise invalid_argument(f"The database {path} cannot be read: {problem}") from None
     items = [_item(row, entity, asked) for row in rows]
@@ -146,23 +143,10 @@ def inspect(path: str | None, asked: Inspection) -> Json:
     }
 
 
-def _connect(path: str) -> sqlite3.Connection:
-    from urllib.parse import quote
-
-    connection = sqlite3.connect(
-        f"file:{quote(os.fsencode(os.path.abspath(path)))}?mode=ro",
-        uri=True,
-        timeout=_BUSY_TIMEOUT,
-        isolation_level=None,
-    )
+def _rows(connection: sqlite3.Connection, entity: Entity, asked: Inspection) -> list[Json]:
     ends = time.monotonic() + _QUERY_TIMEOUT
     connection.set_progress_handler(lambda: int(time.monotonic() > ends), _STEPS)
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
-    connection.execute("PRAGMA query_only = 1")
-    return connection
-
-
-def _rows(connection: sqlite3.Connection, entity: Entity, asked: Inspection) -> list[Json]:
     known = [row[1] for row in connection.execute(f"PRAGMA table_info({entity.table})")]
     if not known:
         raise invalid_argument(

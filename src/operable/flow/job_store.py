@@ -19,11 +19,12 @@ from contextlib import closing, contextmanager, suppress
 from operable.flow.canonical import canonical_text
 from operable.flow.contracts import FlowError
 from operable.flow.homes import paths, private_folder, require_folder
+from operable.flow.looking import look
 from operable.flow.merge import Json
 
 VERSION = 1
-# An apply holds the lock for milliseconds; ten seconds are a machine that is swapping.
-_BUSY_TIMEOUT = 10.0
+# An apply holds the lock for milliseconds; with ten thousand tasks on a busy machine it may be half a minute.
+_BUSY_TIMEOUT = 60.0
 _SCHEMA = """
 CREATE TABLE manifests (digest TEXT PRIMARY KEY, text TEXT NOT NULL, stored_at TEXT NOT NULL) STRICT;
 CREATE TABLE jobs (
@@ -104,7 +105,7 @@ def writing(path: str) -> Iterator[Transaction]:
     """One transaction; what happens in the block happens as a whole when it ends, or not at all."""
     try:
         _make(path)
-        with closing(_connect(path, "rw")) as connection:
+        with closing(_connect(path)) as connection:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -120,14 +121,17 @@ def writing(path: str) -> Iterator[Transaction]:
 
 
 def stored_jobs(path: str) -> list[Json]:
-    """Every job, without changing or making anything; none when there is no store yet."""
+    """Every job; none when there is no store yet, and none is made."""
     if not os.path.lexists(path):
         return []
     require_regular(path)
+
+    def read(connection: sqlite3.Connection) -> list[Json]:
+        _require_known(connection, path)
+        return read_jobs(connection)
+
     try:
-        with closing(_connect(path, "ro")) as connection:
-            _require_known(connection, path)
-            return read_jobs(connection)
+        return look(path, read)
     except sqlite3.Error as problem:
         raise FlowError("scheduler_error", f"The job store {path} cannot be read: {problem}") from None
 
@@ -179,7 +183,7 @@ def _make(path: str) -> None:
     try:
         descriptor, draft = tempfile.mkstemp(prefix=".jobs-", dir=folder)
         os.close(descriptor)
-        with closing(_connect(draft, "rw")) as connection:
+        with closing(_connect(draft)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
         os.link(draft, path)
@@ -194,11 +198,11 @@ def _make(path: str) -> None:
                 os.unlink(leftover)
 
 
-def _connect(path: str, mode: str) -> sqlite3.Connection:
+def _connect(path: str) -> sqlite3.Connection:
     from urllib.parse import quote
 
     return sqlite3.connect(
-        f"file:{quote(os.fsencode(path))}?mode={mode}", uri=True, timeout=_BUSY_TIMEOUT, isolation_level=None
+        f"file:{quote(os.fsencode(path))}?mode=rw", uri=True, timeout=_BUSY_TIMEOUT, isolation_level=None
     )
 
 
