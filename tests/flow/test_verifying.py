@@ -53,6 +53,28 @@ def test_an_attested_execution_verifies_and_one_under_another_name_does_not(tmp_
 
 
 @requirement("agentcli:attestation:verify")
+def test_an_attestation_of_another_command_does_not_verify(tmp_path):
+    by = signing_caller(tmp_path)
+    done = execute(manifest(), "a", by)
+    edited(by, lambda record: record.update(command_hash="sha256:" + "0" * 64))
+    found = verify_execution(done["execution_id"], by)
+
+    assert (found["verified"], found["reason"]) == (False, "the signed command_hash is not the record's")
+
+
+@requirement("agentcli:attestation:verify")
+@pytest.mark.parametrize("section", ["result", "contract", "command"])
+def test_evidence_shows_what_was_taken_out_of_the_record(tmp_path, section):
+    by = signing_caller(tmp_path)
+    done = execute(manifest(script("true", evidence={"ref": "e"}), **EVIDENCE), "a", by)
+    edited(by, lambda record: record.pop(section))
+    found = verify_execution(done["execution_id"], by)
+
+    assert found["verified"] is False
+    assert section in found["reason"]
+
+
+@requirement("agentcli:attestation:verify")
 @pytest.mark.parametrize("section", ["result", "contract", "command", "declared_identity"])
 def test_evidence_shows_any_edit_of_the_record(tmp_path, section):
     by = signing_caller(tmp_path)

@@ -22,6 +22,8 @@ PAYLOAD_SCHEMA = "agentcli.evidence.payload"
 SECTIONS = (
     "declared_identity resolved_identity authorization_proof authorization actor_context contract command result verify"
 ).split()
+# Other programs leave out what a task has not; these every task has.
+_ALWAYS_RECORDED = ("contract", "command", "result")
 PAYLOAD_MEMBERS = ["schema", "version", "execution_id", "timestamp", "source", "bindings", *SECTIONS]
 _SENSITIVE = re.compile(
     r"(?:^|_)(?:token|secret|password|private_key|credentials?|cookie|client_assertion|api_key|authorization_header)(?:_|$)"
@@ -89,7 +91,7 @@ def verify_attestation(
     try:
         text = _text(attestation.get("signed_payload"), "signed payload")
         said = json.loads(text)
-        for name in ("execution_id", "source", "timestamp"):
+        for name in ("execution_id", "source", "timestamp", "command_hash"):
             if name in record and said.get(name) != record[name]:
                 raise ValueError(f"the signed {name} is not the record's")
         if said.get("principal") != principal:
@@ -210,7 +212,11 @@ def record_mismatches(payload: Mapping[str, Any], record: Mapping[str, Any]) -> 
     pairs += [
         (name, bindings.get(name), record.get(name)) for name in ("manifest_digest", "effective_task_hash")
     ]
-    pairs += [(name, payload.get(name), without_secrets(record[name])) for name in SECTIONS if name in record]
+    pairs += [
+        (name, payload.get(name), without_secrets(record.get(name)))
+        for name in SECTIONS
+        if name in record or name in _ALWAYS_RECORDED
+    ]
     return [
         name for name, signed, recorded in pairs if canonical_digest(signed) != canonical_digest(recorded)
     ]
