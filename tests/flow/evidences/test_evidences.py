@@ -252,6 +252,8 @@ def test_a_payload_belongs_to_one_record():
         "source",
         "manifest_digest",
         "effective_task_hash",
+        "contract",
+        "command",
     ]
 
 
