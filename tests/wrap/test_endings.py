@@ -60,3 +60,21 @@ def test_a_reason_that_is_none_is_refused(tmp_path, reason):
         reading.read(str(made.path))
 
     assert caught.value.code == "WRAPPER_INVALID"
+
+
+@pytest.mark.parametrize(
+    "words, headline",
+    [
+        (
+            "Compiling it\nwarning: w\nerror[E0308]: mismatched types\nerror: aborting",
+            "error[E0308]: mismatched types",
+        ),
+        ("WARNING: Retrying\nERROR: there is none", "ERROR: there is none"),
+        ("│ Error: no such folder", "│ Error: no such folder"),
+        ("first\nsecond of no errors", "first"),
+    ],
+)
+def test_the_message_is_the_line_that_says_what_went_wrong(tmp_path, words, headline):
+    done = made_with(tmp_path, EXITS).go(env={"WORDS": words})
+
+    assert done.error["message"] == f"prog ended with status 1 (error): {headline}"

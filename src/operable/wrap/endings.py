@@ -92,7 +92,7 @@ def failed(upstream: Upstream, status: int | None, stderr: str) -> Fail:
         name = _SIGNALS.get(-status, f"signal {-status}")
         return Fail("partial", "UPSTREAM_KILLED", f"{program} was ended by {name}", target=program, **details)
     word = meaning.get("word", "error")
-    first = text.partition("\n")[0][:_EXCERPT]
+    first = _headline(text)
     message = f"{program} ended with status {status} ({word})" + (f": {first}" if first else "")
     return Fail(
         meaning.get("category", "usage" if word == "usage_error" else "internal"),
@@ -103,6 +103,14 @@ def failed(upstream: Upstream, status: int | None, stderr: str) -> Fail:
         target=program,
         **details,
     )
+
+
+def _headline(text: str) -> str:
+    """The line that says what went wrong: the first that calls itself an error, before which programs tell what they do."""
+    import re
+
+    found = re.search(r"(?im)^\W*(error|fatal)\b.*", text)
+    return (found[0].strip() if found else text.partition("\n")[0])[:_EXCERPT]
 
 
 def _reason(meaning: Mapping[str, Any], stderr: str) -> Mapping[str, Any]:
