@@ -57,7 +57,6 @@ def _run(report: Report, rules: Sequence[Check], known: frozenset[str]) -> dict[
 def _rule(rule: Check) -> dict[str, Any]:
     return {
         "id": rule.name,
-        "name": rule.name.title().replace("-", ""),  # it may not be the same as the id (3.49.7)
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.page.strip()},
         "help": {"text": rule.hint},
