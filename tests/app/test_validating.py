@@ -116,3 +116,19 @@ def test_what_could_never_be_approved_is_said(tmp_path):
     root = made(tmp_path / "one")
     (root / "app" / "out").symlink_to("/etc/passwd")
     assert found(root) == {("app/out", "APP_CANNOT_BE_PINNED")}
+
+
+@requirement("appmd:validate:all-at-once")
+def test_everything_that_could_never_be_approved_is_said_also_of_a_package_that_is_wrong_otherwise(tmp_path):
+    root = made(tmp_path / "one", commands="[]")
+    for name in ("app/out", "schemas/too.json"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).symlink_to("/nowhere")
+    assert {("app/out", "APP_CANNOT_BE_PINNED"), ("schemas/too.json", "APP_CANNOT_BE_PINNED")} <= found(root)
+
+
+def test_an_entry_outside_of_the_package_is_said_with_its_line(tmp_path):
+    (tmp_path / "run.sh").write_text("")
+    root = made(tmp_path / "one", entry="sh ../run.sh")
+    (problem,) = validate(str(root)).problems
+    assert (problem.rule, problem.line, problem.level) == ("APP_ENTRY_OUTSIDE", 9, "error")

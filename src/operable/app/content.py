@@ -71,6 +71,22 @@ def content(package: Package) -> Content:
     return Content(package.root, f"sha256:{whole.hexdigest()}", files, marks)
 
 
+def unpinnable(package: Package) -> Iterator[Fail]:
+    """Everything that keeps a package from being approved, for its author."""
+    left_out = {os.path.join(package.root, name) for name in entry.left_out(package)}
+    try:
+        content(package)
+    except Fail as problem:
+        if problem.code != "APP_CANNOT_BE_PINNED":
+            yield problem
+            return
+    for path in _files(package, left_out):
+        try:
+            _told(package, os.path.relpath(path, package.root), os.lstat(path), left_out)
+        except Fail as problem:
+            yield problem
+
+
 def _mark(status: os.stat_result) -> _Mark:
     """What no change of a file leaves as it was: its ctime cannot be set."""
     return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns

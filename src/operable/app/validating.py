@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from operable.app import entry
-from operable.app.content import content
+from operable.app.content import unpinnable
 from operable.app.packages import FILE, Package, inside
 from operable.kernel.errors import Fail
 from operable.manifest.frontmatter import FILE_LIMIT, decode, parse_document
@@ -26,6 +26,7 @@ from operable.proc.executable import resolve
 _SKILL_NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(-[a-z0-9]+)*")
 _SKILL_KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 _DESCRIPTION, _COMPATIBILITY = 1024, 500
+_NEVER = "it could never be approved"
 _UNRELATED = ("KIND_UNRELATED", "FRONTMATTER_MISSING", "FRONTMATTER_NOT_MAPPING")
 
 
@@ -81,10 +82,12 @@ def _package(root: str, manifest: Part, package: Package | None) -> Iterator[Pro
     if package is not None:
         try:
             entry.words(package)
-            content(package)
         except Fail as problem:
-            where = os.path.join(root, problem.target) if problem.target else manifest.source.path
-            yield Problem(where, 1, 1, problem.code, problem.message, "it could never be approved")
+            if problem.code != "APP_ENTRY_INVALID":  # the loader has complained
+                yield manifest.at("entry", "command").problem(problem.code, problem.message, _NEVER)
+    for fail in unpinnable(package or Package(root, "explicit")):
+        where = os.path.join(root, fail.target) if fail.target else manifest.source.path
+        yield Problem(where, 1, 1, fail.code, fail.message, _NEVER)
 
 
 def _layout(root: str, manifest: Part) -> Iterator[Problem]:
