@@ -26,7 +26,7 @@ _DEFAULT_TRUST = "supervised"
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s\"'<>]+", re.IGNORECASE)
 # Members of a credential that describe it. They are hidden like the others, but are no secrets to search for.
 _PLAIN = frozenset("kind expires_at audience scope scopes type token_type".split())
-_SKEW = 60.0  # seconds by which clocks may differ
+_SKEW = 300.0  # seconds by which clocks may differ: as much as any provider can be told to tolerate
 # A shorter value would match by accident in every text.
 _SHORTEST_SECRET = 6
 

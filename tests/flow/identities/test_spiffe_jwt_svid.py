@@ -1,6 +1,7 @@
 """JWT-SVIDs from files."""
 
 import json
+import math
 import time
 
 import pytest
@@ -77,6 +78,11 @@ def test_trust_comes_from_one_local_source(tmp_path, source):
         (lambda: token(claims(), alg="ES256", key=EC), "spiffe_algorithm_unsupported"),
         (lambda: token(claims(exp=int(time.time()) - 60)), "spiffe_svid_expired"),
         (lambda: token(claims(exp=...)), "spiffe_svid_expired"),
+        (lambda: token(claims(exp=math.nan)), "spiffe_svid_expired"),
+        (lambda: token(claims(exp=math.inf)), "spiffe_svid_expired"),
+        (lambda: token(claims(exp=10**400)), "spiffe_svid_expired"),
+        (lambda: token(claims(exp=10**15)), "spiffe_svid_expired"),
+        (lambda: token(claims(nbf=math.nan)), "spiffe_svid_not_active"),
         (lambda: token(claims(nbf=time.time() + 600)), "spiffe_svid_not_active"),
         (lambda: token(claims(iat=time.time() + 600)), "spiffe_svid_invalid"),
         (lambda: token(claims(aud="other")), "spiffe_audience_mismatch"),

@@ -24,6 +24,7 @@ from operable.flow.value_from import read_text
 _TRUST = ("public_key_pem", "public_key_file", "jwks", "jwks_file")
 _ALGORITHMS = ("RS256", "RS384", "RS512")
 _TOLERANCE = 30
+_LATEST = 253_402_300_799
 
 
 def _check(profile: Mapping[str, Any]) -> list[str]:
@@ -142,7 +143,10 @@ def _check_times(claims: Mapping[str, Any], tolerance: int) -> None:
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """A moment of a year with four digits; NaN is none, because nothing is ever later than it."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if abs(value) <= _LATEST else None
 
 
 def _is_spiffe_id(value: Any) -> bool:
