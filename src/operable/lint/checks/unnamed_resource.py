@@ -1,9 +1,9 @@
 """Changes that do not say what they changed.
 
 What it does
-    Runs a mutating command and looks at its domain events: each carries a stable id, path or URL of what was created,
-    updated or deleted. Where the tool has `get` or `list`, what was created must be found there under that id, and what
-    was deleted must not.
+    Runs a mutating command and looks at its domain events: they carry a stable id, path or URL of what was created,
+    updated or deleted, and all of one type do when one does. Where the tool has `get` or `list`, what was created must
+    be found there under that id, and what was deleted must not.
 
 Why is this bad?
     Without the name of what it made, an agent cannot undo, check or continue its own work, and nobody can audit it.
@@ -19,7 +19,7 @@ from operable.lint.check import Case, Check, Finding, NotApplicable, Room, Untes
 from operable.lint.evidence import Invocation, Observation, encode, excerpt
 from operable.lint.example import meta, summary, transcript
 
-_NAMES = ("id", "path", "url", "uri", "key", "slug", "uuid", "ref", "sha", "digest")
+_NAMES = ("id", "path", "url", "uri", "key", "slug", "uuid", "ref", "sha", "digest", "address", "file", "dir")
 
 
 def _command(case: Case) -> Iterator[Finding]:
@@ -38,7 +38,13 @@ def _command(case: Case) -> Iterator[Finding]:
                 yield case.fail(f"it changes things ({changes[0]}) and emits no event that names them", seen)
                 return
             raise Untested("the sample call changes nothing and emits nothing")
-        nameless = [event for event in seen.domain if identity(event) is None]
+        # Totals and remarks beside events that name what they tell of are about no resource.
+        named = {event["type"] for event in seen.domain if identity(event) is not None}
+        nameless = [
+            event
+            for event in seen.domain
+            if identity(event) is None and (event["type"] in named or not named)
+        ]
         if nameless:
             yield case.fail(
                 f"the event `{nameless[0]['type']}` carries no stable id, path or URL",
@@ -63,6 +69,7 @@ def identities(event: dict[str, Any]) -> dict[str, str]:
         # A number that is called so is a user of Unix; Kubernetes and calendars name their objects by texts.
         if (
             name in _NAMES
+            or name == event.get("type")  # {"type": "unit", "unit": "doze.service"}
             or name.endswith(("_id", "_path", "_url", "_key", "_ref"))
             or (name, type(value)) == ("uid", str)
         )
