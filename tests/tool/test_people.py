@@ -240,7 +240,7 @@ def test_what_is_inside_a_planned_change_is_told_line_by_line(tmp_path):
         "@tool.command(mutates=True)\n"
         "def go():\n"
         "    inside = {'command': {'program': 'echo', 'args': ['a b'], 'cwd': None}, 'count': 0, 'none': {}}\n"
-        "    yield Change('run', 'x', risk='low', preview=inside)\n"
+        "    yield Change('run', 'x', risk='low', preview=inside, text='# A\\n\\nB\\n')\n"
         "@go.apply\n"
         "def apply(changes):\n"
         "    yield from ()\n"
@@ -252,6 +252,10 @@ def test_what_is_inside_a_planned_change_is_told_line_by_line(tmp_path):
         "  preview.command.program: echo",
         '  preview.command.args: ["a b"]',
         "  preview.count: 0",
+        "  text:",
+        "    # A",
+        "    ",
+        "    B",
     ]
 
 

@@ -91,10 +91,13 @@ class PeopleSink:
                 self._print(f"  hint: {fields['hint']}", "cyan")
         elif kind == "plan":
             details = {k: v for k, v in fields.items() if k not in ("type", "action", "target")}
-            brief = _brief({k: v for k, v in details.items() if not isinstance(v, dict)})
+            long = {
+                k: v for k, v in details.items() if isinstance(v, dict) or (isinstance(v, str) and "\n" in v)
+            }
+            brief = _brief({k: v for k, v in details.items() if k not in long})
             self._print(f"would {fields['action']} {fields.get('target', '')} {brief}".rstrip(), "yellow")
-            for name, value in details.items():
-                for line in _lines(name, value) if isinstance(value, dict) else ():
+            for name, value in long.items():
+                for line in _lines(name, value):
                     self._print(f"  {line}")
         else:
             self._aside(f"{kind}: {fields.get('message', '')}", "yellow")
@@ -220,10 +223,13 @@ def _brief(details: dict[str, Any]) -> str:
 
 
 def _lines(name: str, value: Any) -> Iterator[str]:
-    """A value with values inside, one a line by its path; what is empty has nothing to tell."""
+    """A value with values inside, one a line by its path, and a text in its own lines; what is empty has nothing to tell."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _lines(f"{name}.{key}", inner)
+    elif isinstance(value, str) and "\n" in value:
+        yield f"{name}:"
+        yield from (f"  {line}" for line in value.splitlines())
     elif value not in (None, "", []):
         yield f"{name}: {cell(value)}"
 
