@@ -132,3 +132,26 @@ def test_one_that_dies_in_the_middle_is_never_ok(project):
     done = wrap("ruff", "check", env=env, cwd=project)
 
     assert (done.summary["ok"], done.error["code"]) == (False, "UPSTREAM_KILLED")
+
+
+def test_fix_tells_of_files_that_it_cannot_parse(project):
+    (project / "broken.py").write_text("x = (\n")
+
+    done = wrap("ruff", "fix", "broken.py", cwd=project)
+
+    assert [(each["code"], each["target"]) for each in done.of("aoi:warning")] == [
+        ("FILE_UNUSABLE", str(project / "broken.py"))
+    ]
+
+
+def test_fix_makes_no_unsafe_mend_because_the_configuration_does(project):
+    text = "def f():\n    unused = 1\n"
+    (project / "a.py").write_text(text)
+    (project / "ruff.toml").write_text("unsafe-fixes = true\n")
+
+    wrap("ruff", "fix", "a.py", cwd=project)
+    kept = (project / "a.py").read_text()
+    wrap("ruff", "fix", "a.py", "--unsafe", cwd=project)
+
+    assert kept == text
+    assert (project / "a.py").read_text() != text

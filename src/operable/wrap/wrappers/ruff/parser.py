@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 # 1: there is something to change. 2: among the findings are files that cannot be parsed, or it is an error of ruff's own.
 _ANSWERS = (0, 1, 2)
 _UNFORMATTED = "unformatted"
+# What ruff says of a file that it cannot parse or read.
+_UNUSABLE = ("invalid-syntax", "E902")
 
 
 def plan_fix(upstream: Upstream) -> Iterator[Any]:
-    for finding in _fixable(upstream):
+    found = _findings(upstream)
+    yield from (_unusable(finding) for finding in found if finding["code"] in _UNUSABLE)
+    for finding in _fixable(upstream, found):
         yield Change(
             "fix",
             finding["filename"],
@@ -34,27 +38,35 @@ def plan_fix(upstream: Upstream) -> Iterator[Any]:
 
 
 def fix(upstream: Upstream) -> Iterator[Any]:
-    before = _counted(_fixable(upstream))
+    before = _counted(_fixable(upstream, _findings(upstream)))
     for _ in upstream.chunks():
         pass  # the problems that are left; they are asked for below, and `check` shows them
     if upstream.end is not None and upstream.end.status == 0:
-        after = _counted(_fixable(upstream))
+        after = _counted(_fixable(upstream, _findings(upstream)))
         for path in sorted(before):
             gone = max(0, before[path] - after[path])
             if gone:
                 yield {"type": "fixed", "path": path, "fixes": gone, "left": after[path]}
 
 
-def _fixable(upstream: Upstream) -> list[dict[str, Any]]:
-    """The problems with a fix that would be applied: safe ones, or with `unsafe` all that are not for display only."""
-    wanted = ("safe", "unsafe") if upstream.inputs["unsafe"] else ("safe",)
+def _findings(upstream: Upstream) -> list[dict[str, Any]]:
     words = [word for word in upstream.words() if word not in ("--fix", "--exit-zero")]
     words.insert(1, "--no-fix")
+    return _told(upstream, words)
+
+
+def _fixable(upstream: Upstream, findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The problems with a fix that would be applied: safe ones, or with `unsafe` all that are not for display only."""
+    wanted = ("safe", "unsafe") if upstream.inputs["unsafe"] else ("safe",)
     return [
-        finding
-        for finding in _told(upstream, words)
-        if finding["fix"] and finding["fix"].get("applicability") in wanted
+        finding for finding in findings if finding["fix"] and finding["fix"].get("applicability") in wanted
     ]
+
+
+def _unusable(finding: dict[str, Any]) -> Warn:
+    # A name behind which there is no file is nothing but the caller's own word, which may hold a secret.
+    path = finding["filename"] if os.path.exists(finding["filename"]) else None
+    return Warn("FILE_UNUSABLE", finding["message"] if path else "there is no such file", target=path)
 
 
 def _counted(findings: list[dict[str, Any]]) -> Counter[str]:
@@ -68,9 +80,7 @@ def plan_format(upstream: Upstream) -> Iterator[Any]:
         if finding["code"] == _UNFORMATTED:
             yield Change("format", finding["filename"])
         else:
-            # A name behind which there is no file is nothing but the caller's own word, which may hold a secret.
-            path = finding["filename"] if os.path.exists(finding["filename"]) else None
-            yield Warn("FILE_UNUSABLE", finding["message"] if path else "there is no such file", target=path)
+            yield _unusable(finding)
 
 
 def formatted(upstream: Upstream) -> Iterator[Any]:
