@@ -80,3 +80,12 @@ def test_one_that_dies_in_the_middle_is_never_ok(tmp_path):
     done = wrap("mypy", "check", env=env, cwd=tmp_path)
 
     assert (done.summary["ok"], done.error["code"]) == (False, "UPSTREAM_KILLED")
+
+
+def test_a_report_that_the_configuration_asks_for_is_not_written(project):
+    (project / "mypy.ini").write_text("[mypy]\njunit_xml = report.xml\n")
+
+    done = wrap("mypy", "check", ".", cwd=project, timeout=PATIENCE)
+
+    assert done.exit_code == 0
+    assert not (project / "report.xml").exists()
