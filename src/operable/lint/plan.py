@@ -47,9 +47,14 @@ class CommandPlan:
         if self.ask is None or not self.reads_jsonl:
             return None
         schema = self.ask(self, True)
-        if schema is None and self.inputs is not None and "x-cli" not in str(self.inputs):
-            schema = self.inputs  # of a command whose only schema is that of its items
+        if schema is None and self._inputs_are_items:
+            schema = self.inputs
         return None if schema is None else example_item(schema)
+
+    @property
+    def _inputs_are_items(self) -> bool:
+        """Whether its only schema is that of what it reads (section 12.1), and says nothing of its command line."""
+        return self.reads_jsonl and self.inputs is not None and "x-cli" not in str(self.inputs)
 
     def claims_flag(self, name: str) -> bool:
         return self.claims.get(name) is True
@@ -135,6 +140,8 @@ class CommandPlan:
             yield list(self.profile.args)
             return
         yield from from_examples(self.claims.get("examples"), self.tool, self.words)
+        if self._inputs_are_items:
+            yield ["--input-jsonl", "-"]
         generated = from_schema(self.inputs)
         if generated is not None:
             if self.reads_jsonl and "--input-jsonl" not in generated:
