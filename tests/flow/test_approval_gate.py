@@ -115,6 +115,34 @@ def test_kill_9_of_the_runner_leaves_no_child_no_secret_and_no_used_approval_wit
     assert found["reason"] == "the execution was begun and its end was never recorded"
 
 
+@pytest.mark.needs("bwrap")
+@requirement("agentcli:exec:killed")
+def test_kill_9_of_the_runner_of_an_enclosed_task_leaves_no_folder(tmp_path):
+    by = caller(tmp_path, SECRET=CANARY)
+    task = script(
+        "touch up; exec sleep 600",
+        identity={"ref": "i"},
+        contract={"sandbox": "strict", "network": "restricted"},
+    )
+    value = manifest(task, **bearer("file", expose_as="TOKEN_FILE"))
+    given, temporary = tmp_path / "given.json", tmp_path / "temporary"
+    temporary.mkdir()
+    given.write_text(
+        json.dumps({"manifest": value, "cwd": by.cwd, "environment": dict(by.environment), "home": by.home})
+    )
+    runner = subprocess.Popen(
+        [sys.executable, "-c", RUNNER, str(given)], env={**os.environ, "TMPDIR": str(temporary)}
+    )
+    try:
+        until(lambda: (Path(by.cwd) / "up").exists() or runner.poll() is not None)
+        assert len(os.listdir(temporary)) >= 2  # the socket of the way out, and the secret
+    finally:
+        runner.kill()
+        runner.wait()
+
+    until(lambda: os.listdir(temporary) == [])
+
+
 KILLED = """
 import os, sys
 from operable.flow import approval_store

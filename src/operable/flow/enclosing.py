@@ -21,6 +21,7 @@ from operable.flow.allowed_paths import check_unchanged, folders, is_inside
 from operable.flow.contracts import FlowError
 from operable.kernel.errors import Fail
 from operable.proc.confine import Confinement, Sandbox, Tunnel, sandbox
+from operable.proc.keeper import KEEPER
 from operable.proc.spawn import Command
 
 Json = dict[str, Any]
@@ -86,10 +87,7 @@ def enclosed(
         yield Enclosure()
         return
     box = _available(wanted, mode)
-    folder = tempfile.mkdtemp(prefix="operable-task-")
-    proxy = None
-    try:
-        tunnel, proxy, env = _network(contract, folder)
+    with _network(contract) as (tunnel, env):
         place = _confinement(contract, cwd, base, environment, tunnel)
         try:
             # Everything that would be refused later is refused now, before an approval or a credential is spent.
@@ -97,8 +95,6 @@ def enclosed(
         except Fail as problem:
             raise unavailable(wanted, problem.message) from None
         yield Enclosure(tuple(item.as_dict() for item in box.enforce(place)), box, place, env)
-    finally:
-        _close(proxy, folder)
 
 
 def switched_off(mode: str) -> str | None:
@@ -150,26 +146,30 @@ def _everything() -> dict[str, str]:
         }
 
 
-def _network(contract: Mapping[str, Any], folder: str) -> tuple[Tunnel | None, Any, dict[str, str]]:
+@contextmanager
+def _network(contract: Mapping[str, Any]) -> Iterator[tuple[Tunnel | None, dict[str, str]]]:
+    """The way to public hosts, as long as the task runs, and how programs are told of it."""
     if contract.get("network") != "restricted":
-        return None, None, {}
+        yield None, {}
+        return
     from operable.proc.egress import Proxy
     from operable.proc.egress_service import SERVICE
 
-    path = os.path.join(folder, "egress")
-    proxy = Proxy(_PUBLIC)
-    SERVICE.start(proxy, path)
-    address = f"http://127.0.0.1:{_PROXY_PORT}"
-    env = dict.fromkeys(_PROXY_NAMES, address) | {"NO_PROXY": _LOCAL, "no_proxy": _LOCAL}
-    return Tunnel(path, _PROXY_PORT, (), _PUBLIC), proxy, env
-
-
-def _close(proxy: Any, folder: str) -> None:
-    if proxy is not None:
-        from operable.proc.egress_service import SERVICE
-
-        SERVICE.stop(proxy)
-    shutil.rmtree(folder, ignore_errors=True)
+    folder = tempfile.mkdtemp(prefix="operable-task-")
+    try:
+        KEEPER.leave(folder)  # also when this process is killed
+        path = os.path.join(folder, "egress")
+        proxy = Proxy(_PUBLIC)
+        SERVICE.start(proxy, path)
+        try:
+            address = f"http://127.0.0.1:{_PROXY_PORT}"
+            env = dict.fromkeys(_PROXY_NAMES, address) | {"NO_PROXY": _LOCAL, "no_proxy": _LOCAL}
+            yield Tunnel(path, _PROXY_PORT, (), _PUBLIC), env
+        finally:
+            SERVICE.stop(proxy)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        KEEPER.take(folder)
 
 
 def _visible(path: str, place: Confinement) -> bool:
