@@ -56,7 +56,8 @@ def _command(case: Case) -> Iterator[Finding]:
                 yield from _prose(case, seen, name)
     if unreached:
         raise Untested(
-            f"{' and '.join(unreached)} could not be tried: it comes to its end without looking at a signal"
+            f"{' and '.join(unreached)} could not be tried: it came while the tool waited to write, and the tool wrote all "
+            "the rest as if it had come too late; let the tool look for a signal before each event"
         )
 
 
