@@ -134,7 +134,7 @@ class Talk:
                 "START_TIMEOUT",
                 f"{self._wanted.name} was not ready within {self._context.timeout:g} s",
                 target=self._wanted.name,
-                hint="raise --timeout; operable agent doctor says what takes its time",
+                hint=f"raise --timeout; operable agent doctor {self._wanted.name} says what takes its time",
                 exit_code=EX_TIMEOUT,
             ) from late
 

@@ -24,7 +24,7 @@ def exited(agent: str, status: int | None, stderr: str, said: str = "") -> Fail:
         "AGENT_EXITED",
         f"the agent ended{how(status)} before it was ready: {last}",
         target=agent,
-        hint="operable agent doctor says what it lacks",
+        hint=f"operable agent doctor {agent} says what it lacks",
         stderr=stderr,
     )
 

@@ -106,7 +106,7 @@ class PeopleSink:
         self._show_rows()
         shown = shown_error(fail, self.secrets)
         message, target = shown["message"], shown.get("target")
-        if shown["category"] == "io" and target and target not in message:
+        if shown["category"] == "io" and target and os.sep in target and target not in message:
             message = f"{message}: {target}"  # "No such file or directory" alone helps nobody
         self._aside(f"{self._tool.name}: {message}", "bold red")
         for problem in shown.get("problems", [])[1:]:
