@@ -70,3 +70,63 @@ def test_a_program_with_a_name_that_no_wrapper_can_have_is_refused():
         draft("/bin/list")
 
     assert caught.value.code == "WRAPPER_NAME"
+
+
+GIT = """\
+usage: git [--version] <command> [<args>]
+
+These are common Git commands used in various situations:
+
+start a working area (see also: git help tutorial)
+   clone     Clone a repository into a new directory
+
+examine the history and state
+   log       Show commit logs
+
+'git help -a' lists available subcommands.
+See it.
+   not       a command
+"""
+GH = """\
+USAGE
+  gh <command> [flags]
+
+CORE COMMANDS
+  auth:        Authenticate gh
+
+HELP TOPICS
+  mintty:      Information
+"""
+CARGO = """\
+Commands:
+    build, b    Compile the current package
+    clean       Remove the target directory
+    ...         See all commands with --list
+"""
+
+
+@pytest.mark.parametrize(
+    "text, names",
+    [(GIT, ["clone", "log"]), (GH, ["auth"]), (CARGO, ["build", "clean"])],
+    ids=["git", "gh", "cargo"],
+)
+def test_subcommands_are_read_in_the_forms_of_well_known_programs(text, names):
+    assert [name for name, _ in subcommands(text)] == names
+
+
+@pytest.mark.parametrize(
+    "help_text, refused", [("cannot find my toolchain", True), ("usage: prog [-q] file", False)]
+)
+def test_the_complaint_of_a_program_is_no_help(tmp_path, help_text, refused):
+    program = tmp_path / "prog"
+    program.write_text(f"#!/bin/sh\necho '{help_text}' >&2\nexit 1\n")
+    program.chmod(0o755)
+
+    if not refused:
+        assert sorted(draft(str(program))) == ["CLI.md", "tools/run/TOOL.md"]
+        return
+    with pytest.raises(Fail) as caught:
+        draft(str(program))
+
+    assert caught.value.code == "HELP_UNREADABLE"
+    assert help_text in caught.value.message

@@ -27,13 +27,18 @@ _OPTION = re.compile(
     r"^\s{1,12}(?:-(?P<letter>\w)(?:,\s*|\s+|\s*\|\s*))?--(?P<name>[a-z][a-z0-9-]*)"
     r"(?:(?:=|\s|\[=)(?P<value><[^>\n]+>|\[?[A-Z][A-Z0-9_|-]*\]?))?(?:\]|\s|$)\s*(?P<text>.*)$"
 )
-_HEADING = re.compile(r"^\s*(?:[A-Za-z]+ )*commands?:?\s*$", re.IGNORECASE)
-_COMMAND = re.compile(r"^\s{2,8}(?P<name>[a-z][a-z0-9-]*)(?:,\s*[a-z]+)?\s{2,}(?P<text>\S.*)$")
+_HEADING = re.compile(r"^\s*(?:(?:[A-Za-z]+ )*commands?:?\s*|\S.*\bcommands\b.*:)$", re.IGNORECASE)
+# With a second name behind a comma (cargo), or a colon (gh).
+_COMMAND = re.compile(r"^\s{2,8}(?P<name>[a-z][a-z0-9-]*)(?:,\s*[a-z]+)*:?\s{2,}(?P<text>\S.*)$")
 _FISH = re.compile(r"-l\s+(?P<name>[a-z][a-z0-9-]*)(?P<rest>.*)$")
 _FISH_TEXT = re.compile(r"-d\s+(?:'([^']*)'|\"([^\"]*)\")")
 _FISH_FOLDERS = ("/usr/share/fish/completions", "/usr/share/fish/vendor_completions.d")
 # Not the program's to decide here.
 _OURS = frozenset("help version output format timeout limit cursor dry-run confirm debug no-color".split())
+
+
+_NOTE = """A draft, made of what the program says with `--help`. Options without a long name are not in it. To finish it:
+say for each command what it takes and prints, what it changes, and which exit statuses are answers."""
 
 
 class Option(NamedTuple):
@@ -50,11 +55,13 @@ def draft(program: str) -> dict[str, str]:
     if not is_name(name):
         raise Fail("usage", "WRAPPER_NAME", f"{name[:80]!r} cannot be the name of a wrapper", target=name)
     told = _asked(program, "--help")
+    if next(options(told), None) is None and next(subcommands(told), None) is None:
+        _refuse_failure(program)
     found = re.search(r"(\d+\.\d+(?:\.\d+)?)", _asked(program, "--version"))
     version = found[1] if found else "0.0"
     commands = list(subcommands(told)) or [("run", f"Run {name}.")]
     nested = len(commands) > 1 or commands[0][0] != "run"
-    files = {"CLI.md": render(_cli(name, version, [word for word, _ in commands]), f"# {name}\n\nA draft.\n")}
+    files = {"CLI.md": render(_cli(name, version, [word for word, _ in commands]), f"# {name}\n\n{_NOTE}\n")}
     for word, text in commands:
         helped = _asked(program, word, "--help") if nested else told
         shown = list(options(helped, _fish(name)))
@@ -86,12 +93,28 @@ def subcommands(text: str) -> Iterator[tuple[str, str]]:
     for line in text.splitlines():
         if _HEADING.match(line):
             inside = True
-        elif inside and line and not line[0].isspace():
-            inside = False
+        elif line and not line[0].isspace() and not line[0].islower():
+            inside = False  # git has groups of commands, each below a line that begins with a small letter
         found = _COMMAND.match(line) if inside else None
         if found and found["name"] not in seen and found["name"] != "help" and len(seen) < _MOST:
             seen.add(found["name"])
             yield found["name"], found["text"].strip()
+
+
+def _refuse_failure(program: str) -> None:
+    """A text without options and commands is no draft's beginning where the program failed: it is a complaint of it."""
+    from operable.wrap.endings import shown
+
+    done = output(prepare([program, "--help"]), timeout=_TIMEOUT, limit=_HELP_LIMIT)
+    words = shown(done.stderr or done.stdout.decode("utf-8", "replace"))
+    if done.status != 0 and not re.search(r"(?im)^\s*usage\b", words):
+        raise Fail(
+            "validation",
+            "HELP_UNREADABLE",
+            f"{os.path.basename(program)} --help ended with status {done.status}: {words.partition(chr(10))[0][:240]}",
+            target=program[:80],
+            hint="see that it runs with a plain environment, or write the wrapper by hand (docs/guides/wrap-a-tool.md)",
+        )
 
 
 def _asked(program: str, *words: str) -> str:
