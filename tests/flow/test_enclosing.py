@@ -100,6 +100,19 @@ def test_a_restricted_task_is_told_about_the_proxy(tmp_path):
     assert ran.stdout == "http://127.0.0.1:3128\n"
 
 
+def test_a_way_out_that_cannot_be_made_is_refused_before_anything_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr("operable.proc.egress.os.chmod", _denied)
+    with pytest.raises(FlowError) as caught:
+        inside({"network": "restricted"}, tmp_path, "true")
+
+    assert caught.value.code == "sandbox_enforcement_unavailable"
+    assert "Permission denied" in caught.value.message
+
+
+def _denied(*_arguments):
+    raise PermissionError(13, "Permission denied")
+
+
 def test_a_program_outside_of_the_system_is_visible_to_a_strict_task(tmp_path):
     tools, work = tmp_path / "tools", tmp_path / "work"
     tools.mkdir()

@@ -5,6 +5,7 @@ import base64
 import json
 import os
 import ssl
+import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -332,6 +333,18 @@ def test_closing_ends_open_tunnels(tmp_path):
         service.close()
 
     play(tmp_path, scene)
+
+
+def test_a_socket_lies_in_a_folder_of_any_depth(tmp_path):
+    deep = tmp_path / ("deep" * 40)
+    deep.mkdir()
+    service, proxy = Service(), Proxy(())
+    service.start(proxy, str(deep / "egress"))
+    try:
+        assert (deep / "egress").is_socket()
+        assert stat.S_IMODE((deep / "egress").stat().st_mode) == 0o600
+    finally:
+        service.stop(proxy)
 
 
 def test_a_socket_that_cannot_be_made_is_a_failure(tmp_path):

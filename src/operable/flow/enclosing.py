@@ -160,7 +160,10 @@ def _network(contract: Mapping[str, Any]) -> Iterator[tuple[Tunnel | None, dict[
         KEEPER.leave(folder)  # also when this process is killed
         path = os.path.join(folder, "egress")
         proxy = Proxy(_PUBLIC)
-        SERVICE.start(proxy, path)
+        try:
+            SERVICE.start(proxy, path)
+        except Fail as problem:
+            raise unavailable(constraints(contract), problem.message) from None
         try:
             address = f"http://127.0.0.1:{_PROXY_PORT}"
             env = dict.fromkeys(_PROXY_NAMES, address) | {"NO_PROXY": _LOCAL, "no_proxy": _LOCAL}

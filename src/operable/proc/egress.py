@@ -27,6 +27,7 @@ from operable.proc.egress_streams import Refused, answer, join, read_body
 from operable.proc.egress_tls import Authority
 
 _HEAD_TIMEOUT = 30.0
+_LONGEST_ADDRESS = 100  # of a unix socket: 104 on some systems, 108 on others
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,16 @@ class Proxy:
         self._moved = 0
 
     async def start(self, path: str) -> None:
-        self._server = await asyncio.start_unix_server(self._accept, path, limit=self.bounds.head)
+        if len(os.fsencode(path)) <= _LONGEST_ADDRESS:
+            self._server = await asyncio.start_unix_server(self._accept, path, limit=self.bounds.head)
+        else:
+            # By its folder's descriptor: temporary directories may be deep, and the addresses of sockets are short.
+            folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                place = f"/proc/self/fd/{folder}/{os.path.basename(path)}"
+                self._server = await asyncio.start_unix_server(self._accept, place, limit=self.bounds.head)
+            finally:
+                os.close(folder)
         os.chmod(path, 0o600)
 
     async def aclose(self) -> None:

@@ -34,7 +34,7 @@ class Service:
             self._do(proxy.start(path))
         except OSError as error:
             raise Fail(
-                "io", "EGRESS_UNAVAILABLE", f"cannot serve egress at {path}: {error.strerror}"
+                "io", "EGRESS_UNAVAILABLE", f"cannot serve egress at {path}: {error.strerror or error}"
             ) from error
 
     def stop(self, proxy: Proxy) -> None:
