@@ -228,3 +228,30 @@ def test_a_name_that_looks_like_an_option_is_a_name(kubectl):
     done = kubectl("get", "pods", "--", "--token=x")
 
     assert done.error["code"] == "OBJECT_NOT_FOUND"
+
+
+def test_a_plan_for_one_cluster_is_none_for_another(kubectl):
+    file = kubectl.folder / "pod.json"
+    file.write_text(json.dumps(pod("new", 1)))
+    plan = kubectl("apply", str(file), "--validate", "false", "--dry-run")
+    if not plan.of("aoi:plan"):
+        pytest.skip(
+            "up to version 1.26, kubectl asks for a description of the API that only a real server has"
+        )
+    other = Cluster()
+    with serving(other) as address:
+        (kubectl.folder / "config").write_text(kubeconfig(address))
+        done = kubectl("apply", str(file), "--validate", "false", "--confirm", plan.summary["plan_digest"])
+
+    assert done.error["category"] == "conflict"
+    assert ("pods", "new") not in other.objects
+
+
+def test_objects_of_several_kinds_are_not_deleted_at_once(tmp_path):
+    items = [pod("web", 1), pod("web", 2) | {"kind": "Service"}]
+    found = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    env = stand_in(tmp_path, "kubectl", prints=found)
+
+    done = wrap("kubectl", "delete", "all", "--selector", "app=web", "--confirm-count", "2", env=env)
+
+    assert (done.error["category"], done.error["code"]) == ("usage", "SEVERAL_KINDS")

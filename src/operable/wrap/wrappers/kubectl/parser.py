@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from operable.kernel.errors import Fail
-from operable.kernel.redact import MASK
+from operable.kernel.redact import MASK, redact_url
 from operable.tool.framework import Change
 from operable.wrap.upstream import RECORD_LIMIT
 from operable.wrap.values import Values, decode
@@ -79,6 +79,7 @@ def contexts(upstream: Upstream) -> Iterator[Any]:
 def plan_apply(upstream: Upstream) -> Iterator[Any]:
     """The server's own dry run: what each object would be, and whether it is there already."""
     words = upstream.words()
+    server = _server(upstream)
     for found in _objects(upstream, [*words, "--dry-run=server"]):
         if not isinstance(found, dict):
             yield found
@@ -87,8 +88,18 @@ def plan_apply(upstream: Upstream) -> Iterator[Any]:
             meta = each.get("metadata") or {}
             # What the server has never seen has no version; what it would make gets none in a dry run.
             action = "update" if meta.get("resourceVersion") else "create"
-            yield Change(action, _address(each), namespace=meta.get("namespace"))
+            yield Change(action, _address(each), namespace=meta.get("namespace"), server=server)
     yield from upstream.settle()
+
+
+def _server(upstream: Upstream) -> str | None:
+    """The address of the cluster that is meant. A plan of one is none for another that has become the current one since."""
+    context = [f"--context={upstream.inputs['context']}"] if upstream.inputs.get("context") else []
+    found = decode(
+        upstream.ask(["config", "view", "--minify", "--output=json", *context], fine=(0, 1)) or b"{}"
+    )
+    clusters = found.get("clusters") or [{}]
+    return redact_url((clusters[0].get("cluster") or {}).get("server") or "") or None
 
 
 def plan_delete(upstream: Upstream) -> Iterator[Change]:
@@ -112,6 +123,11 @@ def plan_delete(upstream: Upstream) -> Iterator[Change]:
     except ValueError as problem:
         raise Fail("internal", "UPSTREAM_NON_JSON", "kubectl get printed no JSON") from problem
     chosen = list(_items(found)) if found else []
+    if len({each.get("kind") for each in chosen}) > 1:
+        # `all`: what is deleted is told by names, which objects of two kinds may share.
+        raise Fail(
+            "usage", "SEVERAL_KINDS", "these are objects of several kinds", hint="delete one kind at a time"
+        )
     for each in chosen:
         meta = each.get("metadata") or {}
         yield Change("delete", _address(each), namespace=meta.get("namespace"), uid=meta.get("uid"))
