@@ -161,6 +161,39 @@ def test_an_allowed_path_that_leads_through_a_link_is_refused_because_a_task_cou
 
 
 @requirement("agentcli:exec:allowed-paths")
+@pytest.mark.parametrize("path", ["/proc", "/proc/sys/kernel", "/sys", "/sys/fs/cgroup", "/proc/../sys"])
+def test_what_belongs_to_the_kernel_cannot_be_allowed(tmp_path, path):
+    with pytest.raises(FlowError) as caught:
+        check_paths({"allowed_paths": [".", path]}, str(tmp_path), str(tmp_path))
+
+    assert caught.value.code == "sandbox_path_invalid"
+    assert caught.value.message == f"the allowed path {path} belongs to the kernel"
+
+
+@requirement("agentcli:exec:allowed-paths")
+@pytest.mark.parametrize("contract", [{"network": "none"}, {"sandbox": "strict"}])
+def test_who_may_write_everywhere_still_has_processes_devices_and_services_of_its_own(tmp_path, contract):
+    ran = inside(
+        {"allowed_paths": ["/"], **contract},
+        tmp_path,
+        # Asked and not tried: the kernel has one of these for everybody.
+        "touch here; test -w /proc/sys/kernel/core_pattern && echo writable; ls /proc | grep -c '^[0-9]*$'; ls /run",
+    )
+
+    assert (tmp_path / "here").exists()
+    assert "writable" not in ran.stdout
+    assert int(ran.stdout) < 10
+
+
+@requirement("agentcli:exec:sandbox-on-linux")
+def test_a_strict_task_is_not_given_everything_because_it_was_started_in_the_root():
+    with pytest.raises(FlowError) as caught:
+        inside({"sandbox": "strict"}, "/", "true", home="/nowhere")
+
+    assert caught.value.code == "sandbox_path_invalid"
+
+
+@requirement("agentcli:exec:allowed-paths")
 def test_links_of_the_caller_s_own_folder_and_of_the_system_are_followed(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")

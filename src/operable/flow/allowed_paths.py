@@ -14,12 +14,20 @@ from operable.flow.contracts import FlowError
 
 # Folders whose links are the system's own.
 _SYSTEM = ("/", "/var")
+# Who may write here changes the machine, whatever else is denied.
+_KERNEL = ("/proc", "/sys")
 
 
 def folders(contract: Mapping[str, Any], base: str) -> list[str]:
     """The real paths, whether they exist or not; FlowError for those that lead through a link."""
     start = os.path.realpath(base)
-    return [_without_links(str(path), start) for path in contract.get("allowed_paths") or []]
+    found = []
+    for path in contract.get("allowed_paths") or []:
+        real = _without_links(str(path), start)
+        if any(is_inside(real, place) for place in _KERNEL):
+            raise FlowError("sandbox_path_invalid", f"the allowed path {path} belongs to the kernel")
+        found.append(real)
+    return found
 
 
 def check_paths(contract: Mapping[str, Any], cwd: str, base: str) -> list[str]:

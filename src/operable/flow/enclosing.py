@@ -124,11 +124,14 @@ def _confinement(
 ) -> Confinement:
     strict = contract.get("sandbox") == "strict"
     allowed = folders(contract, base)
+    if strict and cwd == "/" and "/" not in allowed:
+        # As its own folder it would be writable, and with it everything.
+        raise FlowError("sandbox_path_invalid", "a strict task cannot have / as its folder; set shell.cwd")
     named = {path: path for path in (cwd, *allowed) if os.path.exists(path)}
     home = environment.get("HOME", "")
     return Confinement(
         cwd=cwd,
-        writable=named if strict or allowed else _everything(),
+        writable=named if (strict or allowed) and "/" not in named else _everything(),
         root="system" if strict else "host",
         home=home if strict and os.path.isabs(home) and home != "/" else None,
         network=contract.get("network") in (None, "unrestricted"),
@@ -137,7 +140,10 @@ def _confinement(
 
 
 def _everything() -> dict[str, str]:
-    """All folders of the root, as they are: for a contract that is about the network only."""
+    """All folders of the root, as they are: for a contract that is about the network only, or allows the root.
+
+    Not the root itself: it would bring the host's processes, devices and services with it.
+    """
     with os.scandir("/") as entries:
         return {
             each.path: each.path
