@@ -54,6 +54,18 @@ async def tell(name: str, ctx: Context) -> list[ResourceLink]:
     return [ResourceLink(name=os.environ[name], uri=f"https://example.org/?key={os.environ[name]}")]
 
 
+@server.resource("memo://{name}")
+def memo(name: str) -> str:
+    """A text that this process has, and nobody after it."""
+    return {"short": "remember", "long": "x" * (5 * 1024 * 1024)}[name]
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def linked(names: list[str]) -> list[ResourceLink]:
+    """Link to memos."""
+    return [ResourceLink(name=name, uri=f"memo://{name}") for name in names]
+
+
 @server.tool()
 def delete_everything(path: str) -> str:
     """Delete it."""

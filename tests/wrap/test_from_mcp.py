@@ -137,6 +137,32 @@ def test_a_server_gets_the_variables_that_its_user_allows_it_and_their_secrets_s
     assert b"hunter2" not in told.stdout
 
 
+def test_what_a_result_links_to_is_read_as_long_as_the_server_is_there():
+    names = ["short", "long", "missing"]
+
+    outcome = machine("linked", "--arguments-json", json.dumps({"names": names}))
+
+    content = [(each["kind"], each["uri"], each["text"]) for each in outcome.of("mcp_content")]
+    assert [each for each in content if each[0] != "resource_link"] == [
+        ("resource", "memo://short", "remember")
+    ]
+    assert [each[1] for each in content if each[0] == "resource_link"] == [f"memo://{name}" for name in names]
+    warnings = outcome.of("aoi:warning")
+    assert [(each["code"], each["target"]) for each in warnings] == [
+        ("RESOURCE_NOT_READ", "memo://long"),
+        ("RESOURCE_NOT_READ", "memo://missing"),
+    ]
+    assert (outcome.exit_code, "more than" in warnings[0]["message"]) == (0, True)
+
+
+def test_more_links_than_anybody_asked_for_are_not_all_read():
+    outcome = machine("linked", "--arguments-json", json.dumps({"names": ["short"] * 22}))
+
+    kinds = [each["kind"] for each in outcome.of("mcp_content")]
+    assert (kinds.count("resource_link"), kinds.count("resource")) == (22, 20)
+    assert [each["code"] for each in outcome.of("aoi:warning")] == ["RESOURCE_NOT_READ"] * 2
+
+
 def test_why_a_server_ended_is_told_without_secrets():
     says = "echo 'no such package: frobnicate' >&2; echo token=abcdefgh12345678 >&2; exit 1"
 

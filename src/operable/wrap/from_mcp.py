@@ -4,9 +4,10 @@ The server is started, asked for its tools, and each tool becomes a command; it 
 does not call read-only is planned and applied; what it does not call harmless is destructive and needs `--confirm` (the
 protocol's own defaults). The properties of a tool's input become options; one that is called like a standard option gets
 the prefix `arg-`; `--arguments-json` takes them all as one object. Results are `mcp_result` (structured content) and
-`mcp_content`. Progress passes through. The command is split by the quoting rules of POSIX shells and run without one, with
-the allow-listed environment and what the user allows this very command (`settings`). Why a server ended stands in its
-stderr: that is part of the error, redacted.
+`mcp_content`. A link to a resource of the server leads nowhere once that has ended, so what it leads to follows, in bounds,
+as `mcp_content`, too. Progress passes through. The command is split by the quoting rules of POSIX shells and run without
+one, with the allow-listed environment and what the user allows this very command (`settings`). Why a server ended stands
+in its stderr: that is part of the error, redacted.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 from operable.kernel.errors import Fail
 from operable.tool.declare import Command, Tool
-from operable.tool.framework import Change, Check, Progress
+from operable.tool.framework import Change, Check, Progress, Warn
 from operable.tool.kinds import Kind
 from operable.tool.records import Event
 from operable.tool.signature import Param
@@ -38,6 +39,9 @@ _STANDARD = frozenset(
 _PLAIN = re.compile(r"[^a-z0-9]+")
 _ANYTHING = ["string", "number", "boolean", "object", "array"]
 _JSON = "arguments_json"
+# Of what a result links to: so many resources, of so many characters each, which are one line of the stream.
+_LINKS = 20
+_LINKED = 4 * 1024 * 1024
 
 
 class McpResult(Event):
@@ -178,6 +182,7 @@ class McpCommand(Command):
                         yield Progress(done=item[0], total=item[1], message=_masked(mask, item[2]))
                 else:
                     yield from _events(item, mask)
+                    yield from _linked(bridge, item, mask)
 
 
 def _events(result: Any, mask: Mask) -> Iterator[Event]:
@@ -192,15 +197,36 @@ def _events(result: Any, mask: Mask) -> Iterator[Event]:
         mask.clean(result.structured_content)
         yield McpResult(structured=result.structured_content)
     for part in result.content:
-        resource = getattr(part, "resource", part)
-        yield McpContent(
-            kind=part.type,
-            text=_masked(mask, getattr(resource, "text", None)),
-            data_b64=_masked(mask, getattr(resource, "data", None) or getattr(resource, "blob", None)),
-            mime_type=getattr(resource, "mime_type", None),
-            uri=_masked(mask, getattr(resource, "uri", None)),
-            name=_masked(mask, getattr(resource, "name", None)),
-        )
+        yield _content(part.type, getattr(part, "resource", part), mask)
+
+
+def _linked(bridge: Bridge, result: Any, mask: Mask) -> Iterator[Event | Warn]:
+    """What the links of a result lead to, as far as the server gives it; addresses of the web can be read without it."""
+    links = [part for part in result.content if part.type == "resource_link"]
+    own = [part for part in links if not str(part.uri).lower().startswith(("http:", "https:"))]
+    for number, part in enumerate(own):
+        uri = str(part.uri)
+        try:
+            if number >= _LINKS or (part.size or 0) > _LINKED:
+                raise Fail("validation", "RESOURCE_TOO_LARGE", "it is too large, or there are too many")
+            for each in bridge.read(uri):
+                if len(getattr(each, "text", None) or getattr(each, "blob", None) or "") > _LINKED:
+                    raise Fail("validation", "RESOURCE_TOO_LARGE", f"it has more than {_LINKED} characters")
+                yield _content("resource", each, mask)
+        except Fail as fail:
+            message = f"a linked resource could not be read: {fail.message}"
+            yield Warn("RESOURCE_NOT_READ", message, target=_masked(mask, uri))
+
+
+def _content(kind: str, resource: Any, mask: Mask) -> McpContent:
+    return McpContent(
+        kind=kind,
+        text=_masked(mask, getattr(resource, "text", None)),
+        data_b64=_masked(mask, getattr(resource, "data", None) or getattr(resource, "blob", None)),
+        mime_type=getattr(resource, "mime_type", None),
+        uri=_masked(mask, getattr(resource, "uri", None)),
+        name=_masked(mask, getattr(resource, "name", None)),
+    )
 
 
 def _require_json(value: Any) -> None:

@@ -1,7 +1,8 @@
 """One conversation with an MCP server, for blocking code: the official SDK in a thread with a loop of its own.
 
 Entering starts the server, greets it and lists its tools, all within a time limit; leaving ends it. A call gives what
-comes: progress as (done, total, message), then the result. Whatever the SDK or the server do wrong is one structured error.
+comes: progress as (done, total, message), then the result; what that links to can be read while the block lasts. Whatever
+the SDK or the server do wrong is one structured error.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT = 30.0
 _CLOSE_TIMEOUT = 10.0
+_READ_TIMEOUT = 30.0
 _PAGES = 50  # of a listing; a server that has more goes in circles
 _EXCERPT = 240  # of a server's own words, in a message
 _END = object()
@@ -112,6 +114,19 @@ class Bridge:
                 yield item
         finally:
             future.cancel()
+
+    def read(self, uri: str) -> list[Any]:
+        """What a resource of the server holds; Fail when it does not give it."""
+
+        async def ask() -> list[Any]:
+            async with asyncio.timeout(_READ_TIMEOUT):
+                return list((await self._session.read_resource(uri)).contents)
+
+        try:
+            # Longer than the limit inside: that one counts unless the loop has ended, which would be waited for for ever.
+            return asyncio.run_coroutine_threadsafe(ask(), self._loop).result(_READ_TIMEOUT + _CLOSE_TIMEOUT)
+        except Exception as error:
+            raise self._failure(error, uri) from error
 
     def _heard(self, stderr: str) -> None:
         self._stderr = stderr
