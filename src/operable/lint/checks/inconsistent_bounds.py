@@ -25,6 +25,7 @@ from operable.lint.example import ENTRY, meta, summary, transcript
 
 _VOLATILE = ("timestamp", "trace_id", "elapsed_ms")
 _PAGES = 50
+_MANY = 1000
 _LISTING = ("list", "search")
 # No limits, or others than were meant: what a slice makes of them is shorter than the whole.
 _ODD = ("0", "-1")
@@ -55,18 +56,74 @@ def _command(case: Case) -> Iterator[Finding]:
 
 
 def _finite(case: Case, room: Room, call: Invocation) -> Iterator[Finding]:
-    whole = _run(case, room, call, "--limit", "1000")
+    whole = _whole(case, room, call)
+    items = _items(whole)
+    bound = len(items) if _truncated(whole) and len(items) < _MANY else None  # of its own, if it has one
+    pages = case.target.claims_flag("supports_cursor")
+    if bound is not None and pages:
+        items += _rest(case, room, call, whole)
+        if len(items) == bound:
+            yield case.fail(f"truncated is true, though all {bound} results are there", whole)
+            bound = None
+    yield from _limits(case, room, call, items, bound)
+    if pages:
+        yield from _pages(case, room, call, items)
+    elif bound is not None:
+        raise Untested(
+            f"it says that there are more than the {bound} results that it gives at most, and has no cursor to see them: "
+            f"let the profile's setup make fewer than {bound}"
+        )
+    if len(items) == 1 and (pages or case.target.words[-1:] in [(word,) for word in _LISTING]):
+        # Others may have no more than one to give.
+        raise Untested(
+            "one result cannot be cut short; let the profile's setup make more, or its `args` find more"
+        )
+
+
+def _whole(case: Case, room: Room, call: Invocation) -> Observation:
+    """All that there is, or as much of it as the tool gives at once."""
+    whole = _run(case, room, call, "--limit", str(_MANY))
     if not _answered(whole):
         whole = _run(case, room, call)
-    items = _items(whole)
     if not whole.readable:
         raise Untested("stdout holds lines that are no events; see check 2")
     if not _answered(whole):
         raise Untested(f"the whole could not be seen: status {whole.status}")
-    if not items:
+    if not _items(whole):
         raise Untested("there are no results to limit; let the profile's setup make some")
-    if _truncated(whole) and len(items) < 1000:
-        yield case.fail(f"truncated is true, though all {len(items)} results are there", whole)
+    return whole
+
+
+def _limits(
+    case: Case, room: Room, call: Invocation, items: list[str], bound: int | None
+) -> Iterator[Finding]:
+    """What several limits give of these items; more than `bound` the tool never gives."""
+    found = [*_cut(case, room, call, items, 1)]
+    yield from found
+    if len(items) > 2 and not found and bound is None:  # one may be the only limit that it knows
+        yield from _cut(case, room, call, items, len(items) - 1)
+    if len(items) > 1 and bound is None:
+        exact = _run(case, room, call, "--limit", str(len(items)))
+        if _truncated(exact):
+            yield case.fail(f"--limit {len(items)} gives all there is, but truncated is true", exact)
+    yield from _silently(case, case.observe(call), items, "without a limit it")
+    for odd in _ODD:
+        yield from _silently(case, _run(case, room, call, "--limit", odd), items, f"--limit {odd}")
+
+
+def _rest(case: Case, room: Room, call: Invocation, page: Observation) -> list[str]:
+    """What comes after a page that was cut short, with the cursors that it gives out."""
+    found: list[str] = []
+    for _ in range(_PAGES):
+        cursor = _cursor(page)
+        if cursor is None or not _truncated(page):
+            break
+        page = _run(case, room, call, "--cursor", cursor)
+        found += _items(page)
+    return found
+
+
+def _limits(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterator[Finding]:
     found = [*_cut(case, room, call, items, 1)]
     yield from found
     if len(items) > 2 and not found:  # one may be the only limit that it knows
@@ -78,15 +135,6 @@ def _finite(case: Case, room: Room, call: Invocation) -> Iterator[Finding]:
     yield from _silently(case, case.observe(call), items, "without a limit it")
     for odd in _ODD:
         yield from _silently(case, _run(case, room, call, "--limit", odd), items, f"--limit {odd}")
-    if case.target.claims_flag("supports_cursor"):
-        yield from _pages(case, room, call, items)
-    lists = case.target.claims_flag("supports_cursor") or case.target.words[-1:] in [
-        (word,) for word in _LISTING
-    ]
-    if len(items) == 1 and lists:  # others may have no more than one to give
-        raise Untested(
-            "one result cannot be cut short; let the profile's setup make more, or its `args` find more"
-        )
 
 
 def _cut(case: Case, room: Room, call: Invocation, items: list[str], limit: int) -> Iterator[Finding]:
