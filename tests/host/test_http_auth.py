@@ -1,9 +1,7 @@
 """Who we are, told to an agent behind a web address: as headers, from the vault, never in the clear."""
 
 import asyncio
-import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import ClassVar
 
 import msgspec
@@ -15,6 +13,7 @@ from operable.host.http_auth import authorization
 from operable.host.placing import Placing
 from operable.kernel.errors import Fail
 from tests.host.agents import manifest
+from tests.host.mcp_server import McpServer, serving
 from tests.requirement import requirement
 
 ENTRY = "  - {{slug: {slug}, name: A key, description: For the server.}}\n"
@@ -110,57 +109,27 @@ def test_without_auth_nothing_is_sent(tmp_path):
     assert headers(tmp_path, agent, "https://agents.example.com/mcp").headers == {}
 
 
-class Server(BaseHTTPRequestHandler):
-    """A server of the Model Context Protocol that wants a token with every request."""
+class Guarded(McpServer):
+    """A server that wants a token with every request."""
 
     seen: ClassVar[list[str]] = []
 
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+    def take(self, asked):
         self.seen.append(self.headers.get("authorization", ""))
         if self.headers.get("authorization") != "Bearer t0ken-for-the-server":
-            self._answer(401, f"not with {self.headers.get('authorization')}".encode())
-        elif "id" not in asked:
-            self._answer(202, b"")
-        elif asked["method"] == "initialize":
-            facts = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
-            self._result(asked, facts | {"serverInfo": {"name": "s", "version": "1"}})
-        elif asked["method"] == "tools/list":
-            schema = {"type": "object", "properties": {"prompt": {"type": "string"}}, "required": ["prompt"]}
-            self._result(asked, {"tools": [{"name": "prompt", "description": "d", "inputSchema": schema}]})
+            self.answer(401, f"not with {self.headers.get('authorization')}".encode())
         else:
-            self._result(asked, {"content": [{"type": "text", "text": "You are known."}]})
+            super().take(asked)
 
-    def do_GET(self):
-        self._answer(405, b"")
-
-    def do_DELETE(self):
-        self._answer(200, b"")
-
-    def _result(self, asked, result):
-        self._answer(200, json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}).encode())
-
-    def _answer(self, status, body):
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+    def call(self, asked, word):
+        self.say(asked, "You are known.")
 
 
 @pytest.fixture
 def server():
-    Server.seen.clear()
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    thread = threading.Thread(target=running.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{running.server_port}/mcp", Server.seen
-    running.shutdown()
-    thread.join()
-    running.server_close()
+    Guarded.seen.clear()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Guarded)) as running:
+        yield f"http://127.0.0.1:{running.server_port}/mcp", Guarded.seen
 
 
 def talk(agent, tmp_path):
@@ -196,20 +165,13 @@ def test_a_server_that_echoes_a_wrong_secret_does_not_bring_it_into_the_error(tm
     assert "wr0ng-token-here" not in str(caught.value.details) + caught.value.message
 
 
-class Elsewhere(BaseHTTPRequestHandler):
+class Elsewhere(McpServer):
     """A server that sends everybody to another one."""
 
     place: ClassVar[str] = ""
 
-    def do_POST(self):
-        self.rfile.read(int(self.headers["content-length"]))
-        self.send_response(307)
-        self.send_header("location", self.place)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
+    def take(self, asked):
+        self.answer(307, b"", location=self.place)
 
 
 def test_the_secret_does_not_follow_a_redirection_and_the_redirection_is_told_at_once(
@@ -217,16 +179,8 @@ def test_the_secret_does_not_follow_a_redirection_and_the_redirection_is_told_at
 ):
     monkeypatch.setenv("API_TOKEN", "t0ken-for-the-server")
     Elsewhere.place = server[0]
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
-    thread = threading.Thread(target=running.serve_forever)
-    thread.start()
-    try:
-        with pytest.raises(Fail) as caught:
-            talk(loaded(tmp_path, f"http://127.0.0.1:{running.server_port}/mcp"), tmp_path)
-    finally:
-        running.shutdown()
-        thread.join()
-        running.server_close()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)) as running, pytest.raises(Fail) as caught:
+        talk(loaded(tmp_path, f"http://127.0.0.1:{running.server_port}/mcp"), tmp_path)
 
     assert caught.value.code == "AGENT_EXITED"
     assert f"it redirects to {server[0]}" in str(caught.value.details)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ import pytest
 from operable.host import define_agent_cli
 from operable.kernel.errors import Fail
 from tests.host.agents import manifest
+from tests.host.mcp_server import McpServer, serving
 
 SERVER = """
 import sys
@@ -118,63 +119,32 @@ def test_nobody_there_is_told_at_once(tmp_path):
     assert failure.value.code == "AGENT_EXITED"
 
 
-class Awkward(BaseHTTPRequestHandler):
+class Awkward(McpServer):
     """A server whose one tool does what it is asked to: `end` ends the stream without an answer, `think` answers late."""
 
     protocol_version = "HTTP/1.1"
     taken_back = threading.Event()
 
-    def do_POST(self):
-        self.take(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-
     def take(self, asked):
-        if "id" not in asked:
-            if asked["method"] == "notifications/cancelled":
-                self.taken_back.set()
-            self._answer(202, b"")
-        elif asked["method"] == "initialize":
-            facts = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
-            self._result(asked, facts | {"serverInfo": {"name": "s", "version": "1"}})
-        elif asked["method"] == "tools/list":
-            schema = {"type": "object", "properties": {"prompt": {"type": "string"}}, "required": ["prompt"]}
-            self._result(asked, {"tools": [{"name": "prompt", "description": "d", "inputSchema": schema}]})
-        else:
-            word = asked["params"]["arguments"]["prompt"]
-            if word == "end":
-                self._answer(200, b": nothing\n\n", "text/event-stream")
-                return
-            if word == "think":
-                self.taken_back.wait(200)
-            self._result(asked, {"content": [{"type": "text", "text": f"You said: {word}"}]})
+        if asked["method"] == "notifications/cancelled":
+            self.taken_back.set()
+        super().take(asked)
 
-    def do_GET(self):
-        self._answer(405, b"")
-
-    def _result(self, asked, result):
-        self._answer(200, json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}).encode())
-
-    def _answer(self, status, body, kind="application/json"):
-        self.send_response(status)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+    def call(self, asked, word):
+        if word == "end":
+            self.answer(200, b": nothing\n\n", "text/event-stream")
+            return
+        if word == "think":
+            self.taken_back.wait(200)
+        super().call(asked, word)
 
 
 @pytest.fixture
 def awkward():
     Awkward.taken_back.clear()
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Awkward)
-    thread = threading.Thread(target=running.serve_forever)
-    thread.start()
-    yield running.server_port
-    Awkward.taken_back.set()
-    running.shutdown()
-    thread.join()
-    running.server_close()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Awkward)) as running:
+        yield running.server_port
+        Awkward.taken_back.set()
 
 
 def test_a_stream_that_ends_without_the_answer_ends_the_turn_at_once(tmp_path, awkward):
@@ -222,26 +192,25 @@ class Closing(Awkward):
         super().setup()
         self.seen = self.server.seen
 
-    def take(self, asked):
-        word = asked.get("params", {}).get("arguments", {}).get("prompt")
+    def call(self, asked, word):
         if word in ("later", "never"):
             self.seen["waiting"] = asked["id"]
-            self._answer(200, f"id: {word}\nretry: 10\ndata:\n\n".encode(), "text/event-stream")
+            self.answer(200, f"id: {word}\nretry: 10\ndata:\n\n".encode(), "text/event-stream")
         else:
-            super().take(asked)
+            super().call(asked, word)
 
     def end_headers(self):
         self.send_header("mcp-session-id", "s1")
         super().end_headers()
 
-    def do_GET(self):
+    def listened(self):
         last = self.headers["last-event-id"]
         if last == "later":
             result = {"content": [{"type": "text", "text": "at last"}]}
             answer = json.dumps({"jsonrpc": "2.0", "id": self.seen["waiting"], "result": result})
-            self._answer(200, f"id: later\ndata: {answer}\n\n".encode(), "text/event-stream")
+            self.answer(200, f"id: later\ndata: {answer}\n\n".encode(), "text/event-stream")
         elif last == "never":
-            self._answer(404, b"what was that?")
+            self.answer(404, b"what was that?")
         else:
             self._unasked(last)
 
@@ -251,23 +220,19 @@ class Closing(Awkward):
         if len(opened) == 4:
             self.seen["enough"].set()
         if last == "2":
-            self._answer(400, b"what was that?")
+            self.answer(400, b"what was that?")
         elif len(opened) > 4:
-            self._answer(405, b"")
+            self.answer(405, b"")
         else:
-            self._answer(200, f"id: {len(opened)}\nretry: 10\ndata:\n\n".encode(), "text/event-stream")
+            self.answer(200, f"id: {len(opened)}\nretry: 10\ndata:\n\n".encode(), "text/event-stream")
 
 
 @pytest.fixture
 def closing():
     running = Watched(("127.0.0.1", 0), Closing)
     running.seen = {"opened": [], "enough": threading.Event()}
-    thread = threading.Thread(target=running.serve_forever)
-    thread.start()
-    yield running
-    running.shutdown()
-    thread.join()
-    running.server_close()
+    with serving(running):
+        yield running
 
 
 def closing_agent(tmp_path, closing):
