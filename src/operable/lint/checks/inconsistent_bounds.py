@@ -123,20 +123,6 @@ def _rest(case: Case, room: Room, call: Invocation, page: Observation) -> list[s
     return found
 
 
-def _limits(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterator[Finding]:
-    found = [*_cut(case, room, call, items, 1)]
-    yield from found
-    if len(items) > 2 and not found:  # one may be the only limit that it knows
-        yield from _cut(case, room, call, items, len(items) - 1)
-    if len(items) > 1:
-        exact = _run(case, room, call, "--limit", str(len(items)))
-        if _truncated(exact):
-            yield case.fail(f"--limit {len(items)} gives all there is, but truncated is true", exact)
-    yield from _silently(case, case.observe(call), items, "without a limit it")
-    for odd in _ODD:
-        yield from _silently(case, _run(case, room, call, "--limit", odd), items, f"--limit {odd}")
-
-
 def _cut(case: Case, room: Room, call: Invocation, items: list[str], limit: int) -> Iterator[Finding]:
     seen = _run(case, room, call, "--limit", str(limit))
     if not _answered(seen):
