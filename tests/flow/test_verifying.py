@@ -62,6 +62,19 @@ def test_an_attestation_of_another_command_does_not_verify(tmp_path):
     assert (found["verified"], found["reason"]) == (False, "the signed command_hash is not the record's")
 
 
+@pytest.mark.parametrize(
+    "payload, reason", [("[" * 100_000, "nested"), ("[]", "the signed payload is not an object"), ("{", "")]
+)
+def test_whatever_stands_in_place_of_an_attestation_is_told_as_not_verified(tmp_path, payload, reason):
+    by = signing_caller(tmp_path)
+    record = {"execution_id": "e", "attestation": {"signed_payload": payload, "signature": "x"}}
+    audit_log.append(by.place("audit"), record)
+    found = verify_execution("e", by)
+
+    assert found["verified"] is False
+    assert reason in found["reason"]
+
+
 @requirement("agentcli:attestation:verify")
 @pytest.mark.parametrize("section", ["result", "contract", "command"])
 def test_evidence_shows_what_was_taken_out_of_the_record(tmp_path, section):

@@ -13,7 +13,7 @@ from typing import Any
 
 from operable.flow import ssh_signatures
 from operable.flow.allowed_signers import may_sign
-from operable.flow.canonical import canonical_digest, hash_text
+from operable.flow.canonical import canonical_digest, hash_text, parse
 from operable.flow.contracts import Evidence, FlowError, Surroundings, entry, known
 from operable.flow.signing_keys import NAMESPACE, believed_signers, signing_key
 
@@ -90,7 +90,9 @@ def verify_attestation(
     }
     try:
         text = _text(attestation.get("signed_payload"), "signed payload")
-        said = json.loads(text)
+        said = parse(text)
+        if not isinstance(said, dict):
+            raise ValueError("the signed payload is not an object")  # noqa: TRY004 - content of a record
         for name in ("execution_id", "source", "timestamp", "command_hash"):
             if name in record and said.get(name) != record[name]:
                 raise ValueError(f"the signed {name} is not the record's")
@@ -104,7 +106,7 @@ def verify_attestation(
             allowed_signers=allowed_signers,
             surroundings=surroundings,
         )
-    except (ValueError, AttributeError) as error:
+    except ValueError as error:
         return {**result, "reason": str(error)}
     return {**result, "verified": True}
 
