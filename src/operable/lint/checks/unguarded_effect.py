@@ -1,13 +1,14 @@
 """Effects that nobody confirmed, and plans that are carried out.
 
 What it does
-    Runs a destructive command with its confirmation first, to see that the call works and what it changes; then
-    without, which must be refused and change nothing. Runs `--dry-run` where it is advertised: it must succeed, emit
-    `aoi:plan` events and change nothing, also when the call has its confirmation and an idempotency key. "Nothing" is
-    observed: the files of work dir and HOME by content, the state that the tool tells, and no attempt to reach anybody,
-    as the kernel counts them. A connection to a helper that the tool has started itself is none; a name lookup is one,
-    and so is a connection to a port of this machine at which nothing of the tool listens. A wrong `--confirm-count`
-    must be refused.
+    Runs a destructive command with its confirmation first, to see that the call works and what it changes; then without,
+    which must be refused and change nothing, also when the call has an idempotency key. Runs `--dry-run` where it is
+    advertised: it must succeed, emit `aoi:plan` events and change nothing, also when the call has its confirmation and
+    an idempotency key. "Nothing" is observed: the files of work dir and HOME by content, the state that the tool tells,
+    and no attempt to reach anybody, as the kernel counts them. A connection to a helper that the tool has started itself
+    is none; a name lookup is one, and so is a connection to a port of this machine at which nothing of the tool listens.
+    A wrong `--confirm-count` must be refused, also beside `--confirm`, and where it is advertised it must be an option
+    that exists.
 
 Why is this bad?
     A model that misunderstands deletes with the same confidence as one that does not. The confirmation is the only point
@@ -24,6 +25,7 @@ from operable.lint.example import error, meta, summary, transcript
 from operable.lint.variants import demand_visible, dry_run, unconfirmed
 
 _KEY = "7c1e9a40-52d3-4b7e-9f1c-0d6a8be2f413"
+_WRONG_COUNT = "424242"
 _DESTRUCTIVE_VERBS = ("delete", "remove", "rm", "destroy", "purge", "drop", "wipe", "erase")
 
 
@@ -71,16 +73,34 @@ def _unconfirmed(case: Case) -> Iterator[Finding]:
     if changes:
         yield case.fail(f"without confirmation it changes things: {_shown(changes)}", refused, section="14.3")
     yield from _contacts(case, refused, "without confirmation it tries to reach somebody")
+    if not changes and case.target.claims_flag("supports_idempotency_key"):
+        keyed, changes = case.effect(case.target.with_options(unconfirmed(case), "--idempotency-key", _KEY))
+        told = tuple(change for change in changes if change.where == "state")
+        # That it has made a note of the key is no effect.
+        if keyed.succeeded or told:
+            said = _shown(told) or "it reports success"
+            yield case.fail(f"an idempotency key does for a confirmation: {said}", keyed, section="14.3")
     if case.target.claims_flag("supports_confirm_count"):
-        call = case.target.with_options(unconfirmed(case), "--confirm-count", "424242")
+        yield from _counted(case, len(done.domain))
+
+
+def _counted(case: Case, count: int) -> Iterator[Finding]:
+    """The guard against broad deletes counts, whatever else the call has."""
+    command = case.target
+    for confirmed in ((), command.confirm):
+        call = command.with_options(unconfirmed(case), *confirmed, "--confirm-count", _WRONG_COUNT)
         seen, changes = case.effect(call)
         if seen.succeeded or changes:
-            yield case.fail(
-                f"a wrong --confirm-count is not refused: {_shown(changes) or 'it reports success'}",
-                seen,
-                level="SHOULD",
-                section="14.3",
-            )
+            said = _shown(changes) or "it reports success"
+            beside = f" beside {' '.join(confirmed)}" if confirmed else ""
+            text = f"a wrong --confirm-count{beside} is not refused: {said}"
+            yield case.fail(text, seen, level="SHOULD", section="14.3")
+            return
+    right = case.observe(command.with_options(case.sample_invocation(), "--confirm-count", str(count)))
+    # What it counts is its own affair; that the option exists is not.
+    if right.refused and right.errors and right.errors[-1].get("category") == "usage":
+        text = f"--confirm-count is advertised but not accepted: status {right.status}"
+        yield case.fail(text, right, level="SHOULD", section="14.3")
 
 
 def _planned(case: Case) -> Iterator[Finding]:
