@@ -3,7 +3,8 @@
 What it does
     Runs a mutating command and looks at its domain events: they carry a stable id, path or URL of what was created,
     updated or deleted, and all of one type do when one does. Where the tool has `get` or `list`, what was created must
-    be found there under that id, and what was deleted must not.
+    be found there under that id, and what was deleted must not; and everything that `list` has gained, or lost by a
+    destructive command, must have been named.
 
 Why is this bad?
     Without the name of what it made, an agent cannot undo, check or continue its own work, and nobody can audit it.
@@ -16,9 +17,10 @@ from dataclasses import replace
 from typing import Any
 
 from operable.lint.check import Case, Check, Finding, NotApplicable, Room, Untested
-from operable.lint.evidence import Invocation, Observation, encode, excerpt
+from operable.lint.evidence import Observation, encode, excerpt
 from operable.lint.example import meta, summary, transcript
 
+_Listing = list[dict[str, Any]]
 _NAMES = ("id", "path", "url", "uri", "key", "slug", "uuid", "ref", "sha", "digest", "address", "file", "dir")
 
 
@@ -27,6 +29,7 @@ def _command(case: Case) -> Iterator[Finding]:
         raise NotApplicable("it is read-only" if case.target.read_only else "it makes no change of its own")
     call = case.sample_invocation()
     with case.lab.room() as room:
+        before = _listed(case, room)
         seen, changes = room.effect(call)
         case.seen.append(seen)
         if not seen.succeeded:
@@ -52,7 +55,7 @@ def _command(case: Case) -> Iterator[Finding]:
                 excerpt=excerpt(encode(nameless[0])),
             )
             return
-        yield from _resolved(case, room, seen)
+        yield from _resolved(case, room, seen, before)
 
 
 def identity(event: dict[str, Any]) -> str | None:
@@ -79,34 +82,51 @@ def identities(event: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _resolved(case: Case, room: Room, seen: Observation) -> Iterator[Finding]:
+def _resolved(case: Case, room: Room, seen: Observation, before: _Listing | None) -> Iterator[Finding]:
     destroyed = case.target.destructive
     wanted = {name for event in seen.domain if (name := identity(event)) is not None and "id" in event}
-    listing = case.plan.command("list")
     if not wanted:
         return
-    if listing is not None and listing.read_only and not (listing.inputs or {}).get("required"):
-        found = _listed(room, listing.invocation([]))
-        if found is None:
+    if before is not None:
+        after = _listed(case, room)
+        if after is None:
             return
+        found = {name for event in after for name in identities(event).values()}
         missing, left = sorted(wanted - found), sorted(wanted & found)
         if not destroyed and missing and not _gettable(case, room, missing[0]):
             yield case.fail(f"`list` does not know the id `{missing[0]}` that it gave out", seen)
-        if destroyed and left:
+        elif destroyed and left:
             yield case.fail(f"`list` still has `{left[0]}`, which it says is deleted", seen)
+        else:
+            yield from _accounted(case, seen, before, after)
     elif not destroyed and case.plan.command("get") is not None and not _gettable(case, room, min(wanted)):
         yield case.fail(f"`get` does not know the id `{min(wanted)}` that it gave out", seen)
 
 
-def _listed(room: Room, call: Invocation) -> set[str] | None:
-    """The ids of everything that is listed; None when that cannot be told."""
-    found: set[str] = set()
+def _accounted(case: Case, seen: Observation, before: _Listing, after: _Listing) -> Iterator[Finding]:
+    """What came or went in the list was named, if only by the name of what it was in."""
+    had, has = ({name for event in listing if (name := identity(event))} for listing in (before, after))
+    told = encode(seen.domain)
+    names = tuple(name for event in seen.domain for name in identities(event).values())
+    for what, changed in (("gained", has - had), ("lost", had - has if case.target.destructive else set())):
+        silent = sorted(name for name in changed if name not in told and not name.startswith(names))
+        if silent:
+            yield case.fail(f"`list` has {what} `{silent[0]}`, which no event names", seen)
+
+
+def _listed(case: Case, room: Room) -> _Listing | None:
+    """Everything that is listed; None when that cannot be told."""
+    listing = case.plan.command("list")
+    if listing is None or not listing.read_only or (listing.inputs or {}).get("required"):
+        return None
+    call = listing.invocation([])
+    found: list[dict[str, Any]] = []
     cursor: str | None = None
     for _ in range(20):
         page = room.run(call if cursor is None else replace(call, words=(*call.words, "--cursor", cursor)))
         if not page.succeeded:
             return None
-        found |= {name for event in page.domain for name in identities(event).values()}
+        found += page.domain
         summary = page.summary or {}
         cursor = summary.get("next_cursor")
         if not summary.get("truncated"):
