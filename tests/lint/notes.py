@@ -10,7 +10,7 @@ from operable.lint.evidence import Invocation, Observation
 from tests.zoo.bases import contract
 
 COMMANDS = ("list", "create", "delete", "import", "watch")
-_MISUSE = ("--no-such", "no-such-command", "not-a-number", "9999", "https:", "0", "-1")
+_MISUSE = ("--no-such", "no-such-command", "not-a-number", "9999", "https:", "0", "-1", "424242")
 _SIGNALS = {"SIGINT": 130, "SIGTERM": 143}
 
 
@@ -52,6 +52,7 @@ def answer(invocation: Invocation, kept: int = 3) -> tuple[Observation, tuple[Ch
         status,
         0.01,
         first_output=0.01 if stdout else None,
+        arrivals=((0.01, len(stdout)),),
         signalled=0.3 if status in _SIGNALS.values() else None,
         stalled=len(stdout) // 2 if invocation.room else None,
         outgoing=(),

@@ -124,6 +124,7 @@ class Replay:
             terminal_output=call.terminal.encode(),
             status=call.status,
             outgoing=call.outgoing,
+            arrivals=((0.01, len(call.stdout)),),
             first_output=1.0 if call.late else ordinary.first_output,
             ended=call.ended,  # type: ignore[arg-type]  # one of its words
         )

@@ -19,6 +19,8 @@ import msgspec
 
 # Of the offending bytes, as many as a person needs to recognise them.
 EXCERPT = 200
+# 128 + SIGILL, SIGABRT, SIGFPE, SIGKILL (as for want of memory) and SIGSEGV.
+_CRASHES = (132, 134, 136, 137, 139)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,12 @@ class Observation:
     @property
     def refused(self) -> bool:
         return not self.succeeded
+
+    @property
+    def crashed(self) -> bool:
+        """Ended by a signal that nobody sent."""
+        ended = self.status is not None and (self.status < 0 or self.status in _CRASHES)
+        return ended and self.ended == "itself" and self.signalled is None
 
     @property
     def excused(self) -> bool:

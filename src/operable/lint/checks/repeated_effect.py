@@ -2,9 +2,10 @@
 
 What it does
     Runs a mutating command twice in the same room with the same `--idempotency-key`: the second call must succeed, give
-    the same results and leave the state as the first one left it. The same key with other arguments must be refused and
-    change nothing; other arguments are those of the profile, or the same ones with more input. What of this could not
-    be seen is reported as untested. A mutating command without an idempotency key is reported (SHOULD).
+    the same results, also in number, and leave the state as the first one left it. The same key with other arguments
+    must be refused and change nothing; other arguments are those of the profile, or the same ones with more input. What
+    of this could not be seen is reported as untested. A mutating command without an idempotency key is reported
+    (SHOULD).
 
 Why is this bad?
     A caller whose connection broke cannot know whether the call arrived. If sending it again may double the effect, it can
@@ -68,7 +69,7 @@ def _again(case: Case, room: Room, call: Invocation, first: Observation) -> Iter
     told = [change for change in changes if change.where == "state"]
     if second.refused:
         yield case.fail(f"the same call with the same key fails: status {second.status}", second)
-    elif _results(second) != _results(first):
+    elif _results(second) != _results(first) or _count(second) != _count(first):
         yield case.fail(
             "the same call with the same key gives other results",
             second,
@@ -118,8 +119,13 @@ def _results(seen: Observation) -> list[dict[str, Any]]:
     return [{name: value for name, value in event.items() if name not in _VOLATILE} for event in seen.domain]
 
 
+def _count(seen: Observation) -> Any:
+    return (seen.summary or {}).get("count")
+
+
 def _shown(seen: Observation) -> str:
-    return encode(seen.domain[0])[:90] if seen.domain else "nothing"
+    """Its first result, and how many it says there are."""
+    return f"{encode(seen.domain[0])[:90] if seen.domain else 'nothing'} (count {_count(seen)})"
 
 
 CHECK = Check(

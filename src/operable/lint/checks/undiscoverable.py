@@ -2,10 +2,10 @@
 
 What it does
     Asks for schema and capabilities with no environment but PATH, an empty read-only HOME and no network. Both must
-    succeed, without an attempt to reach anybody, with one JSON document each: a valid JSON Schema of the draft that it
-    names, whose `$id` is no file of this machine, and a valid capability manifest that names the commands. Where the
-    flags `--schema` and `--capabilities` exist too, they must say the same. The input schemas of commands that take
-    structured input must be valid JSON Schema.
+    succeed, without an attempt to reach anybody and without a change, with one JSON document each: a valid JSON Schema
+    of the draft that it names, whose `$id` is no file of this machine, and a valid capability manifest that names the
+    commands. Where the flags `--schema` and `--capabilities` exist too, they must say the same. The input schemas of
+    commands that take structured input must be valid JSON Schema.
 
 Why is this bad?
     An agent reads the description before it has credentials, and often in a sandbox. What it cannot learn there it
@@ -44,6 +44,10 @@ def _tool(case: Case) -> Iterator[Finding]:
             if answer.outgoing:
                 found = True
                 yield case.fail(f"`{what}` tries to reach somebody: {'; '.join(answer.outgoing)}", answer)
+            _, changes = case.lab.effect(answer.invocation)
+            if changes:
+                found = True
+                yield case.fail(f"`{what}` changes things: {changes[0]}", answer)
             for finding in (*_same(case, what, document), *_valid(case, what, document, answer)):
                 found = True
                 yield finding

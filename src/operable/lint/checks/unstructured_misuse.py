@@ -2,9 +2,10 @@
 
 What it does
     Calls the tool with an unknown command, and each command with an unknown option, without a required operand and with
-    a value of the wrong type. Each must exit non-zero. Where it answers with `aoi:error` events, in these and in every
-    other call that was seen, each has `category`, `code`, `message` and `retryable`; the category is a standard one, the
-    code is upper snake case, and `retryable` does not contradict the category. Documented exit codes are kept.
+    a value of the wrong type. Each must exit non-zero, which a crash does not count for, and change nothing. Where it
+    answers with `aoi:error` events, in these and in every other call that was seen, each has `category`, `code`,
+    `message` and `retryable`; the category is a standard one, the code is upper snake case, and `retryable` does not
+    contradict the category. Documented exit codes are kept.
 
 Why is this bad?
     An agent that misspells an option and is told nothing believes that it has been heard. One that is told in prose
@@ -52,7 +53,13 @@ def _command(case: Case) -> Iterator[Finding]:
     if case.target.profile.skip is not None or not case.target.has_stream:
         raise Untested(case.target.settled(case.lab.observe)[1])
     for what, call in misuse(case.target):
-        yield from _refusal(case, what, case.observe(call))
+        if not case.target.mutates:
+            yield from _refusal(case, what, case.observe(call))
+            continue
+        seen, changes = case.effect(call)
+        yield from _refusal(case, what, seen)
+        if seen.refused and changes:
+            yield case.fail(f"{what} is refused, and takes effect: {changes[0]}", seen)
     told: set[str] = set()
     for _, seen in streams(case):
         yield from _errors(case, seen, told)
@@ -63,6 +70,8 @@ def _refusal(case: Case, what: str, seen: Observation) -> Iterator[Finding]:
         yield case.fail(f"{what}: it did not end", seen)
     elif seen.status == 0 or seen.signalled is not None:
         yield case.fail(f"{what} is not refused", seen, excerpt=excerpt(seen.stdout))
+    elif seen.crashed:
+        yield case.fail(f"{what}: it crashed: status {seen.status}", seen)
     elif (crash := trace(seen.stderr)) is not None:
         yield case.fail(f"{what}: it crashed ({crash[0]}): {crash[1]}", seen, excerpt=crash[1])
 

@@ -25,8 +25,6 @@ from operable.lint.evidence import Invocation, Observation
 from operable.lint.example import ENTRY, meta, summary, transcript
 from operable.lint.variants import streams
 
-# 128 + SIGILL, SIGABRT, SIGFPE, SIGKILL (as for want of memory) and SIGSEGV.
-_CRASHES = (132, 134, 136, 137, 139)
 _Problem = tuple[str, Level]
 
 
@@ -77,7 +75,7 @@ def _sampled(case: Case, seen: Observation) -> Iterator[_Problem]:
     if seen.ended == "deadline" and not unbounded:
         yield "it did not end in time, and is not declared to be unbounded", "MUST"
         return
-    if seen.status is not None and (seen.status < 0 or seen.status in _CRASHES) and not seen.signalled:
+    if seen.crashed:
         yield f"it crashed: status {seen.status}", "MUST"
     # A summary may also be in a line that cannot be read, which check 2 reports.
     if seen.summary is None and seen.readable and seen.status != 0 and not unbounded:
