@@ -1,9 +1,10 @@
 """Versions that are missing, mixed up or not honoured.
 
 What it does
-    Looks at the versions in `aoi:meta`: the schema version is there and is the default that the capabilities declare, the
-    tool version and the AOI version are those of the capabilities; none stands where another belongs. Each declared schema
-    version can be asked for with `--schema-version` and is then reported; one that does not exist is refused.
+    Looks at the versions in `aoi:meta`: the schema version is there and is the default that the capabilities declare,
+    the tool version and the AOI version are those of the capabilities; none stands where another belongs. Each declared
+    schema version can be asked for with `--schema-version` (whole, or its major number) or `--accept-schema` and is then
+    reported; one that does not exist is refused.
 
 Why is this bad?
     Consumers branch on the schema version. If it is absent, wrong, or the release number of the tool, every release breaks
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from operable.lint.check import Case, Check, Finding, Untested
-from operable.lint.evidence import Observation, encode, excerpt
+from operable.lint.evidence import Invocation, Observation, encode, excerpt
 from operable.lint.example import ENTRY, meta, summary, transcript
 
 _IMPOSSIBLE = "9999"
@@ -72,24 +73,49 @@ def _negotiated(case: Case) -> Iterator[Finding]:
     usual = case.lab.observe(call).status
     for name, versions, _ in case.plan.versions()[:1]:
         for version in versions:
-            seen = case.observe(command.with_options(call, "--schema-version", version))
+            seen = _asked(case, call, name, version)
             reported = (seen.meta or {}).get("schema_version")
             if seen.ended != "itself":
                 continue  # check 3 says so
-            # Who judges may say no, whatever the version; who says no only now refuses it.
-            if seen.excused or (seen.refused and seen.signalled is None and seen.status != usual):
+            if _refuses(seen, usual):
                 several = len(versions) > 1
                 text = f"the declared version {version} of {name} is refused: status {seen.status}"
                 yield case.fail(text, seen, level="MUST" if several else "SHOULD", section="5.1")
-            elif reported is not None and reported != version:
-                yield case.fail(
-                    f"--schema-version {version} is answered with {reported}", seen, section="5.1"
-                )
+            elif isinstance(reported, str) and not _is(reported, version, seen):
+                text = f"asked for the version {version}, it answers with {reported}"
+                yield case.fail(text, seen, section="5.1")
         seen = case.observe(command.with_options(call, "--schema-version", _IMPOSSIBLE))
         if not seen.excused and (seen.succeeded or seen.signalled is not None):
             yield case.fail(
                 f"the schema version {_IMPOSSIBLE}, which does not exist, is not refused", seen, section="5.1"
             )
+
+
+def _asked(case: Case, call: Invocation, name: str, version: str) -> Observation:
+    """The answer to the first way to ask for a version (section 5.1) that is not refused, else to the plainest one."""
+    usual, major = case.lab.observe(call).status, version.partition(".")[0]
+    ways = (
+        ("--schema-version", version),
+        ("--schema-version", major),
+        ("--accept-schema", f"{name}@{major}"),
+    )
+    answers = []
+    for way in ways:
+        answers.append(case.observe(case.target.with_options(call, *way)))
+        if not _refuses(answers[-1], usual):
+            return answers[-1]
+    return answers[0]
+
+
+def _refuses(seen: Observation, usual: int | None) -> bool:
+    """Who judges may say no, whatever the version; who says no only now refuses it."""
+    return seen.excused or (seen.refused and seen.signalled is None and seen.status != usual)
+
+
+def _is(reported: str, version: str, seen: Observation) -> bool:
+    """Whether it speaks the version that was asked for; of a major one it may choose among the minor."""
+    exactly = version in seen.invocation.words
+    return reported == version if exactly else reported.partition(".")[0] == version.partition(".")[0]
 
 
 CHECK = Check(
