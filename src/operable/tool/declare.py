@@ -9,7 +9,6 @@ It does not parse, run or print: see `arguments`, `runner`, `discovery`.
 
 from __future__ import annotations
 
-import os
 import sys
 
 TYPE_CHECKING = False
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, NoReturn, Unpack
 
+    from operable.tool.command_files import CommandFiles
     from operable.tool.options import CommandOptions
     from operable.tool.records import Event, Record
     from operable.tool.signature import Param
@@ -143,6 +143,11 @@ class Tool:
         ] = {}
         self._commands: dict[str, Command] = {}
         self.catalogue = commands
+        self._files: CommandFiles | None = None
+        if commands:
+            from operable.tool.command_files import CommandFiles
+
+            self._files = CommandFiles(commands)
         self.module = str(sys._getframe(1).f_globals.get("__name__"))  # noqa: SLF001 - where this tool is declared
 
     def command(
@@ -184,52 +189,16 @@ class Tool:
 
     def names(self) -> list[str]:
         """The author's commands, in the order in which they were declared."""
-        if not self.catalogue:
-            return list(self._commands)
-        return [*self._commands, *(name for name in self._catalogue_names() if name not in self._commands)]
-
-    def _has_file(self, name: str) -> bool:
-        """Whether the catalogue has a file of this name (`agent list` is `agent/list.py`), found without loading it."""
-        module = name.replace("-", "_")
-        words = module.split(" ")
-        if "_" in name or len(words) > 2 or not all(word.isidentifier() and word[0] != "_" for word in words):
-            return False
-        __import__(self.catalogue)
-        file = f"{'/'.join(words)}.py"
-        return any(os.path.exists(f"{path}/{file}") for path in sys.modules[self.catalogue].__path__)
-
-    def _load(self, name: str) -> Command:
-        if self._has_file(name):
-            module = f"{self.catalogue}.{name.replace('-', '_').replace(' ', '.')}"
-            __import__(module)
-            found: Command = sys.modules[module].COMMAND
-            if " " in name:  # a file knows its own name, but not which folder makes it a command of a group
-                found.name = name
-            return found
-        from operable.kernel.catalogue import load
-
-        return load(self.catalogue, name, "COMMAND")  # type: ignore[no-any-return]
-
-    def _catalogue_names(self) -> list[str]:
-        from operable.kernel.catalogue import names
-
-        __import__(self.catalogue)
-        found = []
-        for directory in sys.modules[self.catalogue].__path__:
-            for name in names(directory):
-                folder = f"{directory}/{name.replace('-', '_')}"
-                group = os.path.isdir(folder)
-                found += [f"{name} {inner}" for inner in names(folder)] if group else [name]
-        return found
+        in_files = [] if self._files is None else self._files.names()
+        return [*self._commands, *(name for name in in_files if name not in self._commands)]
 
     def find(self, name: str) -> Command | None:
         """One command by name: the author's own first, then the built-in discovery commands."""
         if name in self._commands:
             return self._commands[name]
-        if self.catalogue and (self._has_file(name) or name in self._catalogue_names()):
-            command = self._load(name)
-            self._commands[name] = command
-            return command
+        if self._files is not None and name in self._files:
+            self._commands[name] = self._files.load(name)
+            return self._commands[name]
         standard = name.removeprefix(ALIAS)
         if standard in BUILT_IN:
             from operable.tool.discovery import built_in
@@ -241,28 +210,19 @@ class Tool:
         """Whether this is the name of a command, or of a group of them, without loading it."""
         if name in self._commands or name.removeprefix(ALIAS) in BUILT_IN or (groups and self.is_group(name)):
             return True
-        return bool(self.catalogue) and (self._has_file(name) or name in self._catalogue_names())
+        return self._files is not None and name in self._files
 
     def is_group(self, name: str) -> bool:
-        """Whether there are commands of two words that begin with this one (`agent list`): a folder of the catalogue."""
+        """Whether there are commands of two words that begin with this one (`agent list`)."""
         if any(known.startswith(f"{name} ") for known in self._commands):
             return True
-        folder = name.replace("-", "_")
-        if not self.catalogue or "_" in name or not folder.isidentifier():
-            return False
-        __import__(self.catalogue)
-        places = sys.modules[self.catalogue].__path__
-        return any(os.path.exists(f"{path}/{folder}/__init__.py") for path in places)
+        return self._files is not None and self._files.has_group(name)
 
     def other_forms(self, group: str) -> tuple[str, ...]:
-        """What may follow the first word of a group beside its commands: `FORMS` of the folder of the catalogue."""
-        module = f"{self.catalogue}.{group.replace('-', '_')}"
-        try:
-            __import__(module)
-        except (ImportError, ValueError):
-            return ()  # its commands lie in no folder of a catalogue
-        forms: tuple[str, ...] = getattr(sys.modules[module], "FORMS", ())
-        return forms
+        """What may follow the first word of a group beside its commands."""
+        if self._files is None or not self._files.has_group(group):
+            return ()
+        return self._files.forms(group)
 
     def built_in_names(self) -> list[str]:
         """The discovery commands as they are called here: where an author owns the name, `schema` is `aoi-schema`."""
