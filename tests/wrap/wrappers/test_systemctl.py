@@ -70,6 +70,14 @@ def test_masking_needs_confirmation_and_can_be_taken_back(root):
     assert states(back) == {"one.service": "disabled"}
 
 
+def test_a_unit_that_is_named_without_its_kind_is_a_service(root):
+    plan = wrap("systemctl", "enable", "one", "--root", str(root), "--dry-run")
+    done = wrap("systemctl", "enable", "one", "--root", str(root))
+
+    assert [(each["target"], each["state"]) for each in plan.of("aoi:plan")] == [("one.service", "disabled")]
+    assert states(done) == {"one.service": "enabled"}
+
+
 def test_what_matches_nothing_is_an_answer_and_what_is_not_there_an_error(root):
     nothing = wrap("systemctl", "unit-files", "nope*", "--root", str(root))
     missing = wrap("systemctl", "enable", "nope.service", "--root", str(root))

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from operable.wrap.upstream import Upstream
 
 
+_KINDS = frozenset(
+    "automount device mount path scope service slice snapshot socket swap target timer".split()
+)
+
+
 def list_unit_files(upstream: Upstream) -> Iterator[Any]:
     """That nothing matches is status 1 without a word, and an answer."""
     yield from PARSER(upstream, {})
@@ -48,7 +53,7 @@ def units(upstream: Upstream) -> Iterator[Any]:
 
 def _plan(upstream: Upstream, states: dict[str, dict[str, Any]]) -> Iterator[Change]:
     upstream.words()  # inputs that cannot be put on a command line are refused before anything is planned
-    for name in upstream.inputs["units"]:
+    for name in map(_whole, upstream.inputs["units"]):
         known = states.get(name, {})
         yield Change(upstream.command["name"], name, **known)
 
@@ -76,7 +81,8 @@ def _asked(upstream: Upstream, key: str, verb: list[str]) -> dict[str, dict[str,
     inputs = upstream.inputs
     place = [f"--root={inputs['root']}"] if inputs.get("root") else []
     scope = ["--user"] if inputs.get("user") else []
-    words = [*verb, "--output=json", *place, *scope, "--", *inputs["units"]]
+    names = [_whole(name) for name in inputs["units"]]
+    words = [*verb, "--output=json", *place, *scope, "--", *names]
     # Status 1 with an empty list means that nothing matches, status 1 without one is an error.
     answer = upstream.ask(words, fine=(0, 1)) or upstream.ask(words)
     try:
@@ -89,4 +95,9 @@ def _asked(upstream: Upstream, key: str, verb: list[str]) -> dict[str, dict[str,
             f"{verb[0]} printed something that is not JSON",
             target="systemctl",
         ) from problem
-    return {name: states[name] for name in inputs["units"] if name in states}
+    return {name: states[name] for name in names if name in states}
+
+
+def _whole(name: str) -> str:
+    """The name of a unit as systemd completes it: one without a kind is a service."""
+    return name if name.rpartition(".")[2] in _KINDS else f"{name}.service"
