@@ -79,6 +79,21 @@ def test_every_command_is_a_tool_with_a_strict_schema_and_annotations(world, mod
     assert rows.output_schema["required"]
 
 
+def test_how_a_command_of_an_application_is_used_is_told(world):
+    made(world.project / "apps" / "told", body="## Commands\n\n| `list [--status open\\|done]` | shows |\n")
+    Approvals(str(world.home / "state" / "apps" / "approvals.json")).approve(
+        find(str(world.project / "apps" / "told"))
+    )
+
+    async def listed():
+        async with connected(world, "--only", "told") as client:
+            return {tool.name: tool.input_schema["properties"] for tool in (await client.list_tools()).tools}
+
+    tools = run(listed())
+    assert tools["told_list"]["arguments"]["description"].endswith("used so: list [--status open|done]")
+    assert tools["told_get"]["arguments"]["description"] == "the words behind the command"
+
+
 @MODES
 def test_calls_give_structured_results_and_structured_errors(world, mode):
     async def called():

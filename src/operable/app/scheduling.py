@@ -7,16 +7,14 @@ supported. A call of an upper command with such a one's words behind it counts a
 (`admission`). Nothing is ever invented.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from operable.app.admission import possible_paths
 from operable.app.packages import Package, activate
+from operable.app.usage import codes, shown
 from operable.kernel.errors import Fail
 
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t#]*$")
-_CODE = re.compile(r"`+([^`\n]+)`+")
 _NAMED_SO = ("schedul", "unschedul")
 
 
@@ -59,35 +57,12 @@ def _require(package: Package, path: str, *, documented: bool, supported: bool) 
 
 
 def _documented(package: Package) -> Iterator[Schedule]:
-    commands = sorted((each.split() for each in package.require().commands), key=len, reverse=True)
+    lines = codes(activate(package, skills=False).body, "schedul")
     seen: set[str] = set()
-    for code in _codes(activate(package, skills=False).body):
-        words = code.split()
-        for start in range(len(words)):
-            found = next((each for each in commands if words[start : start + len(each)] == each), None)
-            if found is not None:
-                if " ".join(found) not in seen:
-                    seen.add(" ".join(found))
-                    yield Schedule(" ".join(found), code.strip())
-                break
-
-
-def _codes(body: str) -> Iterator[str]:
-    """What stands as code in sections about scheduling, and in the sections below them."""
-    level, fenced = 0, False
-    for line in body.splitlines():
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-            continue
-        heading = None if fenced else _HEADING.match(line)
-        if heading is not None:
-            depth, about = len(heading[1]), "schedul" in heading[2].lower()
-            level = depth if about and not level else 0 if level and depth <= level and not about else level
-            continue
-        if level and fenced:
-            yield line
-        elif level:
-            yield from _CODE.findall(line)
+    for command, code in shown(package.require().commands, lines):
+        if command not in seen:
+            seen.add(command)
+            yield Schedule(command, code.strip())
 
 
 def _unsupported(package: Package, path: str | None = None) -> Fail:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from operable.app.calling import acall
 from operable.app.packages import Package, read
 from operable.app.trust import Approvals
+from operable.app.usage import usages
 from operable.kernel.errors import Fail
 from operable.serve.gathering import Gathering
 from operable.serve.operables import Action, Progress, Result
@@ -31,8 +32,11 @@ class AppDoor:
         self._package = package
         self._approvals = approvals
 
-    async def input_schema(self, action: Action) -> dict[str, Any]:  # noqa: ARG002 - APP.md describes no arguments
-        return unspecified()
+    async def input_schema(self, action: Action) -> dict[str, Any]:
+        try:
+            return unspecified(usages(self._package).get(action.name, ""))
+        except Fail:  # its text cannot be read: whoever calls it is told why
+            return unspecified()
 
     async def call(
         self, action: Action, arguments: Mapping[str, Any], *, confirmed: bool, progress: Progress

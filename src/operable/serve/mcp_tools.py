@@ -19,7 +19,7 @@ from operable.kernel.errors import Fail
 from operable.run.validator import self_contained
 from operable.serve.operables import Action, Operable, Progress, Result
 from operable.serve.spool import remove
-from operable.serve.words import unspecified
+from operable.serve.words import takes_any_words
 
 _NAME = re.compile(r"[^A-Za-z0-9_-]+")
 _NAME_LIMIT = 64  # of most clients
@@ -209,7 +209,7 @@ def structured(result: Result, uri: str | None) -> dict[str, Any]:
 async def _made(name: str, operable: Operable, action: Action) -> McpTool:
     assert operable.door is not None  # noqa: S101 - the constructor has left out what has none
     schema = await operable.door.input_schema(action)
-    if schema == unspecified():
+    if takes_any_words(schema):
         action = _with_any_words(action, operable.actions)
     if action.destructive or action.confirm:
         schema = {**schema, "properties": {**schema["properties"], "confirm": _CONFIRM}}

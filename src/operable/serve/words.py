@@ -45,15 +45,25 @@ def offered(schema: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def unspecified() -> dict[str, Any]:
-    """The schema for a command that does not describe its input: words, as they are."""
-    words = {"type": "array", "items": {"type": "string"}, "description": "the words behind the command"}
+def unspecified(usage: str = "") -> dict[str, Any]:
+    """The schema for a command that does not describe its input: words, as they are. `usage` is how its owner shows it."""
+    said = (
+        f"the words behind the command, which is used so: {usage}"
+        if usage
+        else "the words behind the command"
+    )
+    words = {"type": "array", "items": {"type": "string"}, "description": said}
     return {
         "type": "object",
         "properties": {"arguments": words},
         "required": [],
         "additionalProperties": False,
     }
+
+
+def takes_any_words(schema: Mapping[str, Any]) -> bool:
+    """Whether that is its schema."""
+    return list(_properties(schema)) == ["arguments"]
 
 
 def command_words(

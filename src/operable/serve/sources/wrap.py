@@ -14,7 +14,7 @@ from operable.serve.aoi_door import AoiDoor
 from operable.serve.logins import login_state
 from operable.serve.operables import Action, Operable, Source, capabilities_of
 from operable.tool.describe import input_schema
-from operable.tool.discovery import command_capabilities
+from operable.tool.capabilities import command_capabilities
 from operable.wrap import load, names
 from operable.wrap.doctor import binary
 from operable.wrap.upstream import GRACE
