@@ -8,11 +8,14 @@ import jsonschema_rs
 import pytest
 
 from operable.flow.contracts import FlowError
+from operable.flow.findings import Findings
 from operable.flow.job_fields import BY_VERSION
 from operable.flow.json_schema import schema, targets
+from operable.flow.providers import check_providers
 from operable.flow.target import compile_manifest
 from operable.flow.validate import validate
 from tests.flow.manifests import manifest, prompt_task, shell_task, triggered
+from tests.flow.shaped import Shaped, members
 from tests.requirement import requirement
 
 VALID = [
@@ -86,6 +89,44 @@ def test_validator_and_schema_agree_on_ten_thousand_manifests():
             assert errors, json.dumps(value)
 
     assert min(accepted, refused) > 500
+
+
+def shapely(value):
+    """What the validator says of the shape: neither of providers nor of what only it can know."""
+    of_providers = Findings()
+    check_providers(of_providers, value)
+    told = [found for found in validate(value)["errors"] if found not in of_providers.errors]
+    # A schema says that texts in a list are unique, but not that ids are.
+    unique = r"must be unique$"
+    return [
+        found
+        for found in told
+        if not SEMANTIC.search(found["message"])
+        or (re.search(unique, found["message"]) and found["path"].endswith("]"))
+    ]
+
+
+def test_they_agree_on_every_member_of_every_block():
+    checker = jsonschema_rs.Draft202012Validator(schema("manifest")[1])
+    source = Shaped(seed=6)
+    accepted = refused = 0
+    for _ in range(6000):
+        value = source.manifest()
+        errors = shapely(value)
+        if checker.is_valid(value):
+            accepted += 1
+            assert errors == [], json.dumps(value)
+        else:
+            refused += 1
+            # The one thing that a schema asks and the validator does not: the method of a proof.
+            profiles = value.get("authorization_proof_profiles")
+            unsaid = isinstance(profiles, list) and any(
+                isinstance(profile, dict) and profile.get("method") is None for profile in profiles
+            )
+            assert errors or unsaid, json.dumps(value)
+
+    assert min(accepted, refused) > 1500
+    assert members() - source.drawn == set()
 
 
 @pytest.mark.parametrize("value", VALID)
