@@ -16,7 +16,7 @@ from operable.cli import tool as operable_tool
 from operable.kernel import errors
 from operable.tool import Tool
 from operable.tool.arguments import STANDARD
-from operable.tool.discovery import command_capabilities
+from operable.tool.capabilities import command_capabilities
 from operable.tool.help_text import command_help
 from outline.cli import tool as outline_tool
 from tests.requirement import requirement

@@ -64,6 +64,7 @@ BUDGETS = {
     | {
         *(
             "operable.tool.arguments",
+            "operable.tool.capabilities",
             "operable.tool.convert",
             "operable.tool.help_text",
             "operable.tool.review",

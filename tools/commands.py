@@ -4,7 +4,7 @@ import inspect
 import sys
 
 from operable.tool import Command, Tool
-from operable.tool.discovery import command_capabilities
+from operable.tool.capabilities import command_capabilities
 from operable.tool.help_text import command_help, description, parameter_help, tool_help
 from tools.markdown import block, code, paragraph
 

@@ -14,8 +14,8 @@ import pytest
 
 import operable.tool as sdk
 from operable.tool import Change, Command, Context, Event, Input, Page, Record, Tool, Warn
+from operable.tool.capabilities import capabilities_document
 from operable.tool.declare import BUILT_IN, DEFAULT_LIMIT, DEFAULT_TIMEOUT, StreamOf
-from operable.tool.discovery import capabilities_document
 from operable.tool.signature import GUARDS
 from tests.requirement import requirement
 

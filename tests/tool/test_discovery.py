@@ -17,7 +17,8 @@ import pytest
 from operable.kernel.errors import Fail
 from operable.spec import schema as published
 from operable.tool import Change, Check, Event, Input, Stream, Tool
-from operable.tool.discovery import capabilities_document, schema_document
+from operable.tool.capabilities import capabilities_document
+from operable.tool.discovery import schema_document
 from operable.tool.front import understand
 from tests.requirement import requirement
 from tests.tool import notebook

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from operable.tool import Change, Event, Input, Page, Record, Stream, Tool
-from operable.tool.discovery import capabilities_document
+from operable.tool.capabilities import capabilities_document
 from operable.tool.review import review
 from tests.tool import notebook
 

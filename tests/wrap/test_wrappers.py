@@ -10,8 +10,9 @@ import jsonschema_rs
 import pytest
 
 from operable.lint.profile import load as load_profile
-from operable.tool import discovery
 from operable.tool.arguments import parse
+from operable.tool.capabilities import capabilities_document
+from operable.tool.discovery import schema_document
 from operable.wrap import load, names
 from operable.wrap.commands import function
 from operable.wrap.places import folder_of
@@ -25,9 +26,9 @@ NAMES = names()
 def test_its_schema_and_capabilities_are_sound(name):
     tool = load(name)
 
-    schema = discovery.schema_document(tool, tool.schema_version)
+    schema = schema_document(tool, tool.schema_version)
     jsonschema_rs.meta.validate(schema)
-    capabilities = discovery.capabilities_document(tool)  # reviews every declaration on the way
+    capabilities = capabilities_document(tool)  # reviews every declaration on the way
 
     assert [command["name"] for command in capabilities["commands"]][: len(tool.names())] == tool.names()
 

@@ -1,13 +1,14 @@
 """What a tool says about itself without credentials, network, configuration or a query (AOI sections 3, 16.2 and 17).
 
 The discovery commands are ordinary commands that yield one `Document`; `--output json` prints the document alone,
-`jsonl` wraps it in a stream like everything else. `doctor` is a stream of checks.
+`jsonl` wraps it in a stream like everything else. `doctor` is a stream of checks. What the documents say is made by
+`describe` (schemas), `capabilities`, `help_text` and `completion`.
 """
 
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.tool.declare import AOI_VERSION, BUILT_IN, Command, Tool
+from operable.tool.declare import Command, Tool
 from operable.tool.records import Event
 
 TYPE_CHECKING = False
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from operable.tool.framework import Check
-
-# What every command may emit besides its own events.
-_ALWAYS = ["aoi:meta", "aoi:warning", "aoi:error", "aoi:progress", "aoi:summary"]
 
 
 class Document(Event, type="discovery_document"):
@@ -112,108 +110,13 @@ def _input_schema_command(tool: Tool) -> Command:
 def _capabilities_command(tool: Tool) -> Command:
     def capabilities() -> Iterator[Document]:
         """Print what this tool can do and promises, command by command."""
+        from operable.tool.capabilities import capabilities_document
+
         yield Document(name="capabilities", content=capabilities_document(tool))
 
     return Command(
         capabilities, "capabilities", {"document": True, "examples": ["capabilities --output json"]}
     )
-
-
-def capabilities_document(tool: Tool) -> dict[str, Any]:
-    from operable.tool.review import review
-    from operable.tool.versions import supported
-
-    review(tool)
-    commands = [tool.find(name) for name in (*tool.names(), *tool.built_in_names())]
-    document = {
-        "tool": tool.name,
-        "tool_version": tool.version,
-        "summary": tool.summary,
-        "aoi_versions": [AOI_VERSION],
-        "outputs": ["jsonl"],
-        "machine_flags": [f"--{flag}" for flag in tool.machine_flags],
-        "schemas": [
-            {"name": tool.schema_name, "versions": supported(tool), "default": tool.schema_version},
-        ],
-        "auth": tool.auth,
-        "exit_codes": _exit_codes(),
-        "commands": [
-            command_capabilities(tool, command) for command in commands if command and not command.hidden
-        ],
-    }
-    aliases = {name: tool.called(name) for name in BUILT_IN if tool.called(name) != name}
-    if "output" not in tool.machine_flags:
-        aliases["--output"] = f"--{tool.machine_flags[0]}"
-    return document | ({"aliases": aliases} if aliases else {})
-
-
-def command_capabilities(tool: Tool, command: Command) -> dict[str, Any]:
-    """The manifest entry of one command."""
-    from operable.tool.arguments import standard_options
-    from operable.tool.help_text import summary
-
-    model = command.stream_model()
-    options = standard_options(tool, command)
-    entry: dict[str, Any] = {
-        "name": command.name,
-        "summary": summary(command),
-        "read_only": not command.mutates and not command.runs_tools,
-        "destructive": command.destructive,
-        "bulk": command.bulk,
-        "bounded": command.limit is not None,
-        "unbounded": command.unbounded,
-        "supports_limit": "limit" in options,
-        "supports_cursor": "cursor" in options,
-        "requires_confirm": command.destructive,
-        "supports_confirm_count": "confirm-count" in options,
-        "supports_dry_run": "dry-run" in options,
-        "supports_idempotency_key": "idempotency-key" in options,
-        "role": "source" if model is None else "sink" if command.mutates else "transformer",
-        "input_modes": ["args"] if model is None else ["args", "json", "jsonl"],
-        "auth": command.auth or tool.auth,
-        "event_types": _event_types(command),
-        "outputs": ["jsonl", "json"] if command.document else ["jsonl"],
-        "examples": [f"{tool.invocation} {example}" for example in command.examples],
-    }
-    if "limit" in options and command.limit is not None:
-        entry["default_limit"] = command.limit
-    if "timeout" in options and command.timeout is not None:
-        entry["default_timeout"] = command.timeout
-    if command.unbounded:
-        entry["heartbeat_interval"] = command.heartbeat
-    if command.runs_tools:
-        entry["runs_tools"] = True  # it changes nothing itself; what it runs has guards of its own
-    if command.relays:
-        entry["relays"] = True  # also the events of another tool, whose schema its meta event names
-    if model is not None:
-        entry["malformed_input"] = "configurable"
-        entry["malformed_input_default"] = "fail-fast"
-        if model.accepted_types:
-            entry["input_types"] = list(model.accepted_types)
-    return entry
-
-
-def _event_types(command: Command) -> list[str]:
-    if command.function.__module__ == __name__ and not command.document:
-        own = ["aoi:check"]  # the one stream among our own commands is the doctor's
-    else:
-        own = [event.wire_type for event in command.event_classes()]
-    extra = (["aoi:plan"] if command.mutates else []) + (["aoi:heartbeat"] if command.unbounded else [])
-    return list(dict.fromkeys([_ALWAYS[0], *own, *extra, *_ALWAYS[1:]]))
-
-
-def _exit_codes() -> dict[str, int]:
-    """Every code that a run can end with, by the reason: the category of the error, or what happened to the process."""
-    from operable.kernel.errors import CATEGORIES, EX_OK, EX_SIGINT, EX_SIGPIPE, EX_SIGTERM
-
-    codes = {category: exit_code for category, (_, exit_code) in CATEGORIES.items()}
-    return {
-        "ok": EX_OK,
-        **codes,
-        "interrupted": EX_SIGINT,
-        "terminated": EX_SIGTERM,
-        "reader_gone": EX_SIGPIPE,
-    }
 
 
 def _doctor_command(tool: Tool) -> Command:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 KEPT = ("schema", "capabilities")
 # The parts of the SDK that decide what a document says.
 _SDK = (
-    *("arguments.py", "declare.py", "describe.py", "discovery.py", "help_text.py", "kinds.py", "records.py"),
-    *("rows.py", "signature.py", "versions.py", "../kernel/errors.py", "../spec/framework_events.py"),
+    *("arguments.py", "capabilities.py", "command_files.py", "declare.py", "describe.py", "discovery.py"),
+    *("help_text.py", "kinds.py", "records.py", "rows.py", "signature.py", "versions.py"),
+    *("../kernel/errors.py", "../spec/framework_events.py"),
 )
 
 
@@ -57,14 +58,17 @@ def _kept(tool: Tool, name: str) -> bytes | None:
 
 
 def _build(tool: Tool, name: str) -> bytes | None:
-    from operable.tool import discovery
     from operable.tool.json_text import fast_encoder, wire_bytes
 
     try:
         if name == "schema":
-            content = discovery.schema_document(tool, tool.schema_version)
+            from operable.tool.discovery import schema_document
+
+            content = schema_document(tool, tool.schema_version)
         else:
-            content = discovery.capabilities_document(tool)
+            from operable.tool.capabilities import capabilities_document
+
+            content = capabilities_document(tool)
         document = wire_bytes(fast_encoder()[1](content) + "\n")
         if not sys.dont_write_bytecode:
             keep(tool, name, document)

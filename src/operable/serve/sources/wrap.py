@@ -13,8 +13,8 @@ from operable.kernel.errors import Fail
 from operable.serve.aoi_door import AoiDoor
 from operable.serve.logins import login_state
 from operable.serve.operables import Action, Operable, Source, capabilities_of
-from operable.tool.describe import input_schema
 from operable.tool.capabilities import command_capabilities
+from operable.tool.describe import input_schema
 from operable.wrap import load, names
 from operable.wrap.doctor import binary
 from operable.wrap.upstream import GRACE
