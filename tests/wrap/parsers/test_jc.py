@@ -1,5 +1,7 @@
 """The text of programs for people, read by jc: for the long tail, and marked as what it is."""
 
+import pytest
+
 from tests.wrap.drive import Made
 from tests.wrap.test_hostile import PRELUDE
 
@@ -40,6 +42,22 @@ def test_a_format_for_machines_is_not_lossy_unless_its_bytes_are_no_text(tmp_pat
     assert exact.of("aoi:warning") == []
     assert [(event["name"], event["lossy"]) for event in bytes_.results] == [("a\ufffd", True)]
     assert [warning["code"] for warning in bytes_.of("aoi:warning")] == ["UPSTREAM_LOSSY"]
+
+
+@pytest.mark.parametrize(
+    "parser, text", [("ini", "[a]\\nk=1\\nk=2\\n"), ("kv", "k=1\\nk=2\\n"), ("csv", "a,a\\n1,2\\n")]
+)
+def test_a_value_that_is_lost_under_the_name_of_another_is_marked(tmp_path, parser, text):
+    done = made(tmp_path, parser, f"printf '{text}'\n").go()
+
+    assert all(event["lossy"] for event in done.results)
+    assert [warning["code"] for warning in done.of("aoi:warning")] == ["UPSTREAM_LOSSY"]
+
+
+def test_what_stands_behind_the_last_column_is_kept(tmp_path):
+    (row,) = made(tmp_path, "csv", "printf 'a,b\\n1,2,3\\n'\n").go().results
+
+    assert row == {"type": "row", "a": "1", "b": "2", "": ["3"]}
 
 
 def test_a_parser_that_streams_gives_events_as_they_come_and_counts_what_it_cannot_read(tmp_path):

@@ -4,9 +4,11 @@
 
 What a table for people leaves out or mixes up cannot be got back: a name with a line end in it is two lines, a line that jc
 does not know is gone. So the stream says so: a warning UPSTREAM_LOSSY comes first, and each event has `lossy: true`. Only
-what jc reads of a format for machines (its parsers without the tag `command`: csv, ini, x509-cert…) has neither, as long as
-its bytes are UTF-8. A parser whose name ends in `_s` reads line by line, as the program prints; lines that it cannot read
-become warnings and are counted.
+what jc reads of a format for machines (its parsers without the tag `command`: csv, ini-dup, x509-cert…) has neither, as long
+as its bytes are UTF-8 and no name can come twice: of two values under one name, jc keeps one (ini, kv, csv).
+
+A parser whose name ends in `_s` reads line by line, as the program prints; lines that it cannot read become warnings and are
+counted.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from operable.wrap.upstream import Upstream
 
 _EXCERPT = 240
+# Of what comes twice under one name these keep the last; of `csv` the columns are looked at.
+_FORGETFUL = frozenset(("csv_s", "ini", "kv"))
 
 
 def _parse(upstream: Upstream, rules: Mapping[str, Any]) -> Iterator[Any]:
@@ -41,27 +45,33 @@ def _parse(upstream: Upstream, rules: Mapping[str, Any]) -> Iterator[Any]:
         raise invalid(upstream.plan["folder"], f"jc has no parser {name!r}")
     info = jc.parser_info(name)
     text = _Text(upstream)
-    lossy = "command" in info.get("tags", ())
+    lossy = "command" in info.get("tags", ()) or name.replace("-", "_") in _FORGETFUL
     if lossy:
-        yield _warning(name, "a text for people")
+        yield _warning(
+            name, "a text for people" if "command" in info["tags"] else "a text with names that may repeat"
+        )
     mapped = mapper(upstream, rules)
     for value in _streamed(jc, name, text) if info.get("streaming") else _whole(jc, name, text):
-        if text.replaced and not lossy:
+        if (text.replaced or text.repeats) and not lossy:
             lossy = True
-            yield _warning(name, "bytes that are no UTF-8")
+            source = "bytes that are no UTF-8" if text.replaced else "columns of which two have one name"
+            yield _warning(name, source)
         if value.__class__ is not dict:
             yield value  # a warning
             continue
+        if None in value:
+            value[""] = value.pop(None)  # what stands in a row behind the last column that has a name
         for event in mapped(value):
             yield {**event, "lossy": True} if lossy and event.__class__ is dict else event
 
 
 class _Text:
-    """The output as text; `replaced` says whether any of it was no UTF-8."""
+    """The output as text; `replaced` says whether any of it was no UTF-8, `repeats` whether a column of it is lost."""
 
     def __init__(self, upstream: Upstream) -> None:
         self.upstream = upstream
         self.replaced = False
+        self.repeats = False
 
     def lines(self) -> Iterator[str]:
         for block in self.upstream.blocks():
@@ -83,6 +93,7 @@ class _Text:
 
 def _whole(jc: Any, name: str, text: _Text) -> Iterator[Any]:
     said = text.whole()
+    text.repeats = name == "csv" and _repeats(said)
     try:
         found = jc.parse(name, said, quiet=True)
     except (
@@ -93,6 +104,17 @@ def _whole(jc: Any, name: str, text: _Text) -> Iterator[Any]:
             return  # the program failed, and that is told
         raise _unreadable(text.upstream, name, problem) from problem
     yield from found if isinstance(found, list) else [found]
+
+
+def _repeats(table: str) -> bool:
+    """Whether two columns have one name. Sniffed as jc does it, so that both see the same columns."""
+    import csv
+
+    try:
+        columns = next(csv.reader([table.partition("\n")[0]], csv.Sniffer().sniff(table[:1024])), [])
+    except csv.Error:
+        columns = next(csv.reader([table.partition("\n")[0]]), [])
+    return len(set(columns)) < len(columns)
 
 
 def _streamed(jc: Any, name: str, text: _Text) -> Iterator[Any]:
