@@ -120,7 +120,13 @@ def _results(seen: Observation) -> list[dict[str, Any]]:
 
 
 def _count(seen: Observation) -> Any:
-    return (seen.summary or {}).get("count")
+    """How many results it says there are, but for the checks among them: those are made anew, or not at all."""
+    count = (seen.summary or {}).get("count")
+    return (
+        count
+        if not isinstance(count, int) or count == len(seen.domain)
+        else count - len(seen.of("aoi:check"))
+    )
 
 
 def _shown(seen: Observation) -> str:
