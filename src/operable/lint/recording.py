@@ -13,7 +13,7 @@ from operable.proc.reactor import Reactor
 # A tool that prints more for a sample call is flooding; of that, so much is kept as is worth looking at.
 FLOOD = 16 * 1024 * 1024
 KEPT = 64 * 1024
-_TERMINAL_LIMIT = 64 * 1024
+_TERMINAL_LIMIT = 1024 * 1024
 
 
 class Recording:
@@ -68,12 +68,21 @@ class Terminal:
         os.close(self._master)
         self.handed_over()
 
+    def drain(self) -> None:
+        """Take what was written right before the end."""
+        os.set_blocking(self._master, False)
+        while self._read():
+            pass
+
     def _took(self) -> None:
+        if not self._read():
+            self._reactor.remove_reader(self._master)
+
+    def _read(self) -> bool:
         try:
             data = os.read(self._master, 4096)
-        except OSError:  # EIO: nobody has the other end open any more
-            data = b""
-        if not data:
-            self._reactor.remove_reader(self._master)
-        elif len(self.output) < _TERMINAL_LIMIT:
+        except OSError:  # EIO: nobody has the other end open any more. EAGAIN: somebody has, and is silent
+            return False
+        if len(self.output) < _TERMINAL_LIMIT:
             self.output += data
+        return bool(data)

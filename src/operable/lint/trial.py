@@ -81,6 +81,8 @@ class Trial:
             self._begin(self.child)
             self.reactor.run(lambda: self.ended is not None)
             self._see_orphans()
+            if self.terminal is not None:
+                self.terminal.drain()
             return self._observation()
         finally:
             self._clean()
@@ -284,10 +286,15 @@ class Trial:
         end = self.ended
         assert end is not None  # noqa: S101 - the reactor ran until then
         late = end.cause == "deadline"
+        shown = b"" if self.terminal is None else bytes(self.terminal.output)
+        stdout = self.recording.stdout()
+        if self.invocation.output == "terminal":
+            # A terminal makes two characters of a line end.
+            stdout, shown = shown.replace(b"\r\n", b"\n"), b""
         return Observation(
             invocation=self.invocation,
             program=self.probe.shown,
-            stdout=self.recording.stdout(),
+            stdout=stdout,
             stderr=end.stderr.text(),
             status=end.status,
             elapsed=self.reactor.time() - self.started,
@@ -298,7 +305,7 @@ class Trial:
             stalled=self.stalled,
             pending=self.pending,
             outgoing=self.custody.outgoing(),
-            terminal_output=b"" if self.terminal is None else bytes(self.terminal.output),
+            terminal_output=shown,
             orphans=self.orphans or (("a process of its group",) if end.leftovers and not late else ()),
             notes=self.notes,
         )

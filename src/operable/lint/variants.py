@@ -14,6 +14,19 @@ from operable.lint.samples import options_of
 
 UNKNOWN_OPTION = "--no-such-option"
 UNKNOWN_COMMAND = "no-such-command"
+# What makes programs colour their output, and take another encoding than UTF-8 for the one that is wanted.
+_BRIGHT = (
+    ("TERM", "xterm-256color"),
+    ("COLORTERM", "truecolor"),
+    ("FORCE_COLOR", "1"),
+    ("CLICOLOR_FORCE", "1"),
+    ("LC_ALL", "C"),
+)
+# Of a stream that is longer, a terminal shows nothing else.
+_ENOUGH = 64 * 1024
+# Seconds; on a loaded machine they may be a start.
+_PATIENCE = 5.0
+_MUCH_LONGER = 4
 
 
 def misuse(command: CommandPlan) -> Iterator[tuple[str, Invocation]]:
@@ -79,19 +92,36 @@ def demand_visible(case: Case, seen: Observation) -> None:
 
 
 def streams(case: Case) -> Iterator[tuple[str, Observation]]:
-    """Every stream of a command that is cheap to see: the sample, refusals, a dry run. Never raises for lack of one."""
+    """Every stream of a command that is cheap to see: the sample, the same at a terminal, refusals, a dry run. Never raises
+    for lack of one.
+    """
     command = case.target
     if command.profile.skip is not None or not command.has_stream:
         return
     invocation, _ = command.settled(case.lab.observe)
     if invocation is not None:
         yield "the sample call", case.observe(invocation)
+        if case.lab.observe(invocation).events:
+            yield "where colours are wanted", case.observe(_displayed(case, invocation))
         if command.claims_flag("supports_dry_run") and case.lab.observe(invocation).events:
             yield "a dry run", case.observe(dry_run(case))
         if command.destructive and case.lab.observe(invocation).events:
             yield "a call without confirmation", case.observe(unconfirmed(case))
     for what, call in misuse(command):
         yield what, case.observe(call)
+
+
+def _displayed(case: Case, call: Invocation) -> Invocation:
+    """The same call in a person's surroundings: what it was asked for decides what it prints, not where."""
+    bright = replace(call, env=_BRIGHT)
+    plain = case.lab.observe(call)
+    # One that reads its input would read the terminal; one without an end is ended when it has written to a pipe.
+    piped = call.stdin is not None or "-" in call.words or case.target.unbounded
+    if piped or len(plain.stdout) > _ENOUGH:
+        return bright
+    # Who waits for an answer there is for another check, and not to be waited for long.
+    patience = max(_PATIENCE, _MUCH_LONGER * plain.elapsed)
+    return replace(bright, terminal=True, output="terminal", timeout=patience)
 
 
 def demand_sample(case: Case) -> None:
