@@ -97,7 +97,10 @@ def application(
 def local_defaults(
     *, home: str | None = None, scheduler_prefix: str | None = None, scheduler_bin: str | None = None
 ) -> Defaults:
-    return defaults_of(db=None, home=home, prefix=scheduler_prefix, program=scheduler_bin, compat=None)
+    try:
+        return defaults_of(db=None, home=home, prefix=scheduler_prefix, program=scheduler_bin, compat=None)
+    except FlowError as problem:
+        raise as_fail(problem, ".") from problem
 
 
 def local_home(home: str | None) -> str:

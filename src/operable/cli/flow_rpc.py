@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from operable.cli.flow_events import RpcAnswer
+from operable.flow.homes import current_folder
 from operable.flow.method import Defaults
 from operable.flow.rpc import answer_to, too_long
 from operable.flow.rpc_lines import REQUEST_LIMIT, RequestLines
@@ -25,7 +26,7 @@ def defaults_of(
     """What was said on the command line, else in the environment."""
     environment = dict(os.environ)
     return Defaults(
-        cwd=os.getcwd(),
+        cwd=current_folder(),
         environment=environment,
         home=home or environment.get("AGENTCLI_HOME"),
         db_path=db or environment.get("AGENTCLI_SCHEDULER_DB"),

@@ -13,13 +13,15 @@ from typing import Any, TypeVar
 from operable.cli.flow_input import as_fail
 from operable.flow.caller import Caller
 from operable.flow.contracts import FlowError
+from operable.flow.homes import current_folder
 from operable.flow.method import Defaults
 from operable.kernel.errors import Fail
 from operable.tool import Change, Warn
 
 _Result = TypeVar("_Result")
 _REFUSALS = (
-    "approval_required approval_auto_rejected approval_signature_invalid approval_scope_mismatch policy_forbids_approval "
+    "approval_required approval_auto_rejected approval_signature_invalid approval_scope_mismatch approval_log_invalid "
+    "policy_forbids_approval "
     "authorization_denied authorization_escalation_required authorization_proof_failed trust_level_insufficient "
     "contract_violation sandbox_path_escape sandbox_path_invalid presentation_source_forbidden"
 ).split()
@@ -29,7 +31,7 @@ _BUSY = ("approval_lock_timeout",)
 
 def caller(home: str | None = None) -> Caller:
     """Whoever runs this command."""
-    return Caller(os.getcwd(), dict(os.environ), home)
+    return Caller(told(current_folder, "."), dict(os.environ), home)
 
 
 def defaults(home: str | None = None) -> Defaults:

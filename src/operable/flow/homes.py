@@ -40,7 +40,15 @@ def home_of(environment: Mapping[str, str], home: str | None = None, *, cwd: str
         if not os.path.isabs(user):
             raise invalid_argument("There is no home directory: set AGENTCLI_HOME, or pass home")
         chosen = os.path.join(user, ".agentcli")
-    return os.path.abspath(os.path.join(cwd or os.getcwd(), expanded(chosen, user)))
+    return os.path.abspath(os.path.join(cwd or current_folder(), expanded(chosen, user)))
+
+
+def current_folder() -> str:
+    """The folder that relative paths mean; FlowError when it was removed under us."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise invalid_argument("The current directory does not exist any more; go to one that does") from None
 
 
 def expanded(path: str, user: str) -> str:

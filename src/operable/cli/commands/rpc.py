@@ -43,9 +43,16 @@ def rpc(
     compat: answer in the shapes of the newest peer where they differ from the draft's
     request_timeout: seconds for one slow request
     """
+    from operable.cli.flow_input import as_fail
     from operable.cli.flow_rpc import answers, defaults_of, serve
+    from operable.flow.contracts import FlowError
 
-    defaults = defaults_of(db=db, home=home, prefix=scheduler_prefix, program=scheduler_bin, compat=compat)
+    try:
+        defaults = defaults_of(
+            db=db, home=home, prefix=scheduler_prefix, program=scheduler_bin, compat=compat
+        )
+    except FlowError as problem:
+        raise as_fail(problem, ".") from problem
     if context.machine:
         yield from answers(defaults)
     else:

@@ -1,13 +1,15 @@
 """`operable flow …`: workflow manifests judged, compiled, converted and bound on the command line."""
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.drive import operable
+from tests.cli.drive import BIN, operable
 from tests.flow.manifests import manifest, prompt_task, shell_task
 from tests.tool.drive import terminal
 
@@ -157,3 +159,28 @@ def test_a_file_with_the_name_of_a_secret_hides_nothing_of_what_is_wrong_with_it
     refused = operable("flow", "compile", "authorization-token.json", cwd=tmp_path)
 
     assert "$.version must be one of: 0.1, 0.2" in refused.of("aoi:error")[0]["message"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["operable", "flow", "exec", "FILE", "a"],
+        ["operable", "flow", "plan", "FILE"],
+        ["operable", "rpc"],
+        ["operable-agentcli", "exec", "FILE", "a"],
+    ],
+    ids=lambda words: " ".join(words[:3]),
+)
+def test_a_folder_that_was_removed_under_the_caller_is_named(tmp_path, words):
+    flow, gone = tmp_path / "flow.json", tmp_path / "gone"
+    flow.write_text(json.dumps(manifest()))
+    gone.mkdir()
+    argv = [str(BIN / words[0]), *(str(flow) if word == "FILE" else word for word in words[1:])]
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'rmdir "$0"; exec "$@"', str(gone), *argv],
+        cwd=gone, env={**os.environ, "HOME": str(tmp_path)}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+
+    assert done.returncode != 0
+    assert "The current directory does not exist any more" in done.stderr
