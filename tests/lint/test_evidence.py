@@ -83,6 +83,34 @@ def test_a_pasted_command_line_gives_the_tool_what_the_linter_gave_it(
     assert (pasted.stdout, pasted.stderr) == (printed, "")
 
 
+@pytest.mark.parametrize(
+    "ended, script, status",
+    [
+        ("deadline", "trap '' INT TERM; while :; do sleep 0.1; done", 137),
+        ("flood", "while :; do echo '{}' || exit 3; done", 0),
+    ],
+)
+def test_a_pasted_command_line_gives_the_terminal_back(ended, script, status, tmp_path: Path):
+    tool = tmp_path / "tool"
+    tool.write_text(f"#!/bin/bash\n{script}\n")
+    tool.chmod(0o755)
+    observed = Observation(Invocation(("list",)), str(tool), b"", "", None, 0.5, ended=ended)
+
+    pasted = subprocess.run(
+        ["bash", "-c", observed.command_line], capture_output=True, timeout=200, check=False
+    )
+
+    assert pasted.returncode == status
+    assert len(pasted.stdout) <= 1000
+
+
+def test_whoever_pastes_what_took_too_much_is_warned():
+    taken = ("it had 133 processes at once",)
+    observed = Observation(Invocation(("list",)), "notes", b"", "", None, 0.5, ended="excess", notes=taken)
+
+    assert observed.command_line == "notes list < /dev/null  # beware: it had 133 processes at once"
+
+
 def test_what_no_shell_can_be_told_stands_behind_the_command_line():
     assert seen(b"", terminal=True).command_line == "notes list  # at a terminal, where nobody answers"
     assert seen(b"", files=((".netrc", "…"),)).command_line.endswith("  # with a secret in ~/.netrc")

@@ -160,6 +160,9 @@ class Observation:
             # It waits for the signal, or it ends before: in either case nothing has to be timed.
             seconds = max(2, math.ceil(invocation.watch))
             line = f"timeout --signal={invocation.signal.removeprefix('SIG')} {seconds} {line}"
+        elif self.ended == "deadline":
+            # Whoever pastes it wants the terminal back, also of one that takes no signals.
+            line = f"timeout --signal=KILL {math.ceil(self.elapsed) + 1} {line}"
         if invocation.bare:
             line = f'env -i PATH="$PATH" {line}'
         elif invocation.env:
@@ -174,6 +177,8 @@ class Observation:
             line = f"{line} > /dev/full"
         if invocation.reader != "patient" and not invocation.room:
             line = f"{line} | head -{0 if invocation.reader == 'gone' else 1}"
+        elif self.ended == "flood":
+            line = f"{line} | head -c 1000"
         notes = self._circumstances()
         return f"{line}  # {'; '.join(notes)}" if notes else line
 
@@ -188,6 +193,8 @@ class Observation:
             notes.append("at a terminal, where nobody answers")
         if invocation.files:
             notes.append(f"with a secret in {', '.join(f'~/{path}' for path, _ in invocation.files)}")
+        if self.ended == "excess":
+            notes.append(f"beware: {', '.join(self.notes)}")
         return notes
 
 
