@@ -6,11 +6,18 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from operable.lint.folders import Premises
+from operable.lint.evidence import Invocation
+from operable.lint.folders import Premises, Stock
+from operable.lint.lab import Laboratory
+from operable.lint.probe import Probe
+from operable.lint.profile import Profile, ToolProfile
+from operable.proc.confine import sandbox
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -111,7 +118,12 @@ def test_what_a_killed_linter_has_left_goes_with_the_next_and_what_a_living_one_
 def test_where_nothing_more_can_be_opened_no_folder_is_left(tmp_path: Path):
     code = """
 import os, resource, tempfile
-from operable.lint.folders import Premises
+from operable.lint.evidence import Invocation
+from operable.lint.folders import Premises, Stock
+from operable.lint.lab import Laboratory
+from operable.lint.probe import Probe
+from operable.lint.profile import Profile, ToolProfile
+from operable.proc.confine import sandbox
 tempfile.gettempdir()  # it tries
 free = os.dup(0)
 os.close(free)
@@ -156,3 +168,105 @@ with Laboratory(Probe("/bin/true", "true", None), Profile(ToolProfile(files={"la
     assert done.stdout.startswith(
         "io ROOM_FAILED what the setup made cannot be copied: [Errno 27] File too large"
     )
+
+
+@pytest.fixture
+def stock(tmp_path: Path) -> Stock:
+    """Of folders with a file, a link and a folder in them."""
+    numbers = count()
+
+    def made() -> str:
+        folder = tmp_path / f"room-{next(numbers)}"
+        (folder / "work" / "below").mkdir(parents=True)
+        (folder / "work" / "file").write_text("as it was")
+        (folder / "work" / "link").symlink_to("file")
+        return str(folder)
+
+    return Stock(made)
+
+
+def test_a_folder_that_nobody_has_touched_serves_again(stock: Stock):
+    folder = stock.take()
+    assert Path(folder, "work", "link").read_text() == "as it was"
+    stock.leave(folder)
+
+    assert stock.take() == folder
+
+
+def test_nobody_gets_a_folder_that_another_one_has(stock: Stock):
+    first, second = stock.take(), stock.take()
+    stock.leave(first)
+
+    assert first != second
+    assert {stock.take(), stock.take()}.isdisjoint({second})
+
+
+def rewritten(work: Path) -> None:
+    """With as many bytes, by whoever puts the times back."""
+    before = (work / "file").stat()
+    (work / "file").write_text("as it isn")
+    os.utime(work / "file", ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def swung(work: Path) -> None:
+    (work / "link").unlink()
+    (work / "link").symlink_to("elif")
+
+
+def undone(work: Path) -> None:
+    """Made and taken away: also what cannot be seen any more was done."""
+    (work / "more").touch()
+    (work / "more").unlink()
+
+
+TOUCHES: list[Callable[[Path], object]] = [
+    rewritten,
+    swung,
+    undone,
+    lambda work: (work / "file").chmod(0o600),
+    lambda work: (work / "file").unlink(),
+    lambda work: (work / "file").rename(work / "other"),
+    lambda work: os.link(work / "file", work / "again"),
+    lambda work: (work / "below" / "more").touch(),
+    lambda work: (work / "below").rmdir(),
+    lambda work: work.chmod(0o700),
+    lambda work: os.mkfifo(work.parent / "pipe"),
+]
+
+
+@pytest.mark.parametrize("touch", TOUCHES, ids=range(len(TOUCHES)))
+def test_a_folder_that_was_touched_is_taken_away(stock: Stock, touch: Callable[[Path], object]):
+    folder = stock.take()
+    touch(Path(folder, "work"))
+    stock.leave(folder)
+
+    again = stock.take()
+
+    assert again != folder
+    assert not os.path.lexists(folder)
+    assert Path(again, "work", "link").read_text() == "as it was"
+
+
+def test_a_folder_is_given_out_when_the_tick_of_the_clock_in_which_it_was_made_is_over(stock: Stock):
+    folder = stock.take()
+
+    newest = max(path.lstat().st_ctime_ns for path in Path(folder).rglob("*"))
+    assert Path(folder).stat().st_ctime_ns > newest
+
+
+@pytest.mark.needs("bwrap")
+def test_calls_that_change_nothing_share_a_room_and_what_is_changed_is_seen_by_nobody_else(tmp_path: Path):
+    program = tmp_path / "tool"
+    program.write_text('#!/bin/sh\nls -id .; ls -A . "$HOME"; [ "$1" != make ] || : > "$HOME/made"\n')
+    program.chmod(0o755)
+    probe = Probe(str(program), "tool", sandbox("bubblewrap"), timeout=200.0)
+
+    with Laboratory(probe, Profile(ToolProfile(files={"note": "kept"}))) as lab:
+        lab.prepare((), None)
+        first, second, made, third = (
+            lab.observe(Invocation((word,))).stdout for word in ("one", "two", "make", "three")
+        )
+
+    assert first == second == made
+    assert b"note" in first
+    assert b"made" not in third

@@ -5,6 +5,11 @@ as long as its linter lives. The file gets its name when it is locked, so one th
 
 A tool that is not run by root may leave folders that cannot be emptied and files that cannot be read, though they are ours:
 the first are opened again when they go, the second cannot be copied.
+
+Most calls change nothing, and to copy what a setup has made may cost more than the call. So a folder that nobody has touched
+serves again. The kernel tells: whatever is done to a file or a folder, or to its mode, owner, name or attributes, moves its
+time of change, which nobody can set. That clock has ticks of some milliseconds; a folder is given out when the tick in which
+it was made is over, so that no touch can have the same time.
 """
 
 from __future__ import annotations
@@ -13,11 +18,17 @@ import fcntl
 import os
 import shutil
 import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
 _PREFIX = "aoi-lint-"
 _LOCK = "lock"
+# The longest tick of a kernel is 10 ms. Where the time of change does not move at all, nothing serves twice.
+_TICK = 0.001
+_TICKS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +55,69 @@ class Premises:
     def leave(self) -> None:
         discard(self.folder)
         os.close(self.lock)
+
+
+class Stock:
+    """Folders that are all alike, for one experiment after the other. Thread-safe."""
+
+    def __init__(self, made: Callable[[], str]) -> None:
+        """`made` makes a new one."""
+        self._made = made
+        self._marks: dict[str, dict[str, tuple[int, ...]]] = {}
+        self._left: deque[str] = deque()
+
+    def take(self) -> str:
+        """One that is as it was made. What was left and has been touched is taken away, at the latest moment: by then
+        whoever was at work in it is dead.
+        """
+        while True:
+            try:
+                folder = self._left.pop()
+            except IndexError:
+                break
+            if self._untouched(folder):
+                return folder
+            self.drop(folder)
+        folder = self._made()
+        self._marks[folder] = _marks(folder) if _tick_is_over(folder) else {}
+        return folder
+
+    def leave(self, folder: str) -> None:
+        """Nobody needs it any more."""
+        self._left.append(folder)
+
+    def drop(self, folder: str) -> None:
+        """Nobody is to have it any more."""
+        del self._marks[folder]
+        discard(folder)
+
+    def _untouched(self, folder: str) -> bool:
+        try:
+            return _marks(folder) == self._marks[folder]
+        except OSError:
+            return False  # somebody is at work in it
+
+
+def _marks(folder: str) -> dict[str, tuple[int, ...]]:
+    """What cannot stay the same when something in it is touched."""
+    return {path: (status.st_ino, status.st_size, status.st_ctime_ns) for path, status in _within(folder)}
+
+
+def _within(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    for place, names, files in os.walk(folder):
+        for path in (f"{place}/{name}" for name in (*names, *files)):
+            yield path, os.lstat(path)
+
+
+def _tick_is_over(folder: str) -> bool:
+    """Wait until something that is changed in the folder has a later time of change than all that is there."""
+    newest = max((status.st_ctime_ns for _, status in _within(folder)), default=0)
+    for _ in range(_TICKS):
+        os.utime(folder)
+        if os.stat(folder).st_ctime_ns > newest:
+            return True
+        time.sleep(_TICK)
+    return False
 
 
 def discard(folder: str) -> None:

@@ -1,10 +1,10 @@
-"""Rooms to experiment in: throw-away folders in which the profile's setup has been done, one fresh copy per experiment.
+"""Rooms to experiment in: throw-away folders in which the profile's setup has been done, as new for every experiment.
 
 Theory of operation. Setup runs once, in a template; then one read-only call warms it up, so that a database that is made
-on first use is there before anything is compared. Every experiment gets a copy. In a sandbox each copy is seen at the
-same place, so that paths that the tool wrote down stay true; without one they would not, and setup is run again each time.
-So it is where programs run beside the tool in every room, because what they hold in memory is no file, and where the
-setup leaves what we may not read.
+on first use is there before anything is compared. Every experiment gets a copy, or one that an experiment before it has left
+as it was. In a sandbox each copy is seen at the same place, so that paths that the tool wrote down stay true; without one
+they would not, and setup is run again each time. So it is where programs run beside the tool in every room, because what
+they hold in memory is no file, and where the setup leaves what we may not read.
 
 Equal invocations are run once: `observe` and `effect` remember. Threads may share a lab; what happens in one room is the
 business of `room`.
@@ -24,7 +24,7 @@ from typing import Self
 from operable.kernel.errors import Fail
 from operable.lint.check import Change
 from operable.lint.evidence import Invocation, Observation
-from operable.lint.folders import Premises, copyable, discard
+from operable.lint.folders import Premises, Stock, copyable
 from operable.lint.probe import Probe, place_file
 from operable.lint.profile import Profile
 from operable.lint.recipe import chooses_output
@@ -46,6 +46,7 @@ class Laboratory:
         self.busy = 0.0
         self._premises = Premises.taken()
         self._template: str | None = None
+        self._stock = Stock(lambda: self._new_folders(self._template))
         self._setup: tuple[Invocation, ...] | None = None
         self._state: Invocation | None = None
         self._steadiness = Steadiness()
@@ -87,7 +88,8 @@ class Laboratory:
                 self._setup = None
             else:
                 self._template = self._new_template()
-        elif self._setup:
+        self._stock = Stock(lambda: self._new_folders(self._template))
+        if self._setup and not self._copies:
             self._rehearse()
 
     def observe(self, invocation: Invocation) -> Observation:
@@ -98,13 +100,19 @@ class Laboratory:
 
     @contextmanager
     def room(self) -> Iterator[LabRoom]:
-        folder = self._new_folders(self._template)
+        stock = self._stock
+        folder = stock.take()
         room = self._entered(folder)
+        # Without a sandbox somebody may still be at work in it.
+        away = stock.drop if self.probe.sandbox is None else stock.leave
         try:
             yield room
+        except BaseException:
+            away = stock.drop
+            raise
         finally:
             room.leave()
-            discard(folder)
+            away(folder)
 
     def _entered(self, folder: str) -> LabRoom:
         return LabRoom(

@@ -19,6 +19,7 @@ from operable.kernel.errors import Fail
 from operable.lint.check import Change
 from operable.lint.companions import Companions
 from operable.lint.evidence import Invocation, Observation, encode
+from operable.lint.folders import discard
 from operable.lint.probe import Place, Probe, hidden
 from operable.lint.profile import Profile
 from operable.lint.tree import changes, snapshot
@@ -151,6 +152,8 @@ class LabRoom:
         if invocation.bare:
             place = _emptied(place, self._folder, confined=self._probe.sandbox is not None)
         seen = self._probe.run(invocation, place)
+        if invocation.bare:
+            discard(place.home)  # nothing of ours is to make it look touched
         self._companions.demand()
         self._ran(seen)
         return seen
