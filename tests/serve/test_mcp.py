@@ -463,6 +463,44 @@ def test_a_signal_ends_the_server(world, stop):
         process.communicate()
 
 
+@pytest.mark.parametrize("left", ["stdout", "stdin"])
+def test_a_client_that_neither_reads_nor_writes_does_not_keep_the_server(world, left):
+    """`left` is the end that it closes, with an answer under way that does not fit into a pipe."""
+    process = subprocess.Popen(
+        world.command("--only", "bench"),
+        env=world.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        about = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
+        calls: list[dict[str, Any]] = [
+            {"id": 1, "method": "initialize", "params": about},
+            {"method": "notifications/initialized"},
+            {"id": 2, "method": "tools/call", "params": {"name": "bench_long", "arguments": {"count": 3000}}},
+        ]
+        for call in calls:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **call}).encode() + b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.read(1)  # the second answer is under way
+        getattr(process, left).close()
+        assert process.wait(200) is not None
+    finally:
+        process.kill()
+        process.wait(200)
+        for end in (process.stdin, process.stdout):
+            if end is not None:
+                end.close()
+
+
 def test_the_end_of_its_input_ends_the_server(world):
     done = subprocess.run(
         world.command(), env=world.env, input=b"not json\n\n", capture_output=True, timeout=200, check=False

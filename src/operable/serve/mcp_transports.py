@@ -7,13 +7,16 @@ checked by the SDK. Other addresses than loopback are refused: there is no encry
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hmac
 import ipaddress
 import os
 import secrets
 import socket
+import threading
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from operable.kernel.errors import Fail
 from operable.serve.mcp import server
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from mcp.server.transport_security import TransportSecuritySettings
 
 _LINE = 16 * 1024 * 1024
+_Result = TypeVar("_Result")
 
 
 async def serve_stdio(toolbox: Toolbox, stdin: int, stdout: int) -> None:
@@ -37,8 +41,7 @@ async def serve_stdio(toolbox: Toolbox, stdin: int, stdout: int) -> None:
 
     async def receive() -> None:
         async with arrived:
-            # Abandoned on a stop: a read that waits for the client cannot be interrupted otherwise.
-            while line := await anyio.to_thread.run_sync(source.readline, _LINE, abandon_on_cancel=True):
+            while line := await _apart(source.readline, _LINE):
                 try:
                     message: Any = SessionMessage(jsonrpc_message_adapter.validate_json(line))
                 except ValueError as problem:
@@ -50,7 +53,7 @@ async def serve_stdio(toolbox: Toolbox, stdin: int, stdout: int) -> None:
             async for message in to_send:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 data = text.encode() + b"\n"
-                await anyio.to_thread.run_sync(_write_all, stdout, data, abandon_on_cancel=True)
+                await _apart(_write_all, stdout, data)
 
     made = server(toolbox)
     async with anyio.create_task_group() as group:
@@ -58,6 +61,31 @@ async def serve_stdio(toolbox: Toolbox, stdin: int, stdout: int) -> None:
         group.start_soon(send)
         await made.run(read, write, made.create_initialization_options())
         group.cancel_scope.cancel()
+
+
+async def _apart(function: Callable[..., _Result], *arguments: Any) -> _Result:
+    """What a function gives that waits for the client, from a thread that nobody waits for.
+
+    A read cannot be interrupted, nor a write to somebody who does not read. The threads of the library are waited for when
+    the process ends, which would then end when the client lets it.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[_Result] = loop.create_future()
+
+    def settle(how: Callable[[Any], None], outcome: Any) -> None:
+        if not done.done():
+            how(outcome)
+
+    def work() -> None:
+        try:
+            how, outcome = done.set_result, function(*arguments)
+        except Exception as problem:  # noqa: BLE001 - raised again where it is waited for
+            how, outcome = done.set_exception, problem  # type: ignore[assignment]
+        with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
+            loop.call_soon_threadsafe(settle, how, outcome)
+
+    threading.Thread(target=work, daemon=True, name="mcp-client").start()
+    return await done
 
 
 def listening(host: str, port: int) -> socket.socket:
