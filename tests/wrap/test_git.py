@@ -466,3 +466,14 @@ def test_adding_what_is_ignored_or_not_there_is_refused_and_nothing_is_staged(re
     assert (ignored.error["category"], ignored.error["code"]) == ("conflict", "PATH_IGNORED")
     assert (missing.error["category"], missing.error["code"]) == ("not_found", "PATH_NOT_FOUND")
     assert git("diff", "--cached", "--name-only", cwd=repo) == b""
+
+
+def test_a_shallow_clone_says_that_its_history_is_cut_off(repo, tmp_path):
+    git("clone", "-q", "--depth", "1", f"file://{repo}", str(tmp_path / "shallow"), cwd=repo)
+
+    for words in (("log",), ("show",), ("blame", "poem.txt")):
+        whole = wrap("git", *words, cwd=repo)
+        shallow = wrap("git", *words, cwd=tmp_path / "shallow")
+        assert whole.of("aoi:warning") == []
+        assert [warning["code"] for warning in shallow.of("aoi:warning")] == ["HISTORY_CUT_OFF"]
+        assert shallow.exit_code == 0

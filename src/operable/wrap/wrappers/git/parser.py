@@ -112,6 +112,26 @@ def _changed(record: bytes) -> dict[str, Any]:
     return event
 
 
+# -- history
+
+
+def log(upstream: Upstream) -> Iterator[Any]:
+    from operable.wrap.parsers.nul import PARSER
+
+    yield from _shallow(upstream)
+    yield from PARSER(upstream, upstream.command["parse"])
+
+
+def _shallow(upstream: Upstream) -> Iterator[Warn]:
+    """In a shallow clone the oldest commits seem to have no parents, and to have made everything that is in them."""
+    told = upstream.ask(["rev-parse", "--is-shallow-repository"], fine=(0, 128))
+    if told.strip() == b"true":
+        message = (
+            "the clone is shallow: its oldest commits seem to have no parents and to add every file and line"
+        )
+        yield Warn("HISTORY_CUT_OFF", message, hint="git fetch --unshallow")
+
+
 # -- trees
 
 
@@ -126,6 +146,7 @@ def diff(upstream: Upstream) -> Iterator[Any]:
 def show(upstream: Upstream) -> Iterator[Any]:
     """One commit, then its files: two programs, because only so each has its own framing."""
     revision = upstream.inputs.get("revision") or "HEAD"
+    yield from _shallow(upstream)
     commit = _commit(upstream, revision)
     yield commit
     words = ["diff-tree", "--root", "-r", "-m", "--first-parent", "-p", "--no-commit-id", *_PLAIN]
@@ -252,6 +273,7 @@ def blame(upstream: Upstream) -> Iterator[Any]:
     """`--line-porcelain`: a header with the hash, a line for each fact, then a tab and the text of the line."""
     if upstream.inputs.get("last") is not None:
         upstream.inputs["first"] = upstream.inputs.get("first") or 1  # git has one option for both
+    yield from _shallow(upstream)
     facts: dict[bytes, bytes] = {}
     head: list[bytes] = []
     for block in upstream.blocks():
