@@ -14,6 +14,13 @@ from operable.run.validator import Validator, self_contained, validator_availabl
 from operable.spec.published import schema as published
 
 _LIMIT = 200
+# So many problems of one document are told at once: who mends one should not have to lint again to hear of the next.
+_SEVERAL = 8
+# Any of them makes a document speak of something; the rest of the vocabulary goes with them.
+_KEYWORDS = frozenset(
+    "type properties required allOf anyOf oneOf not if then else enum const items pattern patternProperties "
+    "additionalProperties unevaluatedProperties definitions dependencies dependentSchemas title description id".split()
+)
 # The drafts that have a meta-schema which validators know.
 DRAFTS = (
     "https://json-schema.org/draft/2020-12/schema",
@@ -27,6 +34,9 @@ DRAFTS = (
 def document_flaw(document: dict[str, Any]) -> str | None:
     """Why this is no JSON Schema of the draft that it declares."""
     engine = _engine()
+    if not any(name.startswith("$") or name in _KEYWORDS for name in document):
+        # Every object is a valid schema, one that says nothing.
+        return f"none of its names is a keyword: {', '.join(document)[:_LIMIT] or 'it has none'}"
     draft = document.get("$schema")
     if draft is not None and (not isinstance(draft, str) or draft.rstrip("#") not in DRAFTS):
         return f"`$schema` names no published draft: {draft!r}"
@@ -42,10 +52,13 @@ def manifest_flaw(manifest: dict[str, Any]) -> str | None:
     """Why this is no capability manifest."""
     engine = _engine()
     errors = list(engine.validator_for(published("aoi-capabilities")).iter_errors(manifest))
-    if not errors:
-        return None
-    path = "".join(f"/{step}" for step in errors[0].instance_path) or "/"
-    return f"{path}: {errors[0].message[:_LIMIT]}"
+    flaws = [
+        f"{''.join(f'/{step}' for step in error.instance_path) or '/'}: {error.message[:_LIMIT]}"
+        for error in errors[:_SEVERAL]
+    ]
+    if len(errors) > _SEVERAL:
+        flaws.append(f"and {len(errors) - _SEVERAL} more")
+    return "; ".join(flaws) or None
 
 
 @cache

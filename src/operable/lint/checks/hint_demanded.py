@@ -15,11 +15,12 @@ from typing import Any
 
 from operable.lint.check import Case, Check, Finding, Untested
 from operable.lint.example import transcript
+from operable.lint.schemas import document_flaw
 
 
 def _tool(case: Case) -> Iterator[Finding]:
     schema = case.plan.schema
-    if schema is None:
+    if schema is None or document_flaw(schema) is not None:
         raise Untested("there is no schema; see check 1")
     case.seen.append(case.plan.discovery["schema"])
     if any("hint" in part.get("required", ()) for part in _about_errors(schema)):

@@ -24,6 +24,7 @@ from operable.kernel.errors import Fail
 from operable.lint.check import Case, Check, Finding, Untested
 from operable.lint.evidence import Line, Observation, excerpt
 from operable.lint.example import ENTRY, meta, summary, transcript
+from operable.lint.schemas import document_flaw
 from operable.lint.variants import demand_sample, some_stream
 from operable.wire.framework import FRAMEWORK
 from operable.wire.reserved import PREFIX, RESERVED, check_schema
@@ -33,8 +34,8 @@ _ESCAPE = re.compile("\x1b[\\[\\]]")
 
 
 def _tool(case: Case) -> Iterator[Finding]:
-    if case.plan.schema is None:
-        raise Untested("it gives no schema, whose names could be looked at")
+    if case.plan.schema is None or document_flaw(case.plan.schema) is not None:
+        raise Untested("it gives no schema whose names could be looked at; see check 1")
     case.seen += case.plan.discovery.values()
     try:
         check_schema(case.plan.schema)

@@ -41,7 +41,7 @@ _RETRY = {
 
 def _tool(case: Case) -> Iterator[Finding]:
     if not case.plan.commands:
-        raise Untested("no command is known")
+        raise Untested("no command is known: name them in the capabilities (see check 1), or in a profile")
     if all(not command.words for command in case.plan.commands):
         raise Untested("the tool has no subcommands")
     seen = case.observe(Invocation((UNKNOWN_COMMAND, *case.plan.machine)))
