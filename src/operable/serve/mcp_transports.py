@@ -14,6 +14,7 @@ import ipaddress
 import os
 import secrets
 import socket
+import tempfile
 import threading
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -151,19 +152,29 @@ def token_of(folder: str) -> tuple[str, str]:
     """The token of this user's servers, and the private file that has it; made when it is not there."""
     path = os.path.join(folder, "mcp-token")
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
+        if not os.path.lexists(path):
+            _make_token(folder, path)
         with open(path, encoding="ascii") as file:
-            token = file.read().strip()
-        if len(token) < 32:
-            raise Fail(
-                "config", "TOKEN_INVALID", f"{path} holds no token", target=path, hint="remove it"
-            ) from None
-        return token, path
-    token = secrets.token_urlsafe(32)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(token + "\n")
+            private = os.fstat(file.fileno()).st_mode & 0o077 == 0
+            token = file.read(1000).strip()
+    except (OSError, ValueError) as problem:
+        raise Fail("config", "TOKEN_INVALID", f"{path} cannot be used: {problem}", target=path) from problem
+    if len(token) < 32 or not private:
+        why = "holds no token" if private else "can be read by others, who may know the token by now"
+        raise Fail("config", "TOKEN_INVALID", f"{path} {why}", target=path, hint=f"rm {path}")
     return token, path
+
+
+def _make_token(folder: str, path: str) -> None:
+    """Nobody sees half a token; of two servers that begin at once both get the one that was first."""
+    descriptor, temporary = tempfile.mkstemp(prefix=".mcp-token-", dir=folder)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(32) + "\n")
+        with contextlib.suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        os.unlink(temporary)
 
 
 def _guarded(app: Any, token: str) -> Any:
