@@ -364,6 +364,13 @@ def test_a_word_with_which_commands_begin_has_help(words):
     assert shown == [["wrap", name] for name in ("doctor", "list", "shim", "show", "verify")]
 
 
+def test_the_help_of_a_tool_shows_what_else_may_follow_such_a_word():
+    assert (
+        b"\n       operable wrap TOOL [COMMAND] [ARGUMENTS] [OPTIONS]\n"
+        in operable("--help", output=None).stdout
+    )
+
+
 def test_a_word_with_which_commands_begin_is_no_command_and_no_excuse_for_another():
     alone, wrong = operable("wrap"), operable("wrapp", "--help")
 

@@ -69,10 +69,12 @@ def _read(command: Command) -> tuple[str, dict[str, str]]:
 
 def tool_help(tool: Tool) -> str:
     machine = f"--{tool.machine_flags[0]} jsonl"
+    groups = dict.fromkeys(name.partition(" ")[0] for name in tool.names() if " " in name)
     lines = [
         f"{tool.name} {tool.version}" + (f": {tool.summary}" if tool.summary else ""),
         "",
         f"Usage: {tool.invocation} COMMAND [ARGUMENTS] [OPTIONS]",
+        *(line for group in groups for line in _other_usage(tool, group)),
         "",
         "Commands:",
         *_table(_summaries(tool, tool.names())),
@@ -91,7 +93,7 @@ def group_help(tool: Tool, group: str) -> str:
     names = [name for name in tool.names() if name.startswith(f"{group} ")]
     lines = [
         f"Usage: {tool.invocation} {group} COMMAND [ARGUMENTS] [OPTIONS]",
-        *(f"       {tool.invocation} {group} {form}" for form in tool.other_forms(group)),
+        *_other_usage(tool, group),
         "",
         "Commands:",
         *_table(_summaries(tool, names)),
@@ -99,6 +101,10 @@ def group_help(tool: Tool, group: str) -> str:
         f"{tool.invocation} {group} COMMAND --help tells more.",
     ]
     return "\n".join(lines)
+
+
+def _other_usage(tool: Tool, group: str) -> list[str]:
+    return [f"       {tool.invocation} {group} {form}" for form in tool.other_forms(group)]
 
 
 def _summaries(tool: Tool, names: list[str]) -> list[tuple[str, str]]:
