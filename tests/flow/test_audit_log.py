@@ -308,6 +308,32 @@ def test_what_follows_a_look_at_the_log_does_not_change_what_is_seen(tmp_path):
     assert [record["execution_id"] for record in seen] == ["e0", "e1"]
 
 
+def test_a_power_cut_cannot_leave_the_head_behind_the_records(tmp_path, monkeypatch):
+    """Else the records of the last seconds would look as if somebody had added them."""
+    log = tmp_path / "audit.ndjson"
+    done: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def synced(fd):
+        done.append(os.path.relpath(os.readlink(f"/proc/self/fd/{fd}"), tmp_path))
+        fsync(fd)
+
+    def replaced(old, new):
+        done.append(f"{os.path.basename(old)} -> {os.path.basename(new)}")
+        replace(old, new)
+
+    monkeypatch.setattr("operable.flow.audit_log.os.fsync", synced)
+    monkeypatch.setattr("operable.flow.audit_log.os.replace", replaced)
+    fill(log, 1)
+
+    assert done == [
+        "audit.ndjson",
+        "audit.ndjson.head.new",
+        "audit.ndjson.head.new -> audit.ndjson.head",
+        ".",
+    ]
+
+
 def test_a_full_disk_is_an_error_and_leaves_the_chain_whole(tmp_path):
     program = (
         "import resource, sys\nfrom operable.flow.audit_log import append\n"

@@ -214,6 +214,13 @@ def _write_head(path: str, head: Head) -> None:
     )
     try:
         os.write(fd, f"{head.seq} {head.hash}\n".encode())
+        os.fsync(fd)
     finally:
         os.close(fd)
     os.replace(draft, f"{path}.head")
+    # On disk like the record itself: after a power cut, records that run ahead of the head would look like added ones.
+    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
