@@ -93,6 +93,24 @@ def test_a_number_beyond_all_doubles_is_echoed_as_null_also_beside_a_lone_surrog
     assert json.loads(answer)["id"] == [None, "\ud800"]
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "9007199254740993",
+        "-9007199254740993",
+        "1760000000123456789",
+        "18446744073709551615",
+        "123456789012345678901234567890",
+    ],
+)
+@pytest.mark.parametrize("request_text", ['"method":"agentcli.ping"', '"method":"agentcli.nope"', '"method":5', '"method":"x","params":[]', '"params":{"__proto__":1}'])  # fmt: skip
+def test_an_integer_is_echoed_digit_by_digit_also_where_javascript_would_round_it(written, request_text):
+    answer = answer_to(f'{{"jsonrpc":"2.0","id":{written},{request_text}}}'.encode(), DEFAULTS, silence)
+
+    assert answer is not None
+    assert answer.startswith(f'{{"jsonrpc":"2.0","id":{written},'.encode())
+
+
 def raising(problem):
     def run(params, defaults):
         raise problem

@@ -89,6 +89,10 @@ def _accept_exactly(line: bytes) -> Job | bytes | None:
     if not isinstance(request, dict):
         return _failure(None, INVALID_REQUEST, "Invalid Request", _ARGUMENT)
     silent, request_id = "id" not in request, request.get("id")
+    if isinstance(request_id, float) and request_id.is_integer():
+        request_id = (
+            _id_of(line) or request_id
+        )  # as it was written: a client with 64-bit ids waits for exactly this one
     name, params = request.get("method"), request.get("params")
     if request.get("jsonrpc") != "2.0" or not isinstance(name, str):
         return None if silent else _failure(request_id, INVALID_REQUEST, "Invalid Request", _ARGUMENT)
@@ -102,13 +106,13 @@ def _accept_exactly(line: bytes) -> Job | bytes | None:
 
 
 def _id_of(line: bytes) -> int | str | None:
-    """The plain id of a request whose other members cannot be taken."""
+    """The plain id of a request, exactly, also of one whose other members cannot be taken."""
     try:
         request = json.loads(line)
     except (ValueError, RecursionError):  # a number of thousands of digits
         return None
     found = request.get("id") if isinstance(request, dict) else None
-    return found if isinstance(found, str) or (type(found) is int and abs(found) <= _EXACT) else None
+    return found if isinstance(found, str) or type(found) is int else None
 
 
 def perform(job: Job, defaults: Defaults, report: Callable[[BaseException], None]) -> bytes | None:
