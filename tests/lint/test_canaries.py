@@ -16,6 +16,8 @@ from operable.lint.canaries import canary, leak
         lambda value: quote(value, safe="").lower(),
         lambda value: value.encode().hex(),
         lambda value: value.encode().hex().upper(),
+        lambda value: value.replace("+", "\\u002B"),
+        lambda value: "".join(f"\\u{ord(letter):04x}" for letter in value),
     ],
 )
 def test_a_canary_is_found_in_each_form(encode):
@@ -29,4 +31,6 @@ def test_a_canary_is_found_in_each_form(encode):
 def test_a_canary_is_found_in_base64_wherever_it_stands(before, after):
     value = canary("x")
 
-    assert leak(base64.b64encode(before + value.encode() + after).decode(), value) == "in base64"
+    whole = before + value.encode() + after
+    assert leak(base64.b64encode(whole).decode(), value) == "in base64"
+    assert leak(base64.urlsafe_b64encode(whole).decode(), value) == "in base64"

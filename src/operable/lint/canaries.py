@@ -7,7 +7,10 @@ same bytes look different depending on where they stand in what was encoded: all
 from __future__ import annotations
 
 import base64
+import re
 from urllib.parse import quote, quote_plus
+
+_ESCAPED = re.compile(r"\\+u00([0-7][0-9a-fA-F])")
 
 
 def canary(label: str) -> str:
@@ -32,7 +35,10 @@ def forms(value: str) -> dict[str, str]:
 
 
 def leak(text: str, value: str) -> str | None:
-    """In which form the value stands in the text. Hexadecimal digits may be written large or small."""
+    """In which form the value stands in the text. Hexadecimal digits may be written large or small, and any character may be
+    escaped as in JSON.
+    """
+    text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     for form, needle in forms(value).items():
         found = needle in text if form.startswith("in base64") else needle.lower() in text.lower()
         if found:

@@ -2,8 +2,9 @@
 
 What it does
     Passes values that can be recognised through every option that looks like one for a secret (by its name, or named in
-    the profile), through misspelt ones, through URLs, headers, environment variables and configuration files, and looks
-    for them in stdout and stderr: as they are, URL-encoded, in hexadecimal and in base64. What a command is told to store
+    the profile), in the sample call, in a dry run and in a call that is refused; through misspelt options, URLs with their
+    query, headers, environment variables and configuration files, and looks for them in stdout and stderr: as they are,
+    URL-encoded, escaped as in JSON, in hexadecimal and in base64. What a command is told to store
     as data may come back in its domain events; nothing may come back in framework events or diagnostics.
 
 Why is this bad?
@@ -22,12 +23,14 @@ from operable.lint.check import Case, Check, Finding, Untested
 from operable.lint.evidence import Invocation, Observation, encode
 from operable.lint.example import error, meta, summary, transcript
 from operable.lint.samples import options_of
-from operable.lint.variants import demand_sample
+from operable.lint.variants import demand_sample, dry_run
 
 # Not secrets, though a word in their names is one.
 _INNOCENT = ("--idempotency-key", "--confirm", "--sort-key", "--key-only")
 _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 _HEADER_FLAGS = ("--header", "--headers")
+# Those of section 11.
+_QUERIES = ("token", "access_token", "sig", "code", "key")
 
 
 def _command(case: Case) -> Iterator[Finding]:
@@ -35,7 +38,7 @@ def _command(case: Case) -> Iterator[Finding]:
     if command.profile.skip is not None or not command.has_stream:
         raise Untested(command.settled(case.lab.observe)[1])
     told: set[str] = set()
-    for call, secrets, framework_only in (_flags(case), _misspelt(case), _places(case)):
+    for call, secrets, framework_only in (_flags(case), *_planned(case), _misspelt(case), _places(case)):
         seen = case.observe(call)
         for label, value in secrets.items():
             found = _leak(seen, value, framework_only=framework_only)
@@ -53,6 +56,14 @@ def _flags(case: Case) -> _Experiment:
     command = case.target
     base, _ = command.settled(case.lab.observe)
     call = base if base is not None else command.invocation([])
+    secrets, options = _options(case)
+    env = _environment(case)
+    call = replace(command.with_options(call, *options), env=tuple(env.items()))
+    return call, secrets | {f"the variable {name}": value for name, value in env.items()}, False
+
+
+def _options(case: Case) -> tuple[dict[str, str], list[str]]:
+    """Every secret option with a value of its own."""
     secrets: dict[str, str] = {}
     options: list[str] = []
     for flag in _secret_flags(case):
@@ -62,25 +73,36 @@ def _flags(case: Case) -> _Experiment:
         if flag in _HEADER_FLAGS:
             secrets[flag] = canary("header")
             options += [flag, f"Authorization: Bearer {secrets[flag]}"]
-    env = _environment(case)
-    call = replace(command.with_options(call, *options), env=tuple(env.items()))
-    return call, secrets | {f"the variable {name}": value for name, value in env.items()}, False
+    return secrets, options
+
+
+def _planned(case: Case) -> Iterator[_Experiment]:
+    """A plan says what would be done, not with which secrets."""
+    secrets, options = _options(case)
+    base, _ = case.target.settled(case.lab.observe)
+    if not secrets or base is None or not case.target.claims_flag("supports_dry_run"):
+        return
+    if case.lab.observe(base).events:
+        yield case.target.with_options(dry_run(case), *options), secrets, False
 
 
 def _misspelt(case: Case) -> _Experiment:
-    """A secret behind an option that does not exist: the complaint must not repeat it."""
+    """A secret behind an option that does not exist, and others before it: the complaint must not repeat them."""
     joined, apart = canary("joined"), canary("apart")
     env = _environment(case)
-    call = case.target.invocation([], f"--no-such-token={joined}", "--no-such-password", apart)
-    secrets = {"--no-such-token=…": joined, "--no-such-password …": apart}
+    secrets, options = _options(case)
+    call = case.target.invocation([], *options, f"--no-such-token={joined}", "--no-such-password", apart)
+    secrets |= {"--no-such-token=…": joined, "--no-such-password …": apart}
     secrets |= {f"the variable {name}": value for name, value in env.items()}
     return replace(call, env=tuple(env.items())), secrets, False
 
 
 def _places(case: Case) -> _Experiment:
     """Secrets in a URL, and in a configuration file."""
-    user, token, config = canary("user"), canary("query"), canary("config")
-    url = f"https://someone:{user}@example.invalid/x?token={token}&page=2"
+    user, config = canary("user"), canary("config")
+    queries = {name: canary(f"query{number}") for number, name in enumerate(_QUERIES)}
+    query = "&".join(f"{name}={value}" for name, value in queries.items())
+    url = f"https://someone:{user}@example.invalid/x?{query}&page=2"
     name = re.sub(r"[^\w-]", "_", case.plan.name)  # it becomes a part of paths
     files = (
         (f".config/{name}/config.toml", f'token = "{config}"\n'),
@@ -89,7 +111,8 @@ def _places(case: Case) -> _Experiment:
         (".netrc", f"machine example.invalid login someone password {config}\n"),
     )
     call = replace(case.target.invocation([url]), files=files)
-    secrets = {"the password of a URL": user, "the query of a URL": token, "a configuration file": config}
+    secrets = {"the password of a URL": user, "a configuration file": config}
+    secrets |= {f"`{name}` in the query of a URL": value for name, value in queries.items()}
     return call, secrets, True
 
 
@@ -142,14 +165,14 @@ CHECK = Check(
     level="MUST",
     section="11",
     passing=transcript(
-        "list --no-such-token=… --no-such-password …",
+        "list --api-token … --no-such-token=… --no-such-password …",
         meta("list"),
         error("UNKNOWN_OPTION"),
         summary(False),
         "# exit 64",
     ),
     failing=transcript(
-        "list --no-such-token=… --no-such-password …",
+        "list --api-token … --no-such-token=… --no-such-password …",
         meta("list"),
         error("UNKNOWN_OPTION", message=f"unknown option --no-such-token={canary('joined')}"),
         summary(False),
