@@ -113,6 +113,7 @@ def _write(path: str, fd: int, record: Json, head: Head, size: int) -> Head:
         # Also when only the head could not be written: records that run ahead of it would look like dropped ones.
         os.ftruncate(fd, size)
         raise
+    _sync_folder(path)
     return new
 
 
@@ -218,7 +219,10 @@ def _write_head(path: str, head: Head) -> None:
     finally:
         os.close(fd)
     os.replace(draft, f"{path}.head")
-    # On disk like the record itself: after a power cut, records that run ahead of the head would look like added ones.
+
+
+def _sync_folder(path: str) -> None:
+    """The head on disk like the record: after a power cut, records that run ahead of it would look like added ones."""
     folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(folder)
