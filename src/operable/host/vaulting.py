@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from operable.host.secret_backend import backend
 from operable.kernel.errors import Fail
@@ -106,42 +106,14 @@ class Vault:
 
     def reveal(self, slug: str, purpose: str) -> Secret:
         """Fail authz/SECRET_DENIED, not_found/SECRET_UNKNOWN or SECRET_MISSING; nothing is fetched before it is allowed."""
-        entry = self.inventory.by_slug(slug)
-        if entry is None:
-            raise Fail(
-                "not_found", "SECRET_UNKNOWN", f"no inventory declares the secret {slug!r}", target=slug
-            )
-        granted = _granted(entry.access.reveal, self.actor)
-        if granted is None:
-            self._tell("secret.reveal.denied", slug, purpose, None)
-            raise Fail(
-                "authz",
-                "SECRET_DENIED",
-                f"{self.actor.user_id} may not use the secret {slug!r}",
-                target=slug,
-                hint="grant it under access.reveal in SECRETS.md",
-            )
+        entry, granted = self._entitled("reveal", slug, purpose)
         value = self._fetch(entry)
         self._tell("secret.reveal", slug, purpose, granted)
         return Secret(slug, value)
 
     def keep(self, slug: str, value: str, purpose: str) -> None:
         """Put a new value where `reveal` will find it. Fail like `reveal`, or config/SECRET_NOT_WRITABLE."""
-        entry = self.inventory.by_slug(slug)
-        if entry is None:
-            raise Fail(
-                "not_found", "SECRET_UNKNOWN", f"no inventory declares the secret {slug!r}", target=slug
-            )
-        granted = _granted(entry.access.rotate, self.actor)
-        if granted is None:
-            self._tell("secret.rotate.denied", slug, purpose, None)
-            raise Fail(
-                "authz",
-                "SECRET_DENIED",
-                f"{self.actor.user_id} may not change the secret {slug!r}",
-                target=slug,
-                hint="grant it under access.rotate in SECRETS.md",
-            )
+        entry, granted = self._entitled("rotate", slug, purpose)
         for name, location in self._places(entry):
             kept = backend(name)
             if kept.write is not None and kept.missing() is None:
@@ -155,6 +127,25 @@ class Vault:
             target=slug,
             hint="let the host use the backend file or keyring",
         )
+
+    def _entitled(self, right: Literal["reveal", "rotate"], slug: str, purpose: str) -> tuple[Entry, str]:
+        """The entry, and the grant by which the actor has this right to it."""
+        entry = self.inventory.by_slug(slug)
+        if entry is None:
+            raise Fail(
+                "not_found", "SECRET_UNKNOWN", f"no inventory declares the secret {slug!r}", target=slug
+            )
+        granted = _granted(getattr(entry.access, right), self.actor)
+        if granted is None:
+            self._tell(f"secret.{right}.denied", slug, purpose, None)
+            raise Fail(
+                "authz",
+                "SECRET_DENIED",
+                f"{self.actor.user_id} may not {'use' if right == 'reveal' else 'change'} the secret {slug!r}",
+                target=slug,
+                hint=f"grant it under access.{right} in SECRETS.md",
+            )
+        return entry, granted
 
     def _fetch(self, entry: Entry) -> str:
         places = self._places(entry)
