@@ -255,3 +255,11 @@ def test_objects_of_several_kinds_are_not_deleted_at_once(tmp_path):
     done = wrap("kubectl", "delete", "all", "--selector", "app=web", "--confirm-count", "2", env=env)
 
     assert (done.error["category"], done.error["code"]) == ("usage", "SEVERAL_KINDS")
+
+
+def test_defaults_that_a_user_has_given_commands_are_not_in_force(tmp_path):
+    """From version 1.34 on, ~/.kube/kuberc may give any command further options; a variable keeps it from being read."""
+    then = """printf '{"kind": "Pod", "metadata": {"name": "%s"}}' "$KUBECTL_KUBERC" """
+    done = wrap("kubectl", "get", "pods", env=stand_in(tmp_path, "kubectl", then=then))
+
+    assert [event["name"] for event in done.results] == ["false"]
