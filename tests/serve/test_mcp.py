@@ -385,6 +385,54 @@ def test_where_the_person_can_be_asked_the_model_cannot_say_yes_for_it(world, mo
     assert not (world.app / "app" / "state").exists()
 
 
+@pytest.mark.parametrize(
+    "able, reply, code",
+    [
+        ({}, {"error": {"code": -32601, "message": "Method not found"}}, "CONFIRMATION_DECLINED"),
+        ({}, {"result": {"nonsense": 1}}, "CONFIRMATION_DECLINED"),
+        ({}, {"result": {"action": "accept"}}, "CONFIRMATION_DECLINED"),
+        ({}, {"result": {"action": "accept", "content": {"confirm": "true"}}}, "CONFIRMATION_DECLINED"),
+        ({"form": {}, "url": {}}, {"result": {"action": "cancel"}}, "CONFIRMATION_DECLINED"),
+        ({"url": {}}, None, "CONFIRMATION_REQUIRED"),
+        (None, None, "CONFIRMATION_REQUIRED"),
+    ],
+    ids=["error", "nonsense", "nothing", "text", "cancel", "pages-only", "unable"],
+)
+def test_whatever_else_a_client_answers_is_no_yes(world, able, reply, code):
+    process = subprocess.Popen(
+        world.command("--only", "bench", "--allow-destructive"),
+        env=world.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def say(**message):
+            print(json.dumps({"jsonrpc": "2.0", **message}), file=process.stdin, flush=True)
+
+        capabilities = {} if able is None else {"elicitation": able}
+        info = {"name": "t", "version": "1"}
+        about = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": info}
+        say(id=1, method="initialize", params=about)
+        say(method="notifications/initialized")
+        say(id=2, method="tools/call", params={"name": "bench_wipe", "arguments": {"name": "x"}})
+        for heard in map(json.loads, process.stdout):
+            if heard.get("method") == "elicitation/create":
+                assert reply is not None
+                say(id=heard["id"], **reply)
+            elif heard["id"] == 2:
+                break
+        assert heard["result"]["structuredContent"]["code"] == code
+    finally:
+        process.kill()
+        process.communicate()
+    assert not world.wiped.exists()
+
+
 def test_the_person_sees_all_that_is_asked_for(world):
     yes = ElicitResult(action="accept", content={"confirm": True})
     hidden = "a\u202eb" + "x" * 3000 + "/etc"

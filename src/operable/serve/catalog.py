@@ -34,13 +34,16 @@ def catalog(workspace: str = ".", *, only: Iterable[str] = (), search: str = "")
 
 def _found(kind: str, workspace: str) -> list[Operable]:
     source: Source = load(_PACKAGE, kind, "SOURCE", kind="source")
+    found: list[Operable] = []
     try:
-        return list(source.find(workspace))
+        for each in source.find(workspace):
+            found.append(each)  # noqa: PERF402 - what was found before a failure counts
+        return found
     except Fail as failure:
         problem = failure.message
     except Exception as error:  # noqa: BLE001 - what we did not foresee of one source must not hide the others
         problem = f"unexpected {type(error).__name__}: {error}"
-    return [Operable(kind, kind, health="broken", problem=problem, auth="unknown")]
+    return [*found, Operable(kind, kind, health="broken", problem=problem, auth="unknown")]
 
 
 def _text(each: Operable) -> str:

@@ -109,21 +109,24 @@ class _Handlers:
         self, ctx: Any, params: types.CallToolRequestParams, tool: McpTool, arguments: Mapping[str, Any]
     ) -> bool | types.InputRequiredResult | None:
         """What the person at the client says, whatever the model says for it; None where nobody can be asked."""
+        from mcp.shared.exceptions import MCPError
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
         seal = digest([tool.name, dict(arguments)])
         answer = (params.input_responses or {}).get("confirm")
         if answer is not None:
             return params.request_state == seal and _is_yes(answer)
-        able = self._types.ClientCapabilities(elicitation=self._types.ElicitationCapability())
-        if not ctx.session.check_client_capability(able):
+        if not _can_ask(ctx.session.client_capabilities):
             return None
         question = f"Run {tool.operable.name} {tool.action.name}? It cannot be undone. Arguments: {_shown(arguments)}"
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             form = self._types.ElicitRequestFormParams(message=question, requested_schema=_QUESTION)
             request = self._types.ElicitRequest(params=form)
             return self._types.InputRequiredResult(input_requests={"confirm": request}, request_state=seal)
-        return _is_yes(await ctx.session.elicit_form(question, _QUESTION, ctx.request_id))
+        try:
+            return _is_yes(await ctx.session.elicit_form(question, _QUESTION, ctx.request_id))
+        except (MCPError, ValueError):  # it says that it can ask, and does not, or answers something else
+            return False
 
     def _described(self, tool: McpTool) -> types.Tool:
         action = tool.action
@@ -178,6 +181,12 @@ def _position(params: Any) -> int:
     return int(cursor) if isinstance(cursor, str) and cursor.isdecimal() and len(cursor) < 10 else 0
 
 
+def _can_ask(client: types.ClientCapabilities | None) -> bool:
+    """Whether a client can show a form. One that says nothing of forms has them, unless it can only open web pages."""
+    way = client.elicitation if client is not None else None
+    return way is not None and (way.form is not None or way.url is None)
+
+
 def _is_yes(answer: Any) -> bool:
     content: Any = getattr(answer, "content", None) or {}
     return getattr(answer, "action", None) == "accept" and content.get("confirm") is True
@@ -187,7 +196,7 @@ def _declined(tool: McpTool) -> Fail:
     return Fail(
         "authz",
         "CONFIRMATION_DECLINED",
-        f"the person at the client did not agree to {tool.name}; nothing was run",
+        f"nobody at the client agreed to {tool.name}; nothing was run",
         target=tool.name,
         hint="do not call it again unless the user asks for it",
     )
