@@ -15,7 +15,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Any
 
 from operable.flow.canonical import parse
@@ -35,7 +35,7 @@ class ApprovalStore:
     def __init__(self, path: str, audit: str) -> None:
         self.path = path
         self.audit = audit
-        self._held: os.stat_result | None = None
+        self._held: int | None = None  # the lock file, open: as long as it is, no other file can pass for it
 
     def events(self) -> list[Json]:
         """What is in it, oldest first; lines that are no events are skipped."""
@@ -73,16 +73,14 @@ class ApprovalStore:
             try:
                 os.makedirs(os.path.dirname(self.path) or ".", mode=0o700, exist_ok=True)
                 guard = stack.enter_context(held(f"{self.path}.guard", EXCLUSIVE, _guard))
+                stack.callback(self._leave)
                 wait_until(lambda: self._made(guard), time.monotonic() + _FOREIGN_PATIENCE)
             except TimeoutError as error:
                 message = f"Timed out acquiring approvals lock at {self._lock}: {error}"
                 raise FlowError("approval_lock_timeout", message) from None
             except OSError as error:
                 raise _unusable("locked", error) from None
-            try:
-                yield
-            finally:
-                self._leave()
+            yield
 
     @property
     def _lock(self) -> str:
@@ -98,9 +96,8 @@ class ApprovalStore:
             if self._abandoned(guard):
                 os.unlink(self._lock)
             return False
-        with os.fdopen(fd, "wb") as file:
-            file.write(b"%s%d %s\n" % (_OURS, os.getpid(), _kernel()))
-            self._held = os.fstat(fd)
+        self._held = fd
+        os.write(fd, b"%s%d %s\n" % (_OURS, os.getpid(), _kernel()))
         return True
 
     def _abandoned(self, guard: int) -> bool:
@@ -116,14 +113,17 @@ class ApprovalStore:
 
     def _still_ours(self) -> bool:
         try:
-            return self._held is not None and os.path.samestat(self._held, os.lstat(self._lock))
+            return self._held is not None and os.path.samestat(os.fstat(self._held), os.lstat(self._lock))
         except FileNotFoundError:
             return False
 
     def _leave(self) -> None:
         if self._still_ours():
-            os.unlink(self._lock)
-        self._held = None
+            with suppress(FileNotFoundError):
+                os.unlink(self._lock)
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
 
 
 def _kernel() -> bytes:
