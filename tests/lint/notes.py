@@ -10,7 +10,7 @@ from operable.lint.evidence import Invocation, Observation
 from tests.zoo.bases import contract
 
 COMMANDS = ("list", "create", "delete", "import", "watch")
-_MISUSE = ("--no-such", "no-such-command", "not-a-number", "9999", "https:", "0", "-1", "424242")
+_MISUSE = ("--no-such", "no-such-", "not-a-number", "9999", "https:", "0", "-1", "424242")
 _SIGNALS = {"SIGINT": 130, "SIGTERM": 143}
 
 

@@ -1,11 +1,11 @@
 """Misuse that is not refused, or refused without saying what is wrong.
 
 What it does
-    Calls the tool with an unknown command, and each command with an unknown option, without a required operand and with
-    a value of the wrong type. Each must exit non-zero, which a crash does not count for, and change nothing. Where it
-    answers with `aoi:error` events, in these and in every other call that was seen, each has `category`, `code`,
-    `message` and `retryable`; the category is a standard one, the code is upper snake case, and `retryable` does not
-    contradict the category. Documented exit codes are kept.
+    Calls the tool with an unknown command, and each command with an unknown option, an unknown output format, without a
+    required operand and with a value of the wrong type. Each must exit non-zero, which a crash does not count for, and
+    change nothing. Where it answers with `aoi:error` events, in these and in every other call that was seen, each has
+    `category`, `code`, `message` and `retryable`; the category is a standard one, the code is upper snake case, and
+    `retryable` does not contradict the category. Documented exit codes are kept.
 
 Why is this bad?
     An agent that misspells an option and is told nothing believes that it has been heard. One that is told in prose
@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from operable.kernel.errors import CATEGORIES
 from operable.lint.check import Case, Check, Finding, Untested
 from operable.lint.evidence import Invocation, Observation, encode, excerpt
 from operable.lint.example import error, meta, summary, transcript
+from operable.lint.plan import MACHINE
 from operable.lint.traces import trace
 from operable.lint.variants import UNKNOWN_COMMAND, misuse, streams
 
@@ -60,9 +62,16 @@ def _command(case: Case) -> Iterator[Finding]:
         yield from _refusal(case, what, seen)
         if seen.refused and changes:
             yield case.fail(f"{what} is refused, and takes effect: {changes[0]}", seen)
+    yield from _refusal(case, "an unknown output format", case.observe(_unknown_format(case)))
     told: set[str] = set()
     for _, seen in streams(case):
         yield from _errors(case, seen, told)
+
+
+def _unknown_format(case: Case) -> Invocation:
+    """A misspelt machine mode. What it says then is for people; that it prints its results for them is not."""
+    flag = (case.target.machine or MACHINE)[0]
+    return replace(case.target, machine=(flag, "no-such-format")).invocation(case.target.profile.args or ())
 
 
 def _refusal(case: Case, what: str, seen: Observation) -> Iterator[Finding]:
