@@ -418,6 +418,20 @@ def test_what_was_planned_is_what_is_applied_or_nothing_is(scheduler):
     assert scheduler.writes() == ["add"]
 
 
+def test_a_plan_is_of_the_manifest_that_was_looked_at(scheduler):
+    def value(audience):
+        profile = {"id": "i", "provider": "none", "provider_config": {"audience": audience}}
+        return manifest(shell_task(identity={"ref": "i"}), identity_profiles=[profile])
+
+    around = Surroundings(str(scheduler.folder), scheduler.environment)
+    steps = prepare(value("good"), scheduler.client(), ApplyOptions(), around).steps
+    expected = tuple(step.fingerprint for step in steps)
+
+    assert refused(scheduler, value("evil"), expected=expected).code == "plan_changed"
+    assert scheduler.rows() == []
+    assert apply(scheduler, value("good"), expected=expected)["job_count"] == 1
+
+
 def test_only_jobs_whose_artifact_names_a_workflow_of_the_manifest_are_pruned(tmp_path):
     scheduler = either(tmp_path, capabilities("4"))
     elsewhere = manifest(shell_task("z"), workflow={"id": "other"})

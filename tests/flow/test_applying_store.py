@@ -161,6 +161,25 @@ def test_a_plan_that_is_no_longer_true_changes_nothing(store):
     assert [job["name"] for job in stored_jobs(store)] == ["faster"]
 
 
+def governed(endpoint):
+    return manifest(
+        shell_task(authorization={"ref": "z"}),
+        authorization_profiles=[{"id": "z", "provider": "opa", "provider_config": {"endpoint": endpoint}}],
+    )
+
+
+def test_a_plan_is_of_the_manifest_that_was_looked_at_also_where_jobs_do_not_show_it(store):
+    steps = plan_for_store(governed("https://good.example/"), store, ApplyOptions(), Surroundings("/"))
+    expected = tuple(step.fingerprint for step in steps)
+
+    with pytest.raises(FlowError) as refused:
+        apply(store, governed("https://evil.example/"), expected=expected)
+
+    assert refused.value.code == "plan_changed"
+    assert ids(store) == []
+    assert apply(store, governed("https://good.example/"), expected=expected)["job_count"] == 1
+
+
 def test_the_manifest_is_kept_as_long_as_a_job_needs_it_and_each_apply_is_recorded(store):
     apply(store, TWO)
     apply(store, manifest(shell_task(name="Z")), prune=True)

@@ -50,6 +50,7 @@ class Step:
     stored: Json | None = None
     changes: tuple[Json, ...] = field(default=())
     verification: Json | None = None
+    manifest_digest: str = ""
 
     @property
     def adopted_from(self) -> str | None:
@@ -57,9 +58,16 @@ class Step:
 
     @property
     def fingerprint(self) -> str:
-        """Of everything that was decided about it."""
+        """Of everything that was decided about it, and of the manifest, because a job does not show all of it."""
         return canonical_digest(
-            [self.action, self.job_id, self.adopted_from, list(self.changes), _content(self.job)]
+            [
+                self.action,
+                self.job_id,
+                self.adopted_from,
+                list(self.changes),
+                _content(self.job),
+                self.manifest_digest,
+            ]
         )
 
     def report(self) -> Json:
@@ -141,9 +149,13 @@ def pruned_step(stored: Json) -> Step:
     return Step("pruned", stored["id"], str(stored.get("name") or ""), mode, None, stored)
 
 
-def chosen(steps: list[Step], options: ApplyOptions) -> list[Step]:
-    """The steps that the options ask for."""
-    return [step for step in steps if step.action == "pruned"] if options.only_prune else steps
+def chosen(steps: list[Step], options: ApplyOptions, manifest_digest: str) -> list[Step]:
+    """The steps that the options ask for, bound to the manifest that they are made of."""
+    return [
+        replace(step, manifest_digest=manifest_digest)
+        for step in steps
+        if step.action == "pruned" or not options.only_prune
+    ]
 
 
 def require_expected(steps: list[Step], expected: tuple[str, ...] | None) -> None:

@@ -23,6 +23,7 @@ from operable.flow.applying import (
     verified_proofs,
     with_verifications,
 )
+from operable.flow.canonical import canonical_digest
 from operable.flow.contracts import FlowError, Surroundings
 from operable.flow.handoff_shape import require_intact
 from operable.flow.job_fields import BY_VERSION
@@ -83,7 +84,7 @@ def prepare(
     steps = matched(compiled["jobs"], stored, options.adopt_by, compare)
     if options.prune or options.only_prune:
         steps += _prunable(manifest, steps, stored, version)
-    steps = chosen(steps, options)
+    steps = chosen(steps, options, canonical_digest(manifest))
     for step in steps:
         _require_writable(step)
     steps = _bound(steps, handoffs)

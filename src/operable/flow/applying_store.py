@@ -103,7 +103,7 @@ def _steps(manifest: Json, compiled: Json, stored: list[Json], options: ApplyOpt
         kept = {job["id"] for job in compiled["jobs"]} | {step.adopted_from for step in steps}
         gone = [row for row in stored if row["workflow_id"] in flows and row["id"] not in kept]
         steps += [pruned_step(row) for row in gone[::-1]]
-    return chosen(steps, options)
+    return chosen(steps, options, digest)
 
 
 def differences(before: Json, after: Json, path: str = "") -> list[Json]:
