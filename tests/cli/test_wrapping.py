@@ -67,3 +67,11 @@ def test_a_word_called_wrap_elsewhere_is_nobodys_business_here(tmp_path):
     done = said("init", "wrap", "no-such-program", "--to", str(tmp_path), "--output", "jsonl")
 
     assert done.error["code"] == "TOOL_NOT_FOUND"
+
+
+@pytest.mark.parametrize("key", ["token", "sig", "code", "key"])
+def test_an_address_in_place_of_a_program_is_refused_without_its_secrets(key):
+    done = said("init", "wrap", f"https://example.invalid/x?page=2&{key}=Zq7hushhush", "--output", "jsonl")
+
+    assert done.error["code"] == "WRAPPER_NAME"
+    assert "hushhush" not in f"{done.stdout!r} {done.stderr!r}"

@@ -53,7 +53,8 @@ def draft(program: str) -> dict[str, str]:
     """The files of a wrapper for this program, by their path in its folder. Runs `--help` and `--version`, nothing else."""
     name = os.path.basename(program)
     if not is_name(name):
-        raise Fail("usage", "WRAPPER_NAME", f"{name[:80]!r} cannot be the name of a wrapper", target=name)
+        # As it was given: of a part of an address nobody can tell which words are secrets.
+        raise Fail("usage", "WRAPPER_NAME", f"{program!r} gives no name for a wrapper", target=program)
     told = _asked(program, "--help")
     if next(options(told), None) is None and next(subcommands(told), None) is None:
         _refuse_failure(program)
