@@ -199,3 +199,17 @@ def test_findings_of_an_older_vet_on_stderr_are_never_a_clean_answer(go, tmp_pat
     done = go("vet", env=stand_in(tmp_path, "go", then=script))
 
     assert (done.error["category"], done.error["code"]) == ("config", "GO_TOO_OLD")
+
+
+@pytest.mark.parametrize("words", [("list",), ("vet",), ("build", "--dry-run"), ("test", "--dry-run")])
+def test_who_only_looks_changes_no_module_whatever_the_flags_of_the_user(go, module, words):
+    (module / "x").mkdir()
+    (module / "x" / "go.mod").write_text("module example.com/x\n\ngo 1.19\n")
+    (module / "x" / "x.go").write_text("package x\n")
+    (module / "use.go").write_text('package tiny\n\nimport _ "example.com/x"\n')
+    text = "module example.org/tiny\n\ngo 1.19\n\nreplace example.com/x => ./x\n"
+    (module / "go.mod").write_text(text)
+
+    go(*words, env={"GOFLAGS": "-mod=mod"})
+
+    assert (module / "go.mod").read_text() == text

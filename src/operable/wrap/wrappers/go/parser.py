@@ -5,6 +5,8 @@ The names of go's fields become those of every event: `ImportPath` is `import_pa
 
 from __future__ import annotations
 
+import re
+
 from operable.kernel.errors import Fail
 from operable.tool.framework import Change
 from operable.wrap.values import Values, decode
@@ -27,7 +29,16 @@ _STEPS = ("run", "pause", "cont", "bench", "attr")
 # -- packages
 
 
+def _only_look(upstream: Upstream) -> None:
+    """Keep go from mending go.mod and go.sum while somebody looks, as `-mod=mod` in GOFLAGS makes it do."""
+    flags = upstream.ask(["env", "GOFLAGS"], fine=range(-64, 256)).decode("utf-8", "replace").strip()
+    kept = re.sub(r"(?<!\S)--?mod=mod(?!\S)", "-mod=readonly", flags)
+    if kept != flags:
+        upstream.env["GOFLAGS"] = kept
+
+
 def listed(upstream: Upstream) -> Iterator[Any]:
+    _only_look(upstream)
     for package in _values(upstream):
         if isinstance(package, dict):
             yield {"type": "package", **{_snake(name): value for name, value in package.items()}}
@@ -49,6 +60,7 @@ def plan_build(upstream: Upstream) -> Iterator[Change]:
 def _packages(upstream: Upstream) -> list[dict[str, Any]]:
     """The packages that the patterns of this call stand for."""
     upstream.words()  # inputs that cannot be put on a command line are refused before anything is planned
+    _only_look(upstream)
     inputs = upstream.inputs
     tags = [f"-tags={inputs['tags']}"] if inputs["tags"] is not None else []
     told = upstream.ask(["list", "-e", "-json=ImportPath,Name", *tags, *inputs["packages"]])
@@ -182,6 +194,7 @@ def _lines(upstream: Upstream) -> Iterator[Any]:
 
 def vet(upstream: Upstream) -> Iterator[Any]:
     """In the order of packages and places: several are examined at a time, and come as they are done."""
+    _only_look(upstream)
     found: list[dict[str, Any]] = []
     for value in _values(upstream):
         if not isinstance(value, dict):
