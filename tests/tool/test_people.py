@@ -276,6 +276,27 @@ def test_text_that_is_not_encodable_does_not_end_the_command():
     assert (done.returncode, done.stdout.split()[0]) == (0, b"TEXT")
 
 
+def test_running_text_is_not_torn_by_the_progress_that_came_before_it(tmp_path):
+    tool = tmp_path / "torn.py"
+    tool.write_text(
+        "from operable.tool import Context, Progress, Tool\n"
+        "tool = Tool('torn', version='1', schema_name='e')\n"
+        "@tool.command()\n"
+        "def go(context: Context):\n"
+        "    yield Progress(done=1, total=2, message='looking')\n"
+        "    for word in ('one ', 'two ', 'three\\n'):\n"
+        "        context.show(word, 'green')\n"
+        "tool.main()\n"
+    )
+
+    with terminal("go", tool=tool) as person:
+        screen = person.finish().stderr
+
+    assert "looking" in screen
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen[screen.rindex("looking") :])
+    assert "one two three" in shown
+
+
 def test_running_text_is_shown_as_it_comes_and_is_not_counted(tmp_path):
     script = tmp_path / "talker.py"
     script.write_text(

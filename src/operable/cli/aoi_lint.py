@@ -11,7 +11,7 @@ import sys
 
 from operable.cli import VERSION
 from operable.cli.lint_events import Explanation, Finding, Verdict
-from operable.tool import Context, Tool
+from operable.tool import Context, Progress, Tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def lint(
     patience: float = 3.0,
     confine: bool = True,
     context: Context,
-) -> Iterator[Finding | Verdict]:
+) -> Iterator[Finding | Verdict | Progress]:
     """Lint tools: run them for real, confined, and say what conforms and what does not.
 
     tools: programs

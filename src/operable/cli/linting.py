@@ -31,7 +31,7 @@ def linted(
     baseline: str | None,
     save_baseline: str | None,
     report: Sequence[str],
-) -> Iterator[FindingEvent | Verdict]:
+) -> Iterator[FindingEvent | Verdict | Progress]:
     """Everything that is to be said of these tools; the exit status is concluded before the verdicts."""
     if not tools:
         raise Fail("usage", "MISSING_OPERAND", "Which tool?", target="TOOLS", hint="aoi-lint TOOL")
@@ -41,13 +41,14 @@ def linted(
     reports: list[engine.Report] = []
     failed = 0
     for tool in tools:
+        yield from _so_far(context, 0, f"asking what it can do: {tool}")
         job = _job(tool, options)
         for done, finding in enumerate(job.run(), 1):
             is_known = fingerprint(job.report.tool, finding) in known
             failed += fails(finding, level) and not is_known
-            if not context.machine and done % _STEP == 0:
+            if done % _STEP == 0:
                 where = f"{job.report.tool} {finding.command or ''}: check {finding.label}, {failed} failed"
-                yield Progress(done=done, message=where, unit="checks")  # type: ignore[misc]  # travels with the events
+                yield from _so_far(context, done, where)
             if context.machine:
                 yield from _findings(job.report, finding, known=is_known)
         reports.append(job.report)
@@ -68,11 +69,18 @@ def linted(
         write(kind, path, reports, level, known)
 
 
-def passed_on(relay: Relay, events: Iterator[FindingEvent | Verdict]) -> None:
+def _so_far(context: Context, done: int, message: str) -> Iterator[Progress]:
+    """For people: machines see the findings themselves."""
+    if not context.machine:
+        yield Progress(done=done, message=message, unit="checks")
+
+
+def passed_on(relay: Relay, events: Iterator[FindingEvent | Verdict | Progress]) -> None:
     """Tell the events under the schema of `aoi-lint`, through a command of another tool."""
     for event in events:
-        if not isinstance(event, FindingEvent | Verdict):
-            continue  # progress, which is for whoever sits before `aoi-lint` itself
+        if isinstance(event, Progress):
+            relay.event(event.fields, source="aoi-lint")
+            continue
         fields = {name: value for name, value in event.to_dict().items() if value is not None}
         if relay.machine:
             relay.lines(

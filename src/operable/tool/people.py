@@ -142,6 +142,7 @@ class PeopleSink:
     def prose(self, text: str, style: str) -> None:
         """Running text: shown as it comes, with no line end of our own."""
         self._show_rows()
+        self._screen.end()  # a bar is drawn below whole lines, and would be drawn into these
         self._prose = True
         self._write(self._screen.prose, visible(self.encode({"text": text})["text"]), style)
         self.close()

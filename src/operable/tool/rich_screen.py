@@ -125,6 +125,7 @@ class RichScreen:
     def end(self) -> None:
         if self._bar is not None:
             self._bar.stop()
+            self._bar = None  # what comes later begins another one
 
 
 def _print(console: Console, what: Any, **options: Any) -> None:
