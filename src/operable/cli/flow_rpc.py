@@ -13,11 +13,12 @@ from operable.flow.method import Defaults
 from operable.flow.rpc import answer_to, too_long
 from operable.flow.rpc_lines import REQUEST_LIMIT, RequestLines
 from operable.flow.rpc_server import RpcServer, report
-from operable.kernel.errors import EX_SIGPIPE
+from operable.kernel.errors import EX_SIGPIPE, Fail
 from operable.tool.descriptors import complain, input_descriptor
 
 _CHUNK = 1 << 16
 _STDERR = 2
+_LONGEST = 31_536_000  # seconds: a year, because what a thread can wait for has an end
 
 
 def defaults_of(
@@ -58,6 +59,13 @@ def serve(defaults: Defaults, timeout: float) -> None:
     if sys.stderr is not None:
         sys.stderr.flush()
     os._exit(status)
+
+
+def require_timeout(seconds: float) -> None:
+    """Fail for a time in which nothing could be answered, or that nobody can wait for."""
+    if not 0 < seconds <= _LONGEST:
+        message = f"--request-timeout must be more than 0 and at most {_LONGEST} seconds"
+        raise Fail("usage", "INVALID_VALUE", message, target="--request-timeout")
 
 
 def answers(defaults: Defaults) -> Iterator[RpcAnswer]:

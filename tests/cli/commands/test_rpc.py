@@ -125,6 +125,14 @@ def test_a_request_that_is_too_long_is_refused_and_the_next_is_answered():
     assert pong["result"] == {"ok": True, "pong": True}
 
 
+@pytest.mark.parametrize("seconds", ["0", "-1", "1e18"])
+def test_a_time_limit_in_which_nothing_can_be_answered_is_refused(seconds):
+    outcome = operable("rpc", "--request-timeout", seconds, input=b"")
+
+    assert outcome.exit_code == 64
+    assert outcome.of("aoi:error")[0]["target"] == "--request-timeout"
+
+
 def test_in_machine_mode_each_answer_is_an_event():
     outcome = operable("rpc", input=json.dumps(request("agentcli.ping")).encode())
 

@@ -44,9 +44,10 @@ def rpc(
     request_timeout: seconds for one slow request
     """
     from operable.cli.flow_input import as_fail
-    from operable.cli.flow_rpc import answers, defaults_of, serve
+    from operable.cli.flow_rpc import answers, defaults_of, require_timeout, serve
     from operable.flow.contracts import FlowError
 
+    require_timeout(request_timeout)
     try:
         defaults = defaults_of(
             db=db, home=home, prefix=scheduler_prefix, program=scheduler_bin, compat=compat
