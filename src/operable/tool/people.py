@@ -67,7 +67,7 @@ class PeopleSink:
     def _event(self, event: dict[str, Any]) -> None:
         self._results += 1
         if event["type"] == "discovery_document":
-            self._document(event["name"], event["content"])
+            self._document(event.get("name"), event["content"])
             return
         if self._kind != event["type"]:
             self._show_rows()
@@ -177,7 +177,7 @@ class PeopleSink:
             self._on_lost(lost.exit_code)
             raise lost from failure
 
-    def _document(self, name: str, content: Any) -> None:
+    def _document(self, name: Any, content: Any) -> None:
         if isinstance(content, str):
             if name == "help" and sys.stdout.isatty():
                 from shutil import get_terminal_size
