@@ -16,6 +16,9 @@ from operable.proc.warden import WARDEN
 POLL_INTERVAL = 0.02
 
 _PROC = "/proc"
+# Leaders that SIGKILL had not ended when we stopped waiting: a busy machine takes seconds to end a namespace. They are
+# reaped when the next group is released; thrown away before, each would make Python complain that it is still running.
+_UNREAPED: list[subprocess.Popen[bytes]] = []
 
 
 class Group:
@@ -72,15 +75,23 @@ class Group:
             self.status = self.process.wait(timeout=1.0) if _waitable(self.process) else None
         except subprocess.TimeoutExpired:
             self.status = None
+            _UNREAPED.append(self.process)
 
     def release(self) -> None:
         """Nobody is left in it."""
         self._unwatch()
         WARDEN.release(self.pid)
+        for process in [process for process in _UNREAPED if process.poll() is not None]:
+            try:
+                _UNREAPED.remove(process)
+            except ValueError:
+                continue  # another thread was faster
 
     def abandon(self) -> None:
         """Somebody is left whom SIGKILL does not end; the warden keeps the number in mind."""
         self._unwatch()
+        if self.process.returncode is None:
+            _UNREAPED.append(self.process)
 
     def abort(self) -> None:
         """Kill and reap now, without a reactor."""
