@@ -16,6 +16,7 @@ Why is this bad?
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -37,19 +38,24 @@ def _command(case: Case) -> Iterator[Finding]:
         raise Untested("stdout holds no event that could be read; see check 2")
     told: set[str] = set()
     for message, level in _sampled(case, sample):
-        told.add(message)
+        told.add(_kind(message))
         yield case.fail(message, sample, level=level)
     for what, observation in (*streams(case), *_further(case, call)):
         if observation is sample:
             continue
         for message, level in _any(case, observation):
-            if message not in told:
-                told.add(message)
+            if _kind(message) not in told:
+                told.add(_kind(message))
                 yield case.fail(f"{what}: {message}", observation, level=level)
     if sample.succeeded and sample.stdout and not case.target.unbounded:
         full = case.observe(replace(call, output="full"))
         if full.status == 0:
             yield case.fail("nothing that it writes arrives, because the disk is full, and it exits 0", full)
+
+
+def _kind(message: str) -> str:
+    """What is wrong, whatever the numbers: the same fault is told once."""
+    return re.sub(r"\d+", "", message)
 
 
 def _further(case: Case, call: Invocation) -> Iterator[tuple[str, Observation]]:
