@@ -8,8 +8,7 @@ gets each chunk as it comes, and nothing is kept; False from it ends the command
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from operable.kernel.errors import EX_TIMEOUT, Fail
 from operable.proc.child import Child, End, Stdin
@@ -27,8 +26,7 @@ LIMIT = 16 * 1024 * 1024
 Heed = Callable[[bytes], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """What a finished command left. `status` follows subprocess: negative means killed by that signal."""
 
     stdout: bytes
@@ -87,15 +85,14 @@ async def aoutput(
     return capture.result(command, timeout)
 
 
-@dataclass(slots=True)
 class _Capture:
-    limit: int
-    heed: Heed | None = None
-    chunks: list[bytes] = field(default_factory=list)
-    size: int = 0
-    end: End | None = None
-    child: Child | None = None
-    on_end: object = None
+    def __init__(self, limit: int, heed: Heed | None) -> None:
+        self.limit, self.heed = limit, heed
+        self.chunks: list[bytes] = []
+        self.size = 0
+        self.end: End | None = None
+        self.child: Child | None = None
+        self.on_end: Callable[[], None] | None = None
 
     def start(
         self, reactor: Reactor, command: Command, stdin: Stdin, timeout: float, graces: Graces | None
@@ -125,7 +122,7 @@ class _Capture:
 
     def ended(self, end: End) -> None:
         self.end = end
-        if callable(self.on_end):
+        if self.on_end is not None:
             self.on_end()
 
     def result(self, command: Command, timeout: float) -> Output:
