@@ -78,3 +78,20 @@ def test_the_message_is_the_line_that_says_what_went_wrong(tmp_path, words, head
     done = made_with(tmp_path, EXITS).go(env={"WORDS": words})
 
     assert done.error["message"] == f"prog ended with status 1 (error): {headline}"
+
+
+def test_a_secret_in_the_query_of_an_address_stays_hidden_where_the_program_writes_the_address_anew(tmp_path):
+    program = (
+        '#!/bin/sh\n[ "$1" = --version ] && { echo 1.0; exit; }\necho "no file $3" | tr -s / >&2\nexit 1\n'
+    )
+    tool = {
+        "inputs": {"type": "object", "properties": {"path": {"type": "string"}}},
+        "runner": {"cli": "../../CLI.md", "argv": ["go", "--", "${input.path}"]},
+        "metadata": {"operable": {"operands": ["path"], "parse": {"kind": "jsonl"}}},
+    }
+    address = "https://example.invalid/x?sig=hunter2-signature&code=hunter2-code-1&page=seventeen17"
+
+    done = Made(tmp_path, program, tool=tool).go(address)
+
+    assert "hunter2" not in done.stdout.decode()
+    assert "page=seventeen17" in done.error["upstream_stderr"]

@@ -23,12 +23,19 @@ _NAMES = 1000
 
 
 def passwords(text: str) -> list[str]:
-    """The passwords in addresses."""
+    """The passwords in addresses, and what stands in their queries under the names of secrets."""
     if "//" not in text:
         return []
     import re
 
-    return re.findall(r"//[^/\s:@]*:([^/\s@]+)@", text)
+    from operable.kernel.redact import redact_url
+
+    found: list[str] = re.findall(r"//[^/\s:@]*:([^/\s@]+)@", text)
+    for pair in re.findall(r"[?&;#]([^?&;#\s]+)", text):
+        value = pair.partition("=")[2]
+        if len(value) >= _SHORTEST and value not in redact_url(f"https://host/?{pair}"):
+            found.append(value)
+    return found
 
 
 def secrets(names: Sequence[str]) -> list[str]:
