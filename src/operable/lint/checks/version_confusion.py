@@ -2,9 +2,9 @@
 
 What it does
     Looks at the versions in `aoi:meta`: the schema version is there and is the default that the capabilities declare,
-    the tool version and the AOI version are those of the capabilities; none stands where another belongs. Each declared
-    schema version can be asked for with `--schema-version` (whole, or its major number) or `--accept-schema` and is then
-    reported; one that does not exist is refused.
+    the tool, its version and the AOI version are those of the capabilities, and so is the command; none stands where
+    another belongs. Each declared schema version can be asked for with `--schema-version` (whole, or its major number)
+    or `--accept-schema` and is then reported; one that does not exist is refused.
 
 Why is this bad?
     Consumers branch on the schema version. If it is absent, wrong, or the release number of the tool, every release breaks
@@ -54,6 +54,7 @@ def _declared(case: Case, meta: dict[str, Any], seen: Observation) -> Iterator[F
         yield case.fail(
             f"meta.schema_version is {version}{conflated}, the declared default is {mine[0][2]}", seen
         )
+    yield from _whose(case, meta, seen)
     told = capabilities.get("tool_version")
     if isinstance(told, str) and isinstance(meta.get("tool_version"), str) and meta["tool_version"] != told:
         yield case.fail(f"meta.tool_version is {meta['tool_version']}, capabilities say {told}", seen)
@@ -63,6 +64,19 @@ def _declared(case: Case, meta: dict[str, Any], seen: Observation) -> Iterator[F
         yield case.fail(
             f"meta.aoi_version is {spoken}, capabilities say {', '.join(map(str, versions))}", seen
         )
+
+
+def _whose(case: Case, meta: dict[str, Any], seen: Observation) -> Iterator[Finding]:
+    """Whose stream this is: consumers of several tools tell them apart by it."""
+    if case.target.relays:
+        return
+    told, tool, command = (case.plan.capabilities or {}).get("tool"), meta.get("tool"), meta.get("command")
+    if isinstance(told, str) and isinstance(tool, str) and tool != told:
+        yield case.fail(f"meta.tool is {tool}, capabilities say {told}", seen, section="8.3")
+    # Under another name of its own it may go; not under that of another.
+    others = {plan.name for plan in case.plan.commands if plan is not case.target}
+    if isinstance(command, str) and command != case.target.name and command in others:
+        yield case.fail(f"meta.command is {command}, which is another command", seen, section="8.3")
 
 
 def _negotiated(case: Case) -> Iterator[Finding]:
