@@ -23,6 +23,32 @@ def test_a_deadline_holds_wherever_the_command_is(how):
     assert (summary["count"], summary["error_count"]) == (len(outcome.results), 1) == (2, 1)
 
 
+def test_a_deadline_is_told_once_also_where_the_command_comes_back_too_late_to_end_the_stream(tmp_path):
+    tool = tmp_path / "late.py"
+    tool.write_text(
+        "import signal, time\n"
+        "from operable.tool import Tool, interrupt, runner\n"
+        "interrupt.GRACE = 0.2\n"
+        "runner.GRACE = 0.2\n"
+        "def stand_still(run, exit_code):\n"  # as a busy machine would have it
+        "    while True:\n"
+        "        try:\n"
+        "            signal.pause()\n"
+        "        except BaseException:\n"
+        "            pass\n"
+        "runner.Run._close = stand_still\n"
+        "tool = Tool('late', version='1', schema_name='e')\n"
+        "@tool.command()\n"
+        "def hang():\n"
+        "    yield {'type': 'a'}\n"
+        "    time.sleep(1000)\n"
+        "tool.main()\n"
+    )
+    outcome = run("hang", "--timeout", "1", tool=tool)
+    assert (outcome.exit_code, outcome.error["code"]) == (124, "TIMEOUT")
+    assert (outcome.summary["reason"], outcome.summary["error_count"]) == ("timeout", 1)
+
+
 @requirement("aoi:6:timeout-124")
 @pytest.mark.parametrize("command", ["flood", "lump"])
 def test_a_deadline_holds_while_the_reader_does_not_read(command):

@@ -62,6 +62,8 @@ class Run:
         self.exit_code: int | None = None  # once the command has decided it
         self.remarks: dict[str, Any] = {}  # further fields of the summary
         self._meta: dict[str, Any] = {}
+        self._late = False  # the deadline is an error that two threads may find, and that counts once
+        self._timeout_told = False
         self.convert: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None
         self.outflow = Outflow(self)
 
@@ -276,7 +278,9 @@ class Run:
             self.remarks["reason"] = reason
             self.partial = True
             if reason == TIMEOUT:
-                self._report(self._timed_out())
+                self._late = True
+                self.sink.error(self._timed_out())
+                self._timeout_told = True
             self._close(exit_code)
         except OutputLost as lost:
             return self._output_lost(lost)
@@ -291,8 +295,9 @@ class Run:
         self.partial, self.remarks["reason"] = True, stop.reason
         lines = []
         if stop.reason == TIMEOUT:
-            self.errors += 1
-            lines.append(json_text(self._timed_out().event()))
+            self._late = True
+            if not self._timeout_told:  # else it came back, only too late to end the stream
+                lines.append(json_text(self._timed_out().event()))
         self.count = max(self.count, results)
         return [*lines, json_text(self._summary(stop.exit_code))]
 
@@ -330,7 +335,7 @@ class Run:
             "ok": exit_code == EX_OK,
             "count": self.count + self.checked,
             "warning_count": self.warnings,
-            "error_count": self.errors,
+            "error_count": self.errors + self._late,
             "partial": self.partial,
             "truncated": self.truncated,
             "next_cursor": self.next_cursor,
