@@ -60,7 +60,10 @@ def test_its_help_says_how_it_is_called_and_not_with_which_secrets():
 def test_a_server_has_no_completion_and_is_not_said_to_have_a_shim():
     refused = machine("completion", "bash").error
 
-    assert (refused["code"], refused.get("hint")) == ("NOT_A_PROGRAM", None)
+    assert (refused["code"], refused["hint"]) == (
+        "NOT_A_PROGRAM",
+        "see operable wrap --mcp CMD completion --help",
+    )
 
 
 def test_options_that_are_called_like_standard_ones_and_whole_objects_arrive():
