@@ -10,6 +10,7 @@ from operable.proc import group as group_module
 from operable.proc.child import OPEN, Child, End
 from operable.proc.group import Group, group_alive
 from operable.proc.ladder import Graces
+from operable.proc.reactor import SelectorReactor
 from operable.proc.spawn import prepare
 from tests.proc.drive import BACKENDS, SHORT, drive, python, ran
 
@@ -24,6 +25,27 @@ def backend(request):
 def cancel_when_ready(child, said):
     if said.endswith(b"ready\n"):
         child.cancel()
+
+
+class Interrupted(SelectorReactor):
+    """A host that is interrupted when it has started a child and begins to watch it."""
+
+    def add_reader(self, *_):
+        raise KeyboardInterrupt
+
+
+def test_who_is_interrupted_while_a_child_is_taken_over_leaves_no_process():
+    def children():
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:
+            return set(file.read().split())
+
+    ran(BACKENDS[0], python(""))  # whatever watches over the first child is there from now on
+    before, reactor = children(), Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        Child(reactor, prepare(python("import signal; signal.pause()")), on_stdout=print, on_end=print)
+    reactor.close()
+
+    assert children() - before == set()
 
 
 def test_output_status_and_diagnostics_arrive(backend):

@@ -65,12 +65,13 @@ def test_an_exception_in_the_waiting_thread_leaves_no_process(monkeypatch, tmp_p
 
     code = f"""
 import os, signal
+os.read(0, 1)  # written when it has been started whole, and the waiting begins
 open({str(tmp_path / "pid")!r}, "w").write(str(os.getpid()))
 os.kill({os.getpid()}, signal.SIGUSR1); signal.pause()"""
     before = signal.signal(signal.SIGUSR1, interrupt)
     try:
         with pytest.raises(KeyboardInterrupt):
-            output(prepare(python(code)), timeout=200)
+            output(prepare(python(code)), stdin=b"go", timeout=200)
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert not group_alive(pids[0])

@@ -74,13 +74,17 @@ class Child:
         self._started = reactor.time()
         self._ladder = Ladder(self._started, timeout=timeout, graces=graces)
         self._on_stderr = on_stderr
-        self.stdin = self._open_stdin(launched, stdin)
         self._on_stdout = on_stdout
         self._on_stdout_end = on_stdout_end
-        self.stdout = Outlet(reactor, launched.stdout, self._took_stdout, self._stdout_ended)
-        self._err = Outlet(reactor, launched.stderr, self._took_stderr, self._advance)
-        self._leader.watch(reactor, self._exit_noticed)
-        self._advance()
+        try:
+            self.stdin = self._open_stdin(launched, stdin)
+            self.stdout = Outlet(reactor, launched.stdout, self._took_stdout, self._stdout_ended)
+            self._err = Outlet(reactor, launched.stderr, self._took_stderr, self._advance)
+            self._leader.watch(reactor, self._exit_noticed)
+            self._advance()
+        except BaseException:
+            self._leader.abort()  # interrupted: nobody has this child yet who could end it
+            raise
 
     def cancel(self, cause: str = "cancelled") -> None:
         """Ask the group to end: SIGINT, SIGTERM, SIGKILL, with the graces between. Go on reading: a tool that is

@@ -47,13 +47,13 @@ def output(
     reactor = SelectorReactor()
     capture = _Capture(limit, heed)
     try:
-        child = capture.start(reactor, command, stdin, timeout, graces)
-        try:
+        capture.start(reactor, command, stdin, timeout, graces)
+        reactor.run(lambda: capture.end is not None)
+    except BaseException:
+        if capture.child is not None:
+            capture.child.kill()
             reactor.run(lambda: capture.end is not None)
-        except BaseException:
-            child.kill()
-            reactor.run(lambda: capture.end is not None)
-            raise
+        raise
     finally:
         reactor.close()
     return capture.result(command, timeout)
