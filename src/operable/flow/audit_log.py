@@ -20,6 +20,7 @@ from operable.flow.audit_chain import Head, frozen, lines, seal, spelled, stated
 from operable.flow.canonical import parse
 from operable.flow.contracts import FlowError
 from operable.flow.file_lock import EXCLUSIVE, held
+from operable.flow.homes import sync_folder
 from operable.flow.masking import Mask
 from operable.kernel.redact import Redactor
 
@@ -113,7 +114,8 @@ def _write(path: str, fd: int, record: Json, head: Head, size: int) -> Head:
         # Also when only the head could not be written: records that run ahead of it would look like dropped ones.
         os.ftruncate(fd, size)
         raise
-    _sync_folder(path)
+    # The head on disk like the record: after a power cut, records that run ahead of it would look like added ones.
+    sync_folder(os.path.dirname(path) or ".")
     return new
 
 
@@ -219,12 +221,3 @@ def _write_head(path: str, head: Head) -> None:
     finally:
         os.close(fd)
     os.replace(draft, f"{path}.head")
-
-
-def _sync_folder(path: str) -> None:
-    """The head on disk like the record: after a power cut, records that run ahead of it would look like added ones."""
-    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

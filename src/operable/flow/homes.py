@@ -133,7 +133,7 @@ def write_private(path: str, data: bytes) -> bool:
             os.fsync(descriptor)
         os.replace(draft, path)
         draft = None
-        _sync_folder(folder)
+        sync_folder(folder)
     except OSError as problem:
         raise FlowError("internal_error", f"{path} cannot be written: {problem.strerror}") from None
     finally:
@@ -142,7 +142,8 @@ def write_private(path: str, data: bytes) -> bool:
     return existed
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
+    """Put the names in it on disk: what a power cut undoes was not written."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

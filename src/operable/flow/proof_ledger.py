@@ -14,6 +14,7 @@ import tempfile
 import time
 
 from operable.flow.contracts import HandoffContext
+from operable.flow.homes import sync_folder
 from operable.flow.value_from import read_text
 
 _SET_BACK = 86_400.0
@@ -48,21 +49,13 @@ def claim(folder: str, nonce: str, ends: float) -> bool:
         os.utime(handle, (ends, ends))
         os.fsync(handle)
         os.link(draft, os.path.join(used, name))
-        _sync(used)  # a claim that a power cut undoes would be one that can be made again
+        sync_folder(used)  # a claim that a power cut undoes would be one that can be made again
     except FileExistsError:
         return False
     finally:
         os.close(handle)
         os.unlink(draft)
     return True
-
-
-def _sync(folder: str) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _forget_expired(used: str) -> None:
