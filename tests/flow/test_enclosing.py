@@ -101,7 +101,7 @@ def test_a_restricted_task_is_told_about_the_proxy(tmp_path):
 
 
 def test_a_way_out_that_cannot_be_made_is_refused_before_anything_runs(tmp_path, monkeypatch):
-    monkeypatch.setattr("operable.proc.egress.os.chmod", _denied)
+    monkeypatch.setattr("operable.proc.sandbox.egress.proxy.os.chmod", _denied)
     with pytest.raises(FlowError) as caught:
         inside({"network": "restricted"}, tmp_path, "true")
 

@@ -158,8 +158,8 @@ def _network(contract: Mapping[str, Any]) -> Iterator[tuple[Tunnel | None, dict[
     if contract.get("network") != "restricted":
         yield None, {}
         return
-    from operable.proc.egress import Proxy
-    from operable.proc.egress_service import SERVICE
+    from operable.proc.sandbox.egress.proxy import Proxy
+    from operable.proc.sandbox.egress.service import SERVICE
 
     folder = tempfile.mkdtemp(prefix="operable-task-")
     try:

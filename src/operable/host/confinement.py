@@ -28,10 +28,10 @@ from operable.kernel.errors import Fail
 from operable.manifest.blocks import Sandbox as Block
 from operable.proc import cgroup
 from operable.proc.confine import Confinement, Enforcement, Item, Limits, Sandbox, refuse, sandbox
-from operable.proc.egress import Attempt, Proxy
-from operable.proc.egress_service import SERVICE
 from operable.proc.keeper import KEEPER
 from operable.proc.remote import remote_command
+from operable.proc.sandbox.egress.proxy import Attempt, Proxy
+from operable.proc.sandbox.egress.service import SERVICE
 from operable.proc.spawn import Command, prepare
 
 HOME = "/home/agent"

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from operable.host.delivery import Delivered
 from operable.kernel.errors import Fail
 from operable.proc.confine import Tunnel
-from operable.proc.egress import Attempt, Proxy
-from operable.proc.egress_service import SERVICE
-from operable.proc.egress_tls import TRUST_VARIABLES, Authority
+from operable.proc.sandbox.egress.proxy import Attempt, Proxy
+from operable.proc.sandbox.egress.service import SERVICE
+from operable.proc.sandbox.egress.tls import TRUST_VARIABLES, Authority
 
 _TRUST_BUNDLE = "/run/operable/trust.pem"
 # Inside a network namespace every port is free; this one is remembered by people who debug.

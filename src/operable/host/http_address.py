@@ -10,7 +10,7 @@ from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_url
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loading import Loaded
-from operable.proc.egress_rules import Rules
+from operable.proc.sandbox.egress.rules import Rules
 
 
 def remote_address(loaded: Loaded) -> tuple[str, bool]:

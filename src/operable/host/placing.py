@@ -19,7 +19,7 @@ from operable.manifest.blocks import Sandbox
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.kinds.secrets import Secret, Secrets
 from operable.manifest.loading import Loaded
-from operable.proc.egress import Attempt
+from operable.proc.sandbox.egress.proxy import Attempt
 
 SUBSTITUTE = "egress-substitute"
 

@@ -21,9 +21,9 @@ from importlib.util import find_spec
 
 from operable.kernel.errors import Fail
 from operable.proc.confine import Confinement, Enforcement, Item, Outcome, Sandbox, refuse
-from operable.proc.egress_rules import address, parse
 from operable.proc.environment import environment, is_encodable
 from operable.proc.machine import COPY_LIMIT, LIFETIME, to_variables
+from operable.proc.sandbox.egress.rules import address, parse
 from operable.proc.spawn import Command
 
 # What an SDK needs to reach its provider from a network like the operator's. None of it goes to the machine.

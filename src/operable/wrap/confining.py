@@ -160,7 +160,7 @@ class Confined:
 
     def __exit__(self, *_: object) -> None:
         if self._proxy is not None:
-            from operable.proc.egress_service import SERVICE
+            from operable.proc.sandbox.egress.service import SERVICE
 
             SERVICE.stop(self._proxy)
             self._proxy = None
@@ -183,8 +183,8 @@ class Confined:
         import tempfile
 
         from operable.proc.confine import Tunnel
-        from operable.proc.egress import Proxy
-        from operable.proc.egress_service import SERVICE
+        from operable.proc.sandbox.egress.proxy import Proxy
+        from operable.proc.sandbox.egress.service import SERVICE
 
         self._folder = tempfile.mkdtemp(prefix="operable-wrap-")
         proxy = Proxy(tuple(hosts))

@@ -15,7 +15,7 @@ from operable.kernel.errors import Fail
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from operable.proc.egress import Proxy
+    from operable.proc.sandbox.egress.proxy import Proxy
 
 # Binding a unix socket, or closing connections: milliseconds.
 _TIMEOUT = 10.0

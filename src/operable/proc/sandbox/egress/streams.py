@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable
 
-from operable.proc.egress_http import Head, Malformed
+from operable.proc.sandbox.egress.http import Head, Malformed
 
 _CHUNK = 64 * 1024
 _LINGER = 2.0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.proc.egress_http import Head, Malformed, forward, parse, placeholders, substitute
+from operable.proc.sandbox.egress.http import Head, Malformed, forward, parse, placeholders, substitute
 
 VALUE = {"KEY": 's3"cr&t', "LINES": "a\nb"}.__getitem__
 REQUEST = b"POST /v1?key=%24%24SECRET%5BKEY%5D%24%24 HTTP/1.1\r\nHost: h\r\nX-Key: $$SECRET[KEY]$$\r\nProxy-Connection: x\r\n"

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.kernel.errors import Fail
-from operable.proc.egress_rules import Rules, normal, parse
+from operable.proc.sandbox.egress.rules import Rules, normal, parse
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ import pytest
 
 from operable.kernel.errors import Fail
 from operable.proc.confine import Tunnel
-from operable.proc.egress import Attempt, Bounds, Proxy, Substitute
-from operable.proc.egress_rules import Rules
-from operable.proc.egress_service import Service
-from operable.proc.egress_tls import Authority
 from operable.proc.output import aoutput
+from operable.proc.sandbox.egress.proxy import Attempt, Bounds, Proxy, Substitute
+from operable.proc.sandbox.egress.rules import Rules
+from operable.proc.sandbox.egress.service import Service
+from operable.proc.sandbox.egress.tls import Authority
 from tests.proc.sandboxes.confined import command_for
 
 LIMIT = 200.0

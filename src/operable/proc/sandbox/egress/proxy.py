@@ -6,7 +6,7 @@ resolved address is what is checked and connected to, so a name cannot change it
 and every attempt is told to `on_attempt`, allowed or not.
 
 Secrets. A `Substitute` says which placeholder stands for which secret at which hosts. Requests to those hosts are looked
-into (TLS by the session's own authority, `egress_tls`), and the placeholder becomes the value on its way out; in a request
+into (TLS by the session's own authority, `tls`), and the placeholder becomes the value on its way out; in a request
 to any other host that we can see into, it is blocked. In a blind tunnel a placeholder passes as what it is: worthless.
 One request per connection in that mode, and what comes back is not looked at.
 """
@@ -20,11 +20,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from operable.kernel.errors import Fail
-from operable.proc import egress_http
-from operable.proc.egress_http import Head, Malformed
-from operable.proc.egress_rules import Rules, split
-from operable.proc.egress_streams import Refused, answer, join, read_body
-from operable.proc.egress_tls import Authority
+from operable.proc.sandbox.egress import http
+from operable.proc.sandbox.egress.http import Head, Malformed
+from operable.proc.sandbox.egress.rules import Rules, split
+from operable.proc.sandbox.egress.streams import Refused, answer, join, read_body
+from operable.proc.sandbox.egress.tls import Authority
 
 _HEAD_TIMEOUT = 30.0
 _LONGEST_ADDRESS = 100  # of a unix socket: 104 on some systems, 108 on others
@@ -144,7 +144,7 @@ class Proxy:
     async def _head(self, reader: asyncio.StreamReader) -> Head:
         try:
             raw = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_TIMEOUT)
-            return egress_http.parse(raw)
+            return http.parse(raw)
         except asyncio.LimitOverrunError as error:
             raise Refused("head-too-large", "431 Request Header Fields Too Large") from error
         except Malformed as error:
@@ -232,7 +232,7 @@ class Proxy:
         host, port = where
         body = await read_body(head, reader, writer, self.bounds.body)
         plain = Head(head.method, target, head.headers)
-        wanted = egress_http.placeholders(plain, body)
+        wanted = http.placeholders(plain, body)
         changed, body = await self._with_secrets(plain, body, wanted, host, port)
         there, back = await self._connect(host, port, secure)
         self._report(host, port, "allowed", tuple(sorted(wanted)))
@@ -242,9 +242,7 @@ class Proxy:
             authority = name if port == standard else f"{name}:{port}"
             carries = body or head.method in (b"POST", b"PUT", b"PATCH")
             back.write(
-                egress_http.forward(
-                    changed, changed.target, authority.encode(), len(body) if carries else None
-                )
+                http.forward(changed, changed.target, authority.encode(), len(body) if carries else None)
                 + body
             )
             await back.drain()
@@ -270,7 +268,7 @@ class Proxy:
                 self._report(host, port, "secret-unavailable", (name,))
                 raise Refused("secret-unavailable", "502 Bad Gateway") from problem
         try:
-            return egress_http.substitute(head, body, values.__getitem__) if values else (head, body)
+            return http.substitute(head, body, values.__getitem__) if values else (head, body)
         except Malformed as error:
             self._report(host, port, "secret-does-not-fit", tuple(sorted(wanted)))
             raise Refused("secret-does-not-fit", "400 Bad Request") from error
