@@ -22,7 +22,7 @@ from operable.lint.lab import Laboratory
 from operable.lint.probe import Probe
 from operable.lint.profile import Profile, ToolProfile
 from operable.lint.room import LabRoom
-from operable.proc.confine import sandbox
+from operable.proc.sandbox.confinement import sandbox
 from tests.lint.served import PORT, TITLES, call, profile_of, served
 
 BIN = Path(sys.executable).parent

@@ -11,7 +11,7 @@ from operable.lint.evidence import Invocation
 from operable.lint.lab import Laboratory
 from operable.lint.probe import Probe
 from operable.lint.profile import Profile
-from operable.proc.confine import sandbox
+from operable.proc.sandbox.confinement import sandbox
 
 OUTSIDE = "to an address outside this machine, or to a name server"
 UNHEARD = "to a port of this machine at which nothing in the sandbox listens"

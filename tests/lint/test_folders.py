@@ -17,7 +17,7 @@ from operable.lint.folders import Premises, Stock
 from operable.lint.lab import Laboratory
 from operable.lint.probe import Probe
 from operable.lint.profile import Profile, ToolProfile
-from operable.proc.confine import sandbox
+from operable.proc.sandbox.confinement import sandbox
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -73,7 +73,7 @@ from operable.lint.evidence import Invocation
 from operable.lint.lab import Laboratory
 from operable.lint.probe import Probe
 from operable.lint.profile import Profile, ToolProfile
-from operable.proc.confine import sandbox
+from operable.proc.sandbox.confinement import sandbox
 tool = sys.argv[1] + "/tool"
 with open(tool, "w") as file:
     file.write("#!/bin/sh\\n[ $# = 0 ] || { echo x > secret; chmod 0 secret; }\\nls\\n")
@@ -123,7 +123,7 @@ from operable.lint.folders import Premises, Stock
 from operable.lint.lab import Laboratory
 from operable.lint.probe import Probe
 from operable.lint.profile import Profile, ToolProfile
-from operable.proc.confine import sandbox
+from operable.proc.sandbox.confinement import sandbox
 tempfile.gettempdir()  # it tries
 free = os.dup(0)
 os.close(free)

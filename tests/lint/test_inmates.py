@@ -11,7 +11,7 @@ import pytest
 
 from operable.lint.custody import Custody
 from operable.lint.inmates import Census, Waiting, census, kill, living, names_below, waiting
-from operable.proc.confine import Confinement, sandbox
+from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.spawn import launch, prepare
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]

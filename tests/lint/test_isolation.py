@@ -15,7 +15,7 @@ from operable.lint.lab import Laboratory
 from operable.lint.probe import Probe
 from operable.lint.profile import Profile
 from operable.lint.recording import KEPT
-from operable.proc.confine import sandbox
+from operable.proc.sandbox.confinement import sandbox
 from tests.tool.drive import in_time
 from tests.zoo.breeding import Mutation, breed
 

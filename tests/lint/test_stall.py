@@ -10,7 +10,7 @@ from operable.lint.lab import Laboratory
 from operable.lint.probe import Probe
 from operable.lint.profile import Profile
 from operable.lint.stall import GIVE_UP, QUIET, Patience
-from operable.proc.confine import sandbox
+from operable.proc.sandbox.confinement import sandbox
 
 
 def test_a_tool_that_is_seen_writing_twice_in_a_row_waits():

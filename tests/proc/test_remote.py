@@ -12,10 +12,10 @@ import pytest
 
 from operable.kernel.errors import Fail
 from operable.proc.child import OPEN, Child, End
-from operable.proc.confine import Confinement, Limits, Tunnel, refuse, sandbox
 from operable.proc.machine import LIFETIME
 from operable.proc.reactor import SelectorReactor
 from operable.proc.remote import remote_command
+from operable.proc.sandbox.confinement import Confinement, Limits, Tunnel, refuse, sandbox
 from operable.proc.spawn import launch, prepare
 from tests.proc.clouds.room import KEY
 from tests.proc.clouds.sky import KEYS, NAMES, PATIENCE, sky
@@ -173,7 +173,7 @@ HOST = """
 import json, os, sys
 sys.path[:0] = json.loads(os.environ["TEST_PATH"])
 from operable.proc.child import OPEN, Child, End
-from operable.proc.confine import Confinement, Tunnel, sandbox
+from operable.proc.sandbox.confinement import Confinement, Tunnel, sandbox
 from operable.proc.reactor import SelectorReactor
 from operable.proc.remote import remote_command
 name, folder = sys.argv[1:]

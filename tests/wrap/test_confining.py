@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from operable.manifest.blocks import ToolExec, ToolFiles, ToolNetwork, ToolSandbox, ToolTty
-from operable.proc import restrict
+from operable.proc.sandbox import restriction
 from operable.wrap.confining import problem, texts, wanted
 from tests.wrap.drive import CLI, TOOL, Made
 
 PRELUDE = '#!/bin/sh\n[ "$1" = --version ] && { echo 1.0; exit; }\n'
 REPORT = 'printf \'{"%s":"%s"}\\n\' "$what" "$how"\n'
-NOTHING = restrict.missing(frozenset(("writes", "network", "processes")))
+NOTHING = restriction.missing(frozenset(("writes", "network", "processes")))
 light = pytest.mark.skipif(NOTHING is not None, reason=str(NOTHING))
 
 
@@ -204,7 +204,7 @@ def test_a_user_may_run_it_unconfined_by_saying_so(tmp_path):
 def test_a_machine_that_cannot_confine_refuses_and_says_how_to_run_it_nevertheless(monkeypatch):
     from operable.proc.sandboxes import bubblewrap
 
-    monkeypatch.setattr(restrict, "missing", lambda what: "there is no Landlock" if what else None)
+    monkeypatch.setattr(restriction, "missing", lambda what: "there is no Landlock" if what else None)
     bubblewrap._missing.cache_clear()
     monkeypatch.setenv("PATH", "/nowhere")
     try:
@@ -225,7 +225,7 @@ def test_without_landlock_the_same_is_held_by_bubblewrap(tmp_path, monkeypatch):
     from operable.proc.spawn import prepare
     from operable.wrap.confining import Confined
 
-    monkeypatch.setattr(restrict, "missing", lambda what: "there is no Landlock" if what else None)
+    monkeypatch.setattr(restriction, "missing", lambda what: "there is no Landlock" if what else None)
     (tmp_path / "file").write_text("text")
     script = f"cat {tmp_path}/file; echo x > {tmp_path}/new; wc -l < /proc/net/route"
     with Confined(prepare(["sh", "-c", script]), wanted(_block(write=(), egress=(), allow=True))) as command:

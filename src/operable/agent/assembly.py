@@ -103,7 +103,7 @@ def _check_sandbox(name: str | None) -> None:
     """A sandbox that cannot be had is refused here, not at the first command."""
     if name is None:
         return
-    from operable.proc.confine import sandbox
+    from operable.proc.sandbox.confinement import sandbox
 
     if (missing := sandbox(name).missing()) is not None:
         raise Fail("config", "SANDBOX_MISSING", f"--sandbox {name}: {missing}")

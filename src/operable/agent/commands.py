@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from operable.agent.ability import Scene
 from operable.agent.secrecy import without_secrets
 from operable.proc.child import Child, End
-from operable.proc.confine import Confinement, sandbox
 from operable.proc.excerpt import Excerpt
 from operable.proc.ladder import Graces
 from operable.proc.reactor import SelectorReactor
+from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.spawn import prepare
 
 # A stopped run has a second to end; a program that does not listen gets a part of it.

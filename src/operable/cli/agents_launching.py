@@ -24,7 +24,7 @@ from operable.host.start_options import options_from
 from operable.kernel.errors import Fail
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loading import Loaded
-from operable.proc.confine import sandbox
+from operable.proc.sandbox.confinement import sandbox
 from operable.tool import Change, Check, Progress
 
 if TYPE_CHECKING:

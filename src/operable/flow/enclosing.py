@@ -20,8 +20,8 @@ from typing import Any
 from operable.flow.allowed_paths import check_unchanged, folders, is_inside
 from operable.flow.contracts import FlowError
 from operable.kernel.errors import Fail
-from operable.proc.confine import Confinement, Sandbox, Tunnel, sandbox
 from operable.proc.keeper import KEEPER
+from operable.proc.sandbox.confinement import Confinement, Sandbox, Tunnel, sandbox
 from operable.proc.spawn import Command
 
 Json = dict[str, Any]

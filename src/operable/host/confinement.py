@@ -26,10 +26,10 @@ from operable.host.delivery import Delivered, deliver
 from operable.host.vaulting import Vault
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Sandbox as Block
-from operable.proc import cgroup
-from operable.proc.confine import Confinement, Enforcement, Item, Limits, Sandbox, refuse, sandbox
 from operable.proc.keeper import KEEPER
 from operable.proc.remote import remote_command
+from operable.proc.sandbox import cgroup
+from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Limits, Sandbox, refuse, sandbox
 from operable.proc.sandbox.egress.proxy import Attempt, Proxy
 from operable.proc.sandbox.egress.service import SERVICE
 from operable.proc.spawn import Command, prepare

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from operable.host.delivery import Delivered
 from operable.kernel.errors import Fail
-from operable.proc.confine import Tunnel
+from operable.proc.sandbox.confinement import Tunnel
 from operable.proc.sandbox.egress.proxy import Attempt, Proxy
 from operable.proc.sandbox.egress.service import SERVICE
 from operable.proc.sandbox.egress.tls import TRUST_VARIABLES, Authority

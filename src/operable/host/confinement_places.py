@@ -5,7 +5,7 @@ import os
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Mount
 from operable.manifest.blocks import Sandbox as Block
-from operable.proc.confine import Confinement
+from operable.proc.sandbox.confinement import Confinement
 
 # Providers without a file system of their own: a mount stands where it stands on the host, or nowhere.
 OUTSIDE = ("local", "node-permission")

@@ -17,7 +17,7 @@ from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
 from operable.manifest.blocks import Sandbox as Block
 from operable.manifest.kinds.agent_cli import AgentCli
-from operable.proc.confine import Confinement, Limits, Tunnel
+from operable.proc.sandbox.confinement import Confinement, Limits, Tunnel
 
 # Making a machine takes seconds, and minutes where its image is not at hand yet.
 MACHINE_TIMEOUT = 180.0

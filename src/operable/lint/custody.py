@@ -13,9 +13,9 @@ import signal
 from operable.lint import inmates
 from operable.lint.contacts import Contacts
 from operable.lint.probe import MEMORY, TASKS
-from operable.proc import cgroup
-from operable.proc.confine import Sandbox
 from operable.proc.group import signal_group
+from operable.proc.sandbox import cgroup
+from operable.proc.sandbox.confinement import Sandbox
 
 # More at once than any sample call needs. Below the hard limits, so that it is seen and said.
 PROCESSES = 128

@@ -24,9 +24,9 @@ from operable.lint.lab import PATIENCE, ROOM_FAILED, Laboratory
 from operable.lint.plan import CommandPlan, Plan
 from operable.lint.probe import Probe
 from operable.lint.recipe import recipe
-from operable.proc.confine import sandbox
 from operable.proc.environment import environment
 from operable.proc.executable import resolve
+from operable.proc.sandbox.confinement import sandbox
 
 _CHECKS = "operable.lint.checks"
 # Threads mostly wait for processes; more than this would only make the processes slow and their deadlines wrong.

@@ -65,7 +65,7 @@ class Laboratory:
     def confined(self) -> str | None:
         if self.probe.sandbox is not None:
             return None
-        from operable.proc.confine import sandbox
+        from operable.proc.sandbox.confinement import sandbox
 
         return sandbox("bubblewrap").missing() or "the sandbox is switched off"
 

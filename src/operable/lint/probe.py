@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 from operable.kernel.errors import Fail
 from operable.lint.evidence import Invocation, Observation
-from operable.proc.confine import Confinement, Sandbox
-from operable.proc.loopback import Loopback
+from operable.proc.sandbox.confinement import Confinement, Sandbox
+from operable.proc.sandbox.loopback import Loopback
 from operable.proc.spawn import Command
 
 # Private writable memory. Address space is no measure: Go, Node and the JVM reserve it by the terabyte.

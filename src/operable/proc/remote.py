@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from operable.kernel.errors import Fail
-from operable.proc.confine import Confinement, Enforcement, Item, Outcome, Sandbox, refuse
 from operable.proc.environment import environment, is_encodable
 from operable.proc.machine import COPY_LIMIT, LIFETIME, to_variables
+from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Outcome, Sandbox, refuse
 from operable.proc.sandbox.egress.rules import address, parse
 from operable.proc.spawn import Command
 

@@ -25,7 +25,7 @@ from operable.proc.reactor import Reactor
 from operable.proc.warden import WARDEN
 
 if TYPE_CHECKING:
-    from operable.proc.restrict import Restriction
+    from operable.proc.sandbox.restriction import Restriction
 
 
 class Command(NamedTuple):
@@ -44,7 +44,7 @@ class Command(NamedTuple):
     enclosure: int = 0  # so many generations from the top belong to a sandbox: only SIGKILL is for them
     gives_up: frozenset[str] = (
         frozenset()
-    )  # what it may not do, and nothing that it starts (`restrict`); not with `tree`
+    )  # what it may not do, and nothing that it starts (`sandbox.restriction`); not with `tree`
 
 
 class Leader(Protocol):
@@ -156,7 +156,7 @@ def _start_group(command: Command, stdin: int | None, stdout: int, stderr: int) 
 
 
 def _restriction(command: Command) -> "Restriction":
-    from operable.proc.restrict import Restriction, missing
+    from operable.proc.sandbox.restriction import Restriction, missing
 
     reason = missing(command.gives_up)
     if reason is not None:

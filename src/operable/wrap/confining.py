@@ -2,10 +2,10 @@
 
 Theory of operation. `wanted` puts an AIP-29 block into plain values when the manifests are read; a block that allows
 everything is None, and such a program runs as it is. A program that may read everything gives up the rest before it is
-executed (`proc.restrict`: writing, the network, other processes), which costs nearly nothing. Whatever else is declared, and
-systems without that, need bubblewrap: folders that may be written or read, places that are denied, hosts that may be reached
-(through the filtering proxy). What cannot be enforced is refused, naming it; a user who wants a program to run nevertheless,
-with all of the user's rights, says so in OPERABLE_UNCONFINED.
+executed (`proc.sandbox.restriction`: writing, the network, other processes), which costs nearly nothing. Whatever else is
+declared, and systems without that, need bubblewrap: folders that may be written or read, places that are denied, hosts that
+may be reached (through the filtering proxy). What cannot be enforced is refused, naming it; a user who wants a program to
+run nevertheless, with all of the user's rights, says so in OPERABLE_UNCONFINED.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.manifest.blocks import ToolSandbox
-    from operable.proc.confine import Confinement, Tunnel
+    from operable.proc.sandbox.confinement import Confinement, Tunnel
     from operable.proc.spawn import Command
 
 UNCONFINED = "OPERABLE_UNCONFINED"
@@ -105,14 +105,14 @@ def problem(sandbox: Mapping[str, Any] | None) -> Fail | None:
     """Why a program cannot be confined so on this machine; None: it can."""
     if sandbox is None or unconfined(sandbox):
         return None
-    from operable.proc.restrict import missing
+    from operable.proc.sandbox.restriction import missing
 
     given_up = frozenset(sandbox["gives_up"])
     light = missing(given_up)
     if light is None and not sandbox["boxed"] and not sandbox["refused"]:
         return None
-    from operable.proc.confine import Item, refuse
-    from operable.proc.confine import sandbox as mechanism
+    from operable.proc.sandbox.confinement import Item, refuse
+    from operable.proc.sandbox.confinement import sandbox as mechanism
 
     try:
         refuse("wrap", tuple(Item(item, said, "refused", why) for item, said, why in sandbox["refused"]))
@@ -147,7 +147,7 @@ class Confined:
         if failure is not None:
             raise failure
 
-        from operable.proc.restrict import missing
+        from operable.proc.sandbox.restriction import missing
 
         given_up = frozenset(sandbox["gives_up"])
         if not sandbox["boxed"] and missing(given_up) is None:
@@ -172,7 +172,7 @@ class Confined:
 
     def _boxed(self, sandbox: Mapping[str, Any], given_up: frozenset[str]) -> Command:
 
-        from operable.proc.confine import sandbox as mechanism
+        from operable.proc.sandbox.confinement import sandbox as mechanism
 
         tunnel = self._tunnel(sandbox["hosts"]) if sandbox["hosts"] else None
         env = {**self._command.env, **(tunnel.environment() if tunnel is not None else {})}
@@ -182,7 +182,7 @@ class Confined:
     def _tunnel(self, hosts: Sequence[str]) -> Tunnel:
         import tempfile
 
-        from operable.proc.confine import Tunnel
+        from operable.proc.sandbox.confinement import Tunnel
         from operable.proc.sandbox.egress.proxy import Proxy
         from operable.proc.sandbox.egress.service import SERVICE
 
@@ -195,8 +195,8 @@ class Confined:
 
 
 def confinement(command: Command, sandbox: Mapping[str, Any], tunnel: Tunnel | None) -> Confinement:
-    """The same in the words of `proc.confine`."""
-    from operable.proc.confine import Confinement
+    """The same in the words of `proc.sandbox.confinement`."""
+    from operable.proc.sandbox.confinement import Confinement
 
     cwd = os.path.realpath(command.cwd or os.getcwd())
     writable = _folders() if sandbox["write"] is None else _existing(sandbox["write"], cwd)

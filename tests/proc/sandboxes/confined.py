@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from operable.proc import cgroup
-from operable.proc.confine import Confinement, Enforcement, Limits, Tunnel, sandbox
 from operable.proc.output import Output, output
+from operable.proc.sandbox import cgroup
+from operable.proc.sandbox.confinement import Confinement, Enforcement, Limits, Tunnel, sandbox
 from operable.proc.spawn import Command, prepare
 
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))

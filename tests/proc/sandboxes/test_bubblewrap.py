@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc.confine import Confinement, sandbox
 from operable.proc.group import Group
 from operable.proc.output import output
+from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.sandboxes import bubblewrap
 from operable.proc.spawn import launch, prepare
 from operable.proc.warden import WARDEN

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from operable.proc.confine import Confinement, sandbox
-from operable.proc.loopback import Loopback
 from operable.proc.output import output
+from operable.proc.sandbox.confinement import Confinement, sandbox
+from operable.proc.sandbox.loopback import Loopback
 from operable.proc.spawn import prepare
 
 pytestmark = [pytest.mark.needs("bwrap", "nsenter", "unshare"), pytest.mark.timeout(120)]

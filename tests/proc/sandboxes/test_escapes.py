@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc import cgroup
-from operable.proc.confine import Confinement, Limits, sandbox
 from operable.proc.output import output
+from operable.proc.sandbox import cgroup
+from operable.proc.sandbox.confinement import Confinement, Limits, sandbox
 from operable.proc.spawn import prepare
 from tests.proc.sandboxes.confined import command_for, confined
 from tests.requirement import requirement

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc.confine import Confinement, Limits, Tunnel, sandbox
 from operable.proc.output import output
+from operable.proc.sandbox.confinement import Confinement, Limits, Tunnel, sandbox
 from operable.proc.spawn import prepare
 
 LOCAL = sandbox("local")

@@ -23,9 +23,9 @@ import re
 import shutil
 
 from operable.kernel.errors import Fail
-from operable.proc import cgroup, loopback, relay, restrict, rlimits
-from operable.proc.confine import Confinement, Enforcement, Item, Sandbox, refuse
 from operable.proc.output import output
+from operable.proc.sandbox import cgroup, loopback, relay, restriction, rlimits
+from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox, refuse
 from operable.proc.spawn import Command, prepare
 
 _PROGRAM = "bwrap"
@@ -129,10 +129,10 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
     if confinement.gate is not None:
         words += ["--block-fd", str(confinement.gate)]
         fds = (*fds, confinement.gate)
-    words += _mounts(confinement, restrict.mounts() if command.gives_up else {})
+    words += _mounts(confinement, restriction.mounts() if command.gives_up else {})
     for name in filter(_RULING.match, command.env):
         words += ["--setenv", name, command.env[name]]
-    inside = [*_inside(confinement), *restrict.words(command.gives_up)]
+    inside = [*_inside(confinement), *restriction.words(command.gives_up)]
     words += ["--chdir", confinement.cwd, "--", *inside, command.executable, *command.argv[1:]]
     return Command(
         tuple(words),

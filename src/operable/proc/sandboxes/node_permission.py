@@ -11,9 +11,9 @@ import os
 import shutil
 
 from operable.kernel.errors import Fail
-from operable.proc import cgroup, rlimits
-from operable.proc.confine import Confinement, Enforcement, Item, Sandbox, refuse
 from operable.proc.output import output
+from operable.proc.sandbox import cgroup, rlimits
+from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox, refuse
 from operable.proc.spawn import Command, prepare
 
 _PROBE_TIMEOUT = 10.0

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc.confine import Tunnel
 from operable.proc.output import aoutput
+from operable.proc.sandbox.confinement import Tunnel
 from operable.proc.sandbox.egress.proxy import Attempt, Bounds, Proxy, Substitute
 from operable.proc.sandbox.egress.rules import Rules
 from operable.proc.sandbox.egress.service import Service

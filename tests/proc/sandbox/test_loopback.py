@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc import loopback
-from operable.proc.confine import Confinement, sandbox
 from operable.proc.output import output
+from operable.proc.sandbox import loopback
+from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.spawn import prepare
 
 pytestmark = [pytest.mark.needs("bwrap", "nsenter"), pytest.mark.timeout(300)]
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.needs("bwrap", "nsenter"), pytest.mark.timeout(300)]
 SHARED = r"""
 import os
 from operable.proc.child import Child
-from operable.proc.confine import Confinement, sandbox
+from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.output import output
 from operable.proc.reactor import SelectorReactor
 from operable.proc.spawn import prepare
@@ -48,7 +48,7 @@ def _as_nobody() -> list[str]:
     if os.geteuid() != 0:
         pytest.skip("only root can become somebody else")
     if subprocess.run(
-        [*become, sys.executable, "-c", "import operable.proc.loopback"], check=False
+        [*become, sys.executable, "-c", "import operable.proc.sandbox.loopback"], check=False
     ).returncode:
         pytest.skip("this checkout cannot be read by others")
     return become

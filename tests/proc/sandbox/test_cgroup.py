@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from operable.proc import cgroup
 from operable.proc.output import output
+from operable.proc.sandbox import cgroup
 from operable.proc.spawn import prepare
 
 WRITABLE = pytest.mark.skipif(

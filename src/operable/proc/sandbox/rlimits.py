@@ -9,7 +9,7 @@ only those of the namespace.
 import os
 import shutil
 
-from operable.proc.confine import Item, Limits
+from operable.proc.sandbox.confinement import Item, Limits
 
 _MEGABYTE = 1024 * 1024
 

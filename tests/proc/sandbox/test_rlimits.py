@@ -1,7 +1,7 @@
 import pytest
 
-from operable.proc import rlimits
-from operable.proc.confine import Limits
+from operable.proc.sandbox import rlimits
+from operable.proc.sandbox.confinement import Limits
 
 ALL = Limits(cpu_ms=1500, memory_mb=10, pids=7, timeout_ms=3)
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc import restrict
 from operable.proc.output import output
-from operable.proc.restrict import NETWORK, PROCESSES, WRITES
+from operable.proc.sandbox import restriction
+from operable.proc.sandbox.restriction import NETWORK, PROCESSES, WRITES
 from operable.proc.spawn import launch, prepare
 
 ALL = frozenset((NETWORK, PROCESSES, WRITES))
-pytestmark = pytest.mark.skipif(restrict.missing(ALL) is not None, reason=str(restrict.missing(ALL)))
+pytestmark = pytest.mark.skipif(restriction.missing(ALL) is not None, reason=str(restriction.missing(ALL)))
 
 
 def ran(what, *argv, cwd=None):
@@ -155,7 +155,7 @@ def test_a_program_that_is_not_there_is_still_told_apart(tmp_path):
 
 def test_what_the_kernel_does_not_take_is_a_refusal_and_nothing_runs(tmp_path, monkeypatch):
 
-    monkeypatch.setattr(restrict, "program", lambda what: struct.pack("HBBI", 0xFFFF, 0, 0, 0))
+    monkeypatch.setattr(restriction, "program", lambda what: struct.pack("HBBI", 0xFFFF, 0, 0, 0))
     command = prepare(["touch", str(tmp_path / "made")])._replace(gives_up=ALL)
     with pytest.raises(Fail) as caught:
         launch(command)
@@ -165,12 +165,12 @@ def test_what_the_kernel_does_not_take_is_a_refusal_and_nothing_runs(tmp_path, m
 
 def test_a_machine_without_it_is_told(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert "darwin" in (restrict.missing(ALL) or "")
-    assert restrict.missing(frozenset()) is None
+    assert "darwin" in (restriction.missing(ALL) or "")
+    assert restriction.missing(frozenset()) is None
 
 
 def test_as_a_script_it_does_the_same_inside_of_a_sandbox(tmp_path):
     place = Path(tmp_path, "made")
-    done = ran([], *restrict.words(frozenset((WRITES,))), "/usr/bin/touch", str(place))
+    done = ran([], *restriction.words(frozenset((WRITES,))), "/usr/bin/touch", str(place))
     assert done.status == 1
     assert not place.exists()

@@ -12,7 +12,7 @@ from typing import Literal
 
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
-from operable.proc.loopback import Loopback
+from operable.proc.sandbox.loopback import Loopback
 from operable.proc.spawn import Command
 
 # enforced: as declared. narrowed: less is allowed than declared, or per process instead of for all. unconfined: not at all.

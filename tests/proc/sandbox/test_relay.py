@@ -4,9 +4,9 @@ import asyncio
 import socket
 from pathlib import Path
 
-from operable.proc import relay
-from operable.proc.confine import Tunnel
 from operable.proc.output import Output, aoutput, output
+from operable.proc.sandbox import relay
+from operable.proc.sandbox.confinement import Tunnel
 from operable.proc.spawn import Command, prepare
 from tests.proc.drive import python
 

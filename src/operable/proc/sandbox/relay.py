@@ -17,7 +17,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from operable.proc.confine import Tunnel
+    from operable.proc.sandbox.confinement import Tunnel
 
 _INSIDE_SOCKET = "/run/operable/egress"
 _INSIDE_SCRIPT = "/run/operable/relay.py"
