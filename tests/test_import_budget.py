@@ -53,7 +53,7 @@ CALL = {
     *("operable.tool.interrupt", "operable.tool.outflow", "operable.tool.runner", "operable.tool.signature"),
     *("operable.tool.sinks", "operable.tool.supervise"),
 }
-NAMES = {"operable.kernel.redact_names"}
+NAMES = {"operable.kernel.redact", "operable.kernel.redact.names"}
 # The watch over a run takes its first look after some milliseconds, which a busy machine makes of the shortest run.
 WATCH = {"select"}
 SHA256 = "_sha256" if sys.version_info < (3, 12) else "_sha2"

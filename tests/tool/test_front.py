@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.kernel.redact_names import HINTS
+from operable.kernel.redact.names import HINTS
 from operable.tool import front
 from tests.requirement import requirement
 from tests.tool.drive import LIMIT, SAMPLE, Outcome, command_line, run
@@ -275,7 +275,7 @@ def test_the_other_supported_versions_of_python_behave_the_same():
 
 def test_the_cheap_test_for_secret_names_knows_what_the_real_one_knows():
     """The list stands twice for the sake of the cold start; it must not drift apart."""
-    from operable.kernel import redact_names
+    from operable.kernel.redact import names
     from operable.tool import front
 
-    assert front.HINTS == redact_names.HINTS
+    assert front.HINTS == names.HINTS

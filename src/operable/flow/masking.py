@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from operable.kernel.redact import MASK
-from operable.kernel.redact_forms import forms
+from operable.kernel.redact.forms import forms
 
 
 class Mask:

@@ -24,8 +24,8 @@ import msgspec
 
 from operable.host.log_files import FileCursor, Record, decode_records, last_record, segment_name, segments
 from operable.kernel.errors import Fail
-from operable.kernel.redact_forms import forms
-from operable.kernel.redact_names import MASK
+from operable.kernel.redact.forms import forms
+from operable.kernel.redact.names import MASK
 from operable.wire.events import AnyEvent
 
 # What readers in this process share. A few chunks of a flooding agent: who is further behind than that reads the file.

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from operable.kernel.redact_urls import redact_url
+from operable.kernel.redact.urls import redact_url
 from operable.manifest.blocks import Block
 from operable.manifest.embedding import reference as reference_in
 from operable.manifest.frontmatter import FILE_LIMIT, Document, decode, parse_document

@@ -6,8 +6,8 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from operable.kernel.redact_names import is_secret_name
-from operable.kernel.redact_urls import redact_url
+from operable.kernel.redact.names import is_secret_name
+from operable.kernel.redact.urls import redact_url
 from operable.manifest.embedding import block, one_form
 from operable.manifest.part import Part
 from operable.manifest.problem import Problem

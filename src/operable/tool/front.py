@@ -31,7 +31,7 @@ _FLAGS = {
     "-h": "help",
 }
 
-# One of these is in every secret name. The same are in `kernel.redact_names`, which costs 0.3 ms to load and is asked only
+# One of these is in every secret name. The same are in `kernel.redact.names`, which costs 0.3 ms to load and is asked only
 # about names that pass here.
 HINTS = (
     "token",
@@ -152,7 +152,7 @@ def _flagged(argv: list[str], command: Command, *, unknown: bool) -> Iterator[st
         name, equals, value = word.lstrip("-").partition("=")
         if name in STANDARD:
             continue
-        from operable.kernel.redact_names import is_secret_name
+        from operable.kernel.redact.names import is_secret_name
 
         known = any(param.flag == name and not param.operand for param in command.params)
         if name.replace("-", "_") in command.secrets or is_secret_name(name) or (unknown and not known):

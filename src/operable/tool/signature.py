@@ -53,7 +53,7 @@ class Param:
         """Declared to be one, or called like one. Asked for rarely, so the judge of names is loaded only then."""
         if self._secret:
             return True
-        from operable.kernel.redact_names import is_secret_name
+        from operable.kernel.redact.names import is_secret_name
 
         return is_secret_name(self.name)
 

@@ -3,7 +3,7 @@
 Theory of operation. Of the variables that are passed on, those count whose name announces a secret (`GH_TOKEN`), and the
 password in any address (`DATABASE_URL`). A file is no secret, its content is: paths stay where there is such a file, since a
 secret may begin with a slash. In rows exactly these values are
-masked, in every spelling that `kernel.redact_forms` knows, and nothing by its looks: what else a program prints is data.
+masked, in every spelling that `kernel.redact.forms` knows, and nothing by its looks: what else a program prints is data.
 Where no such variable is set, rows pass untouched.
 """
 
@@ -42,7 +42,7 @@ def secrets(names: Sequence[str]) -> list[str]:
     """The values of these variables that a program is given and that must not come back."""
     if not names:
         return []
-    from operable.kernel.redact_names import is_secret_name
+    from operable.kernel.redact.names import is_secret_name
     from operable.proc.environment import environment
 
     given = environment(inherit=names)
@@ -64,13 +64,13 @@ class Mask:
     """Takes values out of texts, in every spelling that they travel in."""
 
     def __init__(self, values: Iterable[str]) -> None:
-        from operable.kernel.redact_forms import forms
+        from operable.kernel.redact.forms import forms
 
         self._forms = forms(values)
         self._harmless: set[str] = set()  # names of fields, which every row repeats
 
     def text(self, text: str) -> str:
-        from operable.kernel.redact_names import MASK
+        from operable.kernel.redact.names import MASK
 
         for form in self._forms:
             if form in text:

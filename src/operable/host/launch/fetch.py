@@ -14,7 +14,7 @@ from typing import Any
 
 from operable.host.launch.installer import Job, MethodFailed, Progress
 from operable.kernel.errors import Fail
-from operable.kernel.redact_urls import redact_url
+from operable.kernel.redact.urls import redact_url
 
 # The largest agents are below half a gigabyte.
 LIMIT = 2 * 1024 * 1024 * 1024

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from operable.kernel.redact_names import is_secret_name
+from operable.kernel.redact.names import is_secret_name
 from operable.lint.canaries import canary, leak
 from operable.lint.check import Case, Check, Finding, Untested
 from operable.lint.evidence import Invocation, Observation, encode

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from operable.kernel.redact import MASK, Redactor
-from operable.kernel.redact_forms import forms
+from operable.kernel.redact.forms import forms
 
 SECRETS = st.text(alphabet=st.characters(codec="utf-8"), min_size=8, max_size=40).filter(
     lambda secret: not set(secret) & set("[]") and not secret.isspace()

@@ -1,7 +1,7 @@
 r"""Free text without its secrets: messages, logs, config files, shell lines, JSON, YAML, INI and XML as text.
 
 Theory of operation: every rule finds an *announcement* (`name =`, `--name `, `Bearer `, `scheme://`) with a linear scan,
-asks `redact_names` about the name, and masks the value that follows. Announcements never consume values, so one hidden in
+asks `names` about the name, and masks the value that follows. Announcements never consume values, so one hidden in
 another (`note="password=x"`) is still seen. A value is a quoted string, a list of them, a number, or a bare word; where
 the announcement opens its line, as in a config file, a bare value reaches to the end of the line.
 
@@ -15,11 +15,11 @@ import re
 from binascii import Error as BadBase64
 from binascii import a2b_base64
 
-from operable.kernel.redact_names import HINTS as NAME_HINTS
-from operable.kernel.redact_names import MASK, SAFE_HEADERS, contains_any, is_counting_name, is_secret_name
-from operable.kernel.redact_shapes import HINTS as SHAPE_HINTS
-from operable.kernel.redact_shapes import SHAPE
-from operable.kernel.redact_urls import redact_url
+from operable.kernel.redact.names import HINTS as NAME_HINTS
+from operable.kernel.redact.names import MASK, SAFE_HEADERS, contains_any, is_counting_name, is_secret_name
+from operable.kernel.redact.shapes import HINTS as SHAPE_HINTS
+from operable.kernel.redact.shapes import SHAPE
+from operable.kernel.redact.urls import redact_url
 
 # `name =`, `"name":`, `\"name\":`, `env['NAME'] =>`, `--name=`; `bol` when it opens a line (config file, .env, YAML list).
 _ANNOUNCEMENT = re.compile(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.kernel.redact_names import HINTS, is_counting_name, is_secret_name, words
+from operable.kernel.redact.names import HINTS, is_counting_name, is_secret_name, words
 from tests.requirement import requirement
 
 SECRET = """token secret password passwd key credential cookie authorization auth bearer private client-secret
@@ -80,7 +80,7 @@ def test_every_secret_name_contains_a_hint(name):
 
 
 def test_asking_about_names_imports_nothing_heavy():
-    script = "import sys; import operable.kernel.redact_names; print(*sorted({'re', 'typing', 'json'} & set(sys.modules)))"
+    script = "import sys; import operable.kernel.redact.names; print(*sorted({'re', 'typing', 'json'} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True, timeout=200
     )

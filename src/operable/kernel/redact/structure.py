@@ -1,35 +1,17 @@
-"""Redaction (AOI-CLI section 11), the one place for it: everything that is logged, recorded or shown passes here.
+"""Structured things without their secrets: JSON data, argument vectors, environments, headers.
 
-Two means that add up. *By look*: names, addresses, headers, token shapes (`redact_names`, `redact_urls`, `redact_prose`,
-`redact_shapes`). *By value*: secrets that the caller knows, in every spelling they travel in (`redact_forms`).
 Structure stays (keys, flags, order, number of words), values go. Redacting twice is redacting once. Nothing here raises on
-any input. A boolean or null under a secret name stays: `supports_idempotency_key: true` is no key.
-
-Not on a tool's cold-start path (it needs `re`); ask `redact_names` there.
+any input. A boolean or null under a secret name stays: `supports_idempotency_key: true` is not a key.
 """
 
-from operable.kernel.redact_forms import forms
-from operable.kernel.redact_names import MASK, SAFE_HEADERS, is_counting_name, is_secret_name
-from operable.kernel.redact_prose import redact_prose
-from operable.kernel.redact_shapes import KEY_BEGINS, KEY_ENDS
-from operable.kernel.redact_urls import redact_url
+from operable.kernel.redact.names import MASK, SAFE_HEADERS, is_counting_name, is_secret_name
+from operable.kernel.redact.prose import redact_prose
+from operable.kernel.redact.urls import redact_url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
-
-__all__ = [
-    "MASK",
-    "Redactor",
-    "is_secret_name",
-    "redact_argv",
-    "redact_env",
-    "redact_headers",
-    "redact_text",
-    "redact_url",
-    "redact_value",
-]
 
 # Variables that say how a program runs, not what it may do; the value still passes `redact_text`.
 _SAFE_VARIABLES = frozenset(
@@ -45,53 +27,6 @@ _PASSWORD_SWITCH = frozenset(
     ("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass")
 )  # `-pSECRET`, `-p SECRET`
 _DEPTH = 100  # nesting of JSON values; what lies deeper is hidden whole
-_KEY_LINES = 400  # a private key that never ends hides this many lines, not the rest of the stream
-
-
-class Redactor:
-    """Masks the secrets that it was given, and everything that looks like one. One object for one stream.
-
-    `line` remembers whether it is inside a private key block, which reaches over many lines.
-    """
-
-    def __init__(self, secrets: "Iterable[str]" = ()) -> None:
-        self._forms = forms(secrets)
-        self._byte_forms = [form.encode("utf-8", "surrogatepass") for form in self._forms]
-        self._key_lines = 0
-
-    def text(self, text: str) -> str:
-        for form in self._forms:
-            if form in text:
-                text = text.replace(form, MASK)
-        return redact_prose(text)
-
-    def line(self, line: bytes) -> bytes:
-        """One line of a stream, in whatever encoding; bytes that are no UTF-8 pass through."""
-        if self._key_lines:
-            return self._key_line(line)
-        if KEY_BEGINS in line and b"-----BEGIN " in line and not KEY_ENDS.search(line):
-            self._key_lines = _KEY_LINES
-        for form in self._byte_forms:
-            if form in line:
-                line = line.replace(form, MASK.encode())
-        text = line.decode("utf-8", "surrogateescape")
-        masked = redact_prose(text)
-        return line if masked == text else masked.encode("utf-8", "surrogateescape")
-
-    def value(self, value: "Any") -> "Any":
-        return _value(value, self.text, _DEPTH)
-
-    def _key_line(self, line: bytes) -> bytes:
-        self._key_lines -= 1
-        found = KEY_ENDS.search(line)
-        if found is None:
-            return MASK.encode()
-        self._key_lines = 0
-        return MASK.encode() + self.line(line[found.end() :])
-
-
-def redact_text(text: str, secrets: "Iterable[str]" = ()) -> str:
-    return Redactor(secrets).text(text) if secrets else redact_prose(text)
 
 
 def redact_env(env: "Mapping[str, str]") -> dict[str, str]:
@@ -111,16 +46,12 @@ def redact_header(name: str, value: str) -> str:
     return redact_url(redact_prose(value)) if name.strip().lower() in SAFE_HEADERS else MASK
 
 
-def redact_value(value: "Any", secrets: "Iterable[str]" = ()) -> "Any":
-    """A copy of JSON data: strings under secret names masked, all other strings as text; keys and shape stay."""
-    return Redactor(secrets).value(value)
-
-
-def _value(value: "Any", text: "Any", depth: int) -> "Any":
+def mask_members(value: "Any", text: "Callable[[str], str]", depth: int = _DEPTH) -> "Any":
+    """A copy of JSON data: strings under secret names masked, all other strings passed through `text`; keys stay."""
     if isinstance(value, str):
         return text(value)
     if isinstance(value, (list, tuple)):
-        return [_value(item, text, depth - 1) for item in value] if depth else MASK
+        return [mask_members(item, text, depth - 1) for item in value] if depth else MASK
     if not isinstance(value, dict):
         return value
     if not depth:
@@ -148,7 +79,7 @@ def _hidden(value: "Any", name: str, depth: int) -> "Any":
     return MASK
 
 
-def _member(name: str, value: "Any", text: "Any", depth: int) -> "Any":
+def _member(name: str, value: "Any", text: "Callable[[str], str]", depth: int) -> "Any":
     """A member whose name tells what kind of thing it holds: headers, environment, argument vector."""
     if isinstance(value, dict) and value and all(isinstance(item, str) for item in value.values()):
         if name in ("headers", "request_headers", "response_headers"):
@@ -158,7 +89,7 @@ def _member(name: str, value: "Any", text: "Any", depth: int) -> "Any":
     words = isinstance(value, list) and all(isinstance(item, str) for item in value)
     if words and name in ("argv", "args", "command_line"):
         return [text(word) for word in redact_argv(value)]
-    return _value(value, text, depth)
+    return mask_members(value, text, depth)
 
 
 def redact_argv(argv: "Sequence[str]") -> list[str]:

@@ -6,9 +6,9 @@ and their order stay; only values go. Works with or without a scheme (`/cb?code=
 
 import re
 
-from operable.kernel.redact_names import MASK, contains_any, is_secret_name
-from operable.kernel.redact_shapes import HINTS as SHAPE_HINTS
-from operable.kernel.redact_shapes import SHAPE
+from operable.kernel.redact.names import MASK, contains_any, is_secret_name
+from operable.kernel.redact.shapes import HINTS as SHAPE_HINTS
+from operable.kernel.redact.shapes import SHAPE
 
 # Query keys that carry authority although their name does not say so.
 _QUERY_KEYS = frozenset(

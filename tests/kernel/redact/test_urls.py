@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.kernel.redact_urls import redact_url
+from operable.kernel.redact.urls import redact_url
 from tests.requirement import requirement
 
 SECRET = st.text(
