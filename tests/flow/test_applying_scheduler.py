@@ -355,10 +355,9 @@ def test_commands_give_proofs_only_when_that_is_allowed_and_in_the_callers_folde
     folder = str(scheduler.folder)
 
     assert "not allowed" in refused(scheduler, value).message
-    allowed = Surroundings(folder, scheduler.environment, allow_commands=True, timeout=120)
-    assert apply(scheduler, value, around=allowed)["actions"][0]["authorization_proof_verification"][
-        "verified"
-    ]
+    around = Surroundings(folder, scheduler.environment, timeout=120)
+    applied = apply(scheduler, value, around=around, allow_proof_command=True)
+    assert applied["actions"][0]["authorization_proof_verification"]["verified"]
 
 
 @requirement("agentcli:apply:proofs")

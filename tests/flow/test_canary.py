@@ -196,7 +196,7 @@ PROOFS = {
 )
 def test_proofs_are_silent_about_themselves(method, value, outputs):
     proof = {"ref": "p", "method": method, **PROOFS[method], "proof": {"value_from": {"env": "P"}}}
-    around = Surroundings(cwd="/", environment={"P": value})
+    around = Surroundings(cwd="/", environment={"P": value}, network=True)
     if method == "none":
         outputs.append(json.dumps(verify_proof(proof, MANIFEST, around)))
         return
@@ -218,7 +218,7 @@ AUTHORIZERS = {
 @pytest.mark.parametrize("provider", known("authorizers"))
 def test_policies_are_silent_about_their_keys(provider, outputs):
     told = Circumstances("w", "t", principal="p", command={"program": "x", "args": [CANARY]})
-    around = Surroundings(cwd="/", environment=ENV)
+    around = Surroundings(cwd="/", environment=ENV, network=True)
     outputs += [repr(told), repr(around)]
     with loopback(angry_answer) as server:
         authorization = {"provider": provider, "provider_config": AUTHORIZERS[provider](server.url)}

@@ -7,15 +7,32 @@ import threading
 
 import pytest
 
+from operable.flow.contracts import NotAllowed, Surroundings
 from operable.flow.http_exchange import ExchangeFailed, exchange, form
 from tests.flow.loopback import loopback
 
 CANARY = "canary-4f1c9d-do-not-show"
 
 
+def within(seconds):
+    return Surroundings("/", network=True, timeout=seconds)
+
+
+def test_nobody_is_asked_without_the_network():
+    with loopback(lambda asked: (200, {}, b"{}")) as server:
+        with pytest.raises(NotAllowed) as caught:
+            exchange("POST", f"{server.url}/{CANARY}", around=Surroundings("/", timeout=200))
+
+        assert server.asked == []
+    assert (caught.value.code, caught.value.details) == ("network_not_allowed", {"allow": "allowNetwork"})
+    assert CANARY not in str(caught.value)
+
+
 def test_an_answer_of_any_status_is_an_answer():
     with loopback(lambda asked: (503, {"x-a": "b"}, b'{"a":1}')) as server:
-        answer = exchange("POST", f"{server.url}/p?q=1", body=form({"a": "b c", "n": None}), timeout=200)
+        answer = exchange(
+            "POST", f"{server.url}/p?q=1", body=form({"a": "b c", "n": None}), around=within(200)
+        )
 
     assert (answer.status, answer.ok, answer.headers["x-a"], answer.json()) == (503, False, "b", {"a": 1})
     assert server.asked[0].path == "/p?q=1"
@@ -27,7 +44,9 @@ def test_a_redirect_is_not_followed():
         loopback(lambda asked: (200, {}, b"{}")) as other,
         loopback(lambda asked: (307, {"location": other.url}, b"")) as server,
     ):
-        assert exchange("POST", server.url, headers={"authorization": CANARY}, timeout=200).status == 307
+        assert (
+            exchange("POST", server.url, headers={"authorization": CANARY}, around=within(200)).status == 307
+        )
 
     assert other.asked == []
 
@@ -36,7 +55,7 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch):
     with loopback(lambda asked: (200, {}, b"{}")) as proxy, loopback(lambda asked: (204, {}, b"")) as server:
         monkeypatch.setenv("http_proxy", proxy.url)
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
-        assert exchange("GET", server.url, timeout=200).status == 204
+        assert exchange("GET", server.url, around=within(200)).status == 204
 
     assert proxy.asked == []
 
@@ -46,7 +65,7 @@ def test_an_answer_beyond_the_limit_is_refused():
         loopback(lambda asked: (200, {}, b"x" * 100)) as server,
         pytest.raises(ExchangeFailed, match="larger"),
     ):
-        exchange("GET", server.url, timeout=200, limit=99)
+        exchange("GET", server.url, around=within(200), limit=99)
 
 
 @pytest.mark.parametrize(
@@ -58,12 +77,12 @@ def test_an_answer_beyond_the_limit_is_refused():
 )  # fmt: skip
 def test_only_safe_addresses_are_asked(url):
     with pytest.raises(ExchangeFailed, match="must be https"):
-        exchange("GET", url, timeout=1)
+        exchange("GET", url, around=within(1))
 
 
 def test_what_is_no_json_is_said_without_repeating_it():
     with loopback(lambda asked: (200, {}, CANARY.encode())) as server:
-        answer = exchange("GET", server.url, timeout=200)
+        answer = exchange("GET", server.url, around=within(200))
 
     with pytest.raises(ExchangeFailed) as caught:
         answer.json()
@@ -96,7 +115,7 @@ def silent_server():
 
 def test_a_server_that_drips_for_ever_meets_the_deadline(silent_server):
     with pytest.raises(ExchangeFailed, match="no answer"):
-        exchange("GET", silent_server, timeout=0.5)
+        exchange("GET", silent_server, around=within(0.5))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +123,7 @@ def test_a_server_that_drips_for_ever_meets_the_deadline(silent_server):
 )
 def test_what_is_no_address_is_a_failure_like_any_other(url):
     with pytest.raises(ExchangeFailed):
-        exchange("GET", url, timeout=20)
+        exchange("GET", url, around=within(20))
 
 
 def test_a_closed_port_is_a_failure_with_its_reason():
@@ -112,7 +131,7 @@ def test_a_closed_port_is_a_failure_with_its_reason():
         port = listener.getsockname()[1]
 
     with pytest.raises(ExchangeFailed, match="connection failed"):
-        exchange("GET", f"http://127.0.0.1:{port}/", timeout=200)
+        exchange("GET", f"http://127.0.0.1:{port}/", around=within(200))
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path):
@@ -133,6 +152,6 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path):
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     with pytest.raises(ExchangeFailed, match="not trusted"):
-        exchange("GET", f"https://127.0.0.1:{listener.getsockname()[1]}/", timeout=200)
+        exchange("GET", f"https://127.0.0.1:{listener.getsockname()[1]}/", around=within(200))
     thread.join(20)
     listener.close()

@@ -2,8 +2,9 @@
 
 import pytest
 
-from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.contracts import FlowError, NotAllowed, Surroundings
 from operable.flow.proving import methods, verify_proof
+from operable.flow.value_commands import TaskCommands
 from tests.flow.proofs.tokens import ISSUER, MANIFEST, NOW, RSA, pem, token
 from tests.requirement import requirement
 
@@ -11,8 +12,10 @@ GOOD = token()
 PROOF = {"ref": "p", "method": "jwt", "issuer": ISSUER, "public_key": pem(RSA)}
 
 
-def proven(source, *, manifest=MANIFEST, **around):
-    surroundings = Surroundings(**{"cwd": "/", **around})
+def proven(source, *, manifest=MANIFEST, allow_commands=False, cwd="/", environment=None, **around):
+    environment = environment or {}
+    commands = TaskCommands(contract={}, cwd=cwd, base=cwd, environment=environment).run
+    surroundings = Surroundings(cwd, environment, commands if allow_commands else None, **around)
     return verify_proof({**PROOF, "proof": {"value_from": source}}, manifest, surroundings, now=NOW)
 
 
@@ -38,7 +41,6 @@ def test_a_proof_comes_from_a_variable_a_file_or_an_allowed_command(tmp_path):
         ({"env": "T"}, {}, "not set"),
         ({"env": "T"}, {"environment": {"T": ""}}, "not set"),
         ({"file": "/nowhere/t"}, {}, "cannot be read"),
-        ({"command": "echo x"}, {}, "not allowed"),
         ({"command": "exit 3"}, {"allow_commands": True}, "exit 3"),
         ({"command": "true"}, {"allow_commands": True}, "printed nothing"),
         ({"command": "sleep 60"}, {"allow_commands": True, "timeout": 0.3}, "DEADLINE_EXCEEDED"),
@@ -51,6 +53,14 @@ def test_a_proof_that_is_not_there_stops_the_task(source, around, message):
 
     assert caught.value.code == "authorization_proof_failed"
     assert str(caught.value).startswith('Authorization proof not available for profile "p": ')
+
+
+def test_a_command_that_nobody_allowed_is_named_as_that_and_not_as_a_missing_proof(tmp_path):
+    with pytest.raises(NotAllowed, match="not allowed") as caught:
+        proven({"command": f"touch {tmp_path}/ran"})
+
+    assert (caught.value.code, caught.value.details) == ("commands_not_allowed", {"allow": "allowCommands"})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_command_that_prints_a_secret_and_fails_keeps_it_to_itself():

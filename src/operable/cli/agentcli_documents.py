@@ -79,6 +79,7 @@ def _apply(call: Call) -> Json:
         explain=call.has("explain"),
         adoptBy=adopt_by,
         allowProofCommand=call.has("allow-proof-command"),
+        allowNetwork=call.has("allow-network"),
         **params,
     )
 

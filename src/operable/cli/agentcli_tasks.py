@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from operable.cli.agentcli_call import Call, Json
 from operable.flow.backends import backend_of
-from operable.flow.caller import bind
+from operable.flow.caller import Allowance, bind
 from operable.flow.contracts import listed as providers
 from operable.flow.governing import identify
 from operable.flow.local_approvals import grant, revoke
@@ -115,7 +115,8 @@ def _revoke(call: Call) -> Json:
 
 def _whoami(call: Call) -> Json:
     selected = select(call.manifest(), call.line.words[1], call.value("workflow"))
-    found = identify(selected, call.caller, tolerate_handoff=True)
+    allowance = Allowance(commands=call.has("allow-commands"), network=call.has("allow-network"))
+    found = identify(selected, bind(selected, call.caller), call.caller, allowance, tolerate_handoff=True)
     found.release()
     return {
         "ok": True,
@@ -133,7 +134,12 @@ def _signing(_call: Call) -> Json:
 
 def _of_task(name: str) -> Callable[[Call], Json]:
     return lambda call: call.ask(
-        name, manifest=call.manifest(), taskId=call.line.words[1], workflowId=call.value("workflow")
+        name,
+        manifest=call.manifest(),
+        taskId=call.line.words[1],
+        workflowId=call.value("workflow"),
+        allowCommands=call.has("allow-commands"),
+        allowNetwork=call.has("allow-network"),
     )
 
 

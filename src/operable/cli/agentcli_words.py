@@ -45,6 +45,9 @@ _EXEC = f"workflow timeout evidence-provider {_SIGNING}"
 _DEBUG = "dry-run require-evidence require-authorization identity-debug presentation-debug"
 _SCHEDULER = "db scheduler-prefix scheduler-bin"
 
+# What only asks runs nothing of a manifest and asks no server, unless it is told to.
+_ASKED = _verb("<manifest> <task>", 2, 2, values="workflow", flags="allow-commands allow-network")
+
 VERBS: dict[str, Verb] = {
     "version": _verb(),
     "help": _verb(most=None),
@@ -58,7 +61,7 @@ VERBS: dict[str, Verb] = {
         1,
         1,
         values=f"{_SCHEDULER} adopt-by",
-        flags="dry-run explain check-capabilities allow-proof-command",
+        flags="dry-run explain check-capabilities allow-proof-command allow-network",
     ),
     "inspect": _verb("[entity]", most=1, values="db fields limit sanitize"),
     "targets": _verb(),
@@ -68,14 +71,14 @@ VERBS: dict[str, Verb] = {
     "run": _verb("<manifest>", 1, 1, values=f"{_EXEC} root", flags=f"{_DEBUG} all-roots"),
     "identity providers": _verb(),
     "identity schema": _verb("<provider>", 1, 1),
-    "identity resolve": Verb(frozenset(), frozenset({"workflow"}), 2, 2, "<manifest> <task>"),
-    "identity validate-delegation": Verb(frozenset(), frozenset({"workflow"}), 2, 2, "<manifest> <task>"),
+    "identity resolve": _ASKED,
+    "identity validate-delegation": _ASKED,
     "authorization-proof methods": _verb(),
     "authorization-proof schema": _verb("<method>", 1, 1),
-    "authorization-proof verify": Verb(frozenset(), frozenset({"workflow"}), 2, 2, "<manifest> <task>"),
+    "authorization-proof verify": _ASKED,
     "authorization providers": _verb(),
     "authorization schema": _verb("<provider>", 1, 1),
-    "authorization evaluate": Verb(frozenset(), frozenset({"workflow"}), 2, 2, "<manifest> <task>"),
+    "authorization evaluate": _ASKED,
     "evidence providers": _verb(),
     "evidence schema": _verb("<provider>", 1, 1),
     "audit": _verb(values="limit"),
@@ -84,7 +87,7 @@ VERBS: dict[str, Verb] = {
     "approvals revoke": _verb("<approval-id>", 1, 1, values="by reason"),
     "signing providers": _verb(),
     "verify": _verb("<execution-id>", 1, 1, values="allowed-signers"),
-    "whoami": Verb(frozenset(), frozenset({"workflow"}), 2, 2, "<manifest> <task>"),
+    "whoami": _ASKED,
     "skill-path": _verb(),
     "registry list": _verb(),
     "registry add": _verb("<manifest>", 1, 1, values="name"),

@@ -81,12 +81,12 @@ def application(
     home: str | None,
     scheduler_prefix: str | None,
     scheduler_bin: str | None,
-    allow_proof_command: bool,
+    network: bool,
 ) -> Application:
     """What was said on the command line, with the environment's defaults."""
     defaults = local_defaults(home=home, scheduler_prefix=scheduler_prefix, scheduler_bin=scheduler_bin)
     manifest = read_manifest(source)
-    around = Surroundings(defaults.cwd, defaults.environment, allow_commands=allow_proof_command)
+    around = Surroundings(defaults.cwd, defaults.environment, network=network)
     try:
         backend = backend_of({"target": target, "dbPath": db}, defaults)
     except FlowError as problem:
@@ -195,5 +195,9 @@ def backend_fail(problem: FlowError, source: str) -> Fail:
         case "unsupported_capability":
             return Fail("config", "CAPABILITY_MISSING", problem.message, target=source, **told)
         case "authorization_proof_failed" | "authorization_proof_invalid" | "unknown_verifier":
-            return Fail("authz", "PROOF_FAILED", problem.message, target=source, **told)
+            allow = "allow it with --allow-proof-command" if "allow" in told else None
+            return Fail("authz", "PROOF_FAILED", problem.message, target=source, hint=allow, **told)
+        case "network_not_allowed":
+            hint = "allow it with --allow-network"
+            return Fail("authz", "FLOW_NOT_ALLOWED", problem.message, target=source, hint=hint, **told)
     return as_fail(problem, source)

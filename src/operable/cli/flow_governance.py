@@ -1,13 +1,22 @@
-"""Identities, policies, proofs and evidence on the command line: the methods of the protocol, told as events."""
+"""Identities, policies, proofs and evidence on the command line: the methods of the protocol, told as events.
+
+These commands only ask. A command that the manifest names, or a server, is asked only if the user allows it; the refusal
+says with which option.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from operable.cli import flow_work
 from operable.cli.flow_input import read_manifest
 from operable.cli.flow_work_events import FlowDecision, FlowDelegation, FlowIdentity, FlowProof, FlowProvider
+from operable.flow.caller import Allowance, bind
+from operable.flow.contracts import FlowError, NotAllowed
 from operable.flow.governing import identify
 from operable.flow.method import method
 from operable.flow.selection import select
@@ -15,32 +24,84 @@ from operable.kernel.errors import Fail
 
 Kind = Literal["identity", "authorization", "authorization-proof", "evidence", "signing"]
 _METHODS = {"authorization-proof": "authorizationProof"}
+_OPTIONS = {"allowCommands": "--allow-commands", "allowNetwork": "--allow-network"}
 
 
-def identity(
-    action: str, name: str | None, task: str | None, workflow: str | None, home: str | None
-) -> Iterator[FlowProvider | FlowIdentity | FlowDelegation]:
+@dataclass(frozen=True)
+class TaskQuestion:
+    """One question about one task, as it was typed: `words` are those of the command."""
+
+    words: tuple[str, ...]
+    file: str | None
+    task: str | None
+    workflow: str | None = None
+    home: str | None = None
+    allow_commands: bool = False
+    allow_network: bool = False
+
+    @cached_property
+    def manifest(self) -> Any:
+        if self.file is None or self.task is None:
+            raise Fail("usage", "ARGUMENT_MISSING", "name the manifest and the task", target="FILE TASK")
+        return read_manifest(self.file)
+
+    @property
+    def source(self) -> dict[str, str]:
+        return select(self.manifest, self.task, self.workflow).source
+
+    def ask(self, name: str) -> dict[str, Any]:
+        """The answer of a method; Fail if it refuses."""
+        params = {
+            "manifest": self.manifest,
+            "taskId": self.task,
+            "workflowId": self.workflow,
+            "allowCommands": self.allow_commands,
+            "allowNetwork": self.allow_network,
+        }
+        try:
+            return method(f"agentcli.{name}").run(params, flow_work.defaults(self.home))
+        except FlowError as problem:
+            raise self.failure(problem) from problem
+
+    def failure(self, problem: FlowError) -> Fail:
+        found = flow_work.failure(problem, self.file or "-", self.task or "TASK")
+        if isinstance(problem, NotAllowed):
+            found.hint = self._again(_OPTIONS[problem.details["allow"]])
+        return found
+
+    def _again(self, option: str) -> str:
+        """The command line that allows it."""
+        given = [("--workflow", self.workflow), ("--home", self.home)]
+        options = [word for name, value in given if value is not None for word in (name, value)]
+        already = [
+            name
+            for name, said in (
+                ("--allow-commands", self.allow_commands),
+                ("--allow-network", self.allow_network),
+            )
+            if said
+        ]
+        words = ["operable", "flow", *self.words, str(self.file), str(self.task), *options, *already, option]
+        return shlex.join(words)
+
+
+def identity(action: str, asked: TaskQuestion) -> Iterator[FlowProvider | FlowIdentity | FlowDelegation]:
     if action in ("providers", "schema"):
-        yield from _providers("identity", action, name)
-        return
-    manifest, wanted = _asked(name, task)
-    if action == "resolve":
-        yield whoami(manifest, wanted, workflow, home, name or "-")
-        return
-    found = _called("identity.validateDelegation", manifest, wanted, workflow, home, name)
-    yield FlowDelegation(**_source(manifest, wanted, workflow), delegation=found["delegation"])
+        yield from _providers("identity", action, asked.file)
+    elif action == "resolve":
+        yield whoami(asked)
+    else:
+        found = asked.ask("identity.validateDelegation")
+        yield FlowDelegation(**asked.source, delegation=found["delegation"])
 
 
-def authorization(
-    action: str, name: str | None, task: str | None, workflow: str | None, home: str | None
-) -> Iterator[FlowProvider | FlowDecision]:
+def authorization(action: str, asked: TaskQuestion) -> Iterator[FlowProvider | FlowDecision]:
     if action in ("providers", "schema"):
-        yield from _providers("authorization", action, name)
+        yield from _providers("authorization", action, asked.file)
         return
-    manifest, wanted = _asked(name, task)
-    found = _called("authorization.evaluate", manifest, wanted, workflow, home, name)
+    found = asked.ask("authorization.evaluate")
     yield FlowDecision(
-        **_source(manifest, wanted, workflow),
+        **asked.source,
         allowed=found["decision"]["allowed"],
         decision=found["authorization"]["decision"],
         reason=found["decision"]["reason"],
@@ -48,18 +109,13 @@ def authorization(
     )
 
 
-def authorization_proof(
-    action: str, name: str | None, task: str | None, workflow: str | None, home: str | None
-) -> Iterator[FlowProvider | FlowProof]:
+def authorization_proof(action: str, asked: TaskQuestion) -> Iterator[FlowProvider | FlowProof]:
     if action in ("methods", "schema"):
-        yield from _providers("authorization-proof", action, name)
+        yield from _providers("authorization-proof", action, asked.file)
         return
-    manifest, wanted = _asked(name, task)
-    found = _called("authorizationProof.verify", manifest, wanted, workflow, home, name)
-    source = _source(manifest, wanted, workflow)
+    found = asked.ask("authorizationProof.verify")
     yield FlowProof(
-        workflow_id=source["workflow_id"],
-        task_id=source["task_id"],
+        **asked.source,
         authorization_proof=found["authorization_proof"],
         effective_task_hash=found["effective_task_hash"],
         manifest_digest=found["manifest_digest"],
@@ -70,11 +126,15 @@ def evidence(action: str, name: str | None) -> Iterator[FlowProvider]:
     return _providers("evidence", action, name)
 
 
-def whoami(manifest: Any, task: str, workflow: str | None, home: str | None, source: str) -> FlowIdentity:
-    by = flow_work.caller(home)
-    selected = flow_work.told(lambda: select(manifest, task, workflow), source)
-    found = flow_work.told(lambda: identify(selected, by, tolerate_handoff=True), source)
-    flow_work.told(found.release, source)
+def whoami(asked: TaskQuestion) -> FlowIdentity:
+    by, manifest = flow_work.caller(asked.home), asked.manifest
+    try:
+        selected = select(manifest, asked.task, asked.workflow)
+        allowance = Allowance(commands=asked.allow_commands, network=asked.allow_network)
+        found = identify(selected, bind(selected, by), by, allowance, tolerate_handoff=True)
+        found.release()
+    except FlowError as problem:
+        raise asked.failure(problem) from problem
     return FlowIdentity(
         **selected.source,
         principal_used=found.principal,
@@ -86,7 +146,7 @@ def whoami(manifest: Any, task: str, workflow: str | None, home: str | None, sou
 
 def _providers(kind: Kind, action: str, name: str | None) -> Iterator[FlowProvider]:
     listing = "methods" if kind == "authorization-proof" else "providers"
-    found = _method(f"{_METHODS.get(kind, kind)}.{listing}", {}, None, kind)[listing]
+    found = method(f"agentcli.{_METHODS.get(kind, kind)}.{listing}").run({}, flow_work.defaults())[listing]
     if action == "schema":
         if name is None:
             raise Fail("usage", "ARGUMENT_MISSING", f"name the {kind} {listing[:-1]} to show", target="NAME")
@@ -101,25 +161,3 @@ def _providers(kind: Kind, action: str, name: str | None) -> Iterator[FlowProvid
             )
     for each in found:
         yield FlowProvider(kind=kind, name=each["name"], capabilities=each["capabilities"])
-
-
-def _asked(file: str | None, task: str | None) -> tuple[Any, str]:
-    if file is None or task is None:
-        raise Fail("usage", "ARGUMENT_MISSING", "name the manifest and the task", target="FILE TASK")
-    return read_manifest(file), task
-
-
-def _source(manifest: Any, task: str, workflow: str | None) -> dict[str, str]:
-    return select(manifest, task, workflow).source
-
-
-def _called(
-    name: str, manifest: Any, task: str, workflow: str | None, home: str | None, source: str | None
-) -> dict[str, Any]:
-    params = {"manifest": manifest, "taskId": task, "workflowId": workflow}
-    return _method(name, params, home, source or "-")
-
-
-def _method(name: str, params: dict[str, Any], home: str | None, source: str) -> dict[str, Any]:
-    found = method(f"agentcli.{name}")
-    return flow_work.told(lambda: found.run(params, flow_work.defaults(home)), source)

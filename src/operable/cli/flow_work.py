@@ -25,6 +25,7 @@ _REFUSALS = (
     "authorization_denied authorization_escalation_required authorization_proof_failed trust_level_insufficient "
     "contract_violation sandbox_path_escape sandbox_path_invalid presentation_source_forbidden"
 ).split()
+_UNALLOWED = ("commands_not_allowed", "network_not_allowed")
 _CANNOT = "no_runtime unsupported_capability sandbox_enforcement_unavailable sandbox_unavailable".split()
 _BUSY = ("approval_lock_timeout",)
 
@@ -47,6 +48,8 @@ def failure(problem: FlowError, source: str, task: str = "TASK") -> Fail:
         approval = shlex.join(["operable", "flow", "approve", source, task])
         hint = approval if problem.code == "approval_required" else None
         return Fail("authz", "FLOW_REFUSED", problem.message, target=source, hint=hint, **facts)
+    if problem.code in _UNALLOWED:
+        return Fail("authz", "FLOW_NOT_ALLOWED", problem.message, target=source, **facts)
     if problem.code in _CANNOT:
         return Fail("config", "FLOW_UNSUPPORTED", problem.message, target=source, **facts)
     if problem.code in _BUSY:

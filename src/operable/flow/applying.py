@@ -6,18 +6,21 @@ list, without the writing, is the plan that people look at first; its fingerprin
 since. What runs the jobs is none of this module's business.
 """
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from operable.flow import merge
+from operable.flow.binding import child_environment, real_folder
 from operable.flow.canonical import canonical_digest, stable_id
-from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.contracts import FlowError, NotAllowed, Surroundings
 from operable.flow.expand import expand
 from operable.flow.failures import invalid_argument, spelled
 from operable.flow.merge import Json
 from operable.flow.proving import verify_proof
+from operable.flow.value_commands import TaskCommands
 
 ADOPT_BY = ("id", "name")
 Action = Literal["created", "updated", "adopted", "unchanged", "pruned"]
@@ -34,6 +37,7 @@ class ApplyOptions:
     prune: bool = False
     only_prune: bool = False
     skip_unchanged: bool = False
+    allow_proof_command: bool = False  # proofs may come from commands that the manifest names
     # The fingerprints of a plan that was looked at: anything else is refused, and nothing is written.
     expected: tuple[str, ...] | None = None
 
@@ -169,7 +173,7 @@ def require_expected(steps: list[Step], expected: tuple[str, ...] | None) -> Non
 
 
 def verified_proofs(
-    manifest: Json, features: Mapping[str, Any], surroundings: Surroundings
+    manifest: Json, features: Mapping[str, Any], options: ApplyOptions, surroundings: Surroundings
 ) -> dict[str, Json]:
     """By job id: the proofs that the backend will not verify itself, verified here. FlowError when one does not hold."""
     if features.get("authorization_proof_verification") or not manifest.get("authorization_proof_profiles"):
@@ -185,9 +189,35 @@ def verified_proofs(
             found[stable_id(workflow["id"], task["id"])] = {
                 "source": {"workflow_id": workflow["id"], "task_id": task["id"]},
                 "authorization_proof_ref": proof["ref"],
-                "verification": verify_proof(proof, manifest, surroundings),
+                "verification": _verified(proof, manifest, _around(workflow, task, options, surroundings)),
             }
     return found
+
+
+def _around(workflow: Json, task: Json, options: ApplyOptions, surroundings: Surroundings) -> Surroundings:
+    """What verifying the proof of one task may use: commands run under the task's contract."""
+    if not options.allow_proof_command:
+        return surroundings
+    shell, base = task.get("shell") or {}, os.path.abspath(surroundings.cwd)
+    commands = TaskCommands(
+        contract=merge.merged_contract(workflow, task),
+        cwd=real_folder(shell.get("cwd"), base),
+        base=base,
+        environment=child_environment(surroundings.environment, shell.get("env")),
+        sandbox_mode=surroundings.environment.get("AGENTCLI_SANDBOX", ""),
+    )
+    return replace(surroundings, commands=commands.run)
+
+
+def _verified(proof: Json, manifest: Json, around: Surroundings) -> Json | None:
+    try:
+        return verify_proof(proof, manifest, around)
+    except NotAllowed as problem:
+        if problem.code != "commands_not_allowed":
+            raise
+        # The words that clients of this protocol know for a proof that was not to be had.
+        message = f'Authorization proof not available for profile "{proof["ref"]}": {problem.message}'
+        raise FlowError("authorization_proof_failed", message, allow="allowProofCommand") from None
 
 
 def with_verifications(steps: list[Step], proofs: Mapping[str, Json]) -> list[Step]:

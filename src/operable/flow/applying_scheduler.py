@@ -78,7 +78,7 @@ def prepare(
     capabilities.require_compatible(found)
     version = capabilities.field_version(compiled["jobs"], effective["handoff_version"])
     require_followed(compiled["jobs"])
-    proofs = verified_proofs(manifest, effective["features"], surroundings)
+    proofs = verified_proofs(manifest, effective["features"], options, surroundings)
     stored = client.jobs(artifacts=version == "4")
     compare = _comparison(version, handoffs)
     steps = matched(compiled["jobs"], stored, options.adopt_by, compare)

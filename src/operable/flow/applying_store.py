@@ -29,14 +29,14 @@ def plan_for_store(
 ) -> list[Step]:
     """What would happen to each job; the store is only read, and not even made."""
     compiled = compile_manifest(manifest, ENGINE)
-    proofs = verified_proofs(manifest, target(ENGINE).features, surroundings)
+    proofs = verified_proofs(manifest, target(ENGINE).features, options, surroundings)
     return with_verifications(_steps(manifest, compiled, stored_jobs(path), options), proofs)
 
 
 def apply_to_store(manifest: Json, path: str, options: ApplyOptions, surroundings: Surroundings) -> Json:
     """Create, update, adopt and prune: all of it or nothing. The result has the shape of every backend's."""
     compiled = compile_manifest(manifest, ENGINE, explain=options.explain)
-    proofs = verified_proofs(manifest, target(ENGINE).features, surroundings)
+    proofs = verified_proofs(manifest, target(ENGINE).features, options, surroundings)
     if options.dry_run:
         steps = _steps(manifest, compiled, stored_jobs(path), options)
         require_expected(steps, options.expected)

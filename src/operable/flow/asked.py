@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from operable.flow.caller import Bound, Caller, bind
-from operable.flow.method import Defaults, required
+from operable.flow.caller import Allowance, Bound, Caller, bind
+from operable.flow.method import Defaults, flag, required
 from operable.flow.selection import Selected, select
 
-TASK_PARAMS = ("manifest", "taskId", "workflowId")
+TASK_PARAMS = ("manifest", "taskId", "workflowId", "allowCommands", "allowNetwork")
 
 
 def caller_of(defaults: Defaults) -> Caller:
@@ -19,3 +19,8 @@ def asked_task(params: dict[str, Any], defaults: Defaults) -> tuple[Selected, Bo
     selected = select(manifest, required(params, "taskId"), params.get("workflowId"))
     caller = caller_of(defaults)
     return selected, bind(selected, caller), caller
+
+
+def allowance_of(params: dict[str, Any]) -> Allowance:
+    """What the client allows: without its word, neither commands of the manifest nor the network."""
+    return Allowance(commands=flag(params, "allowCommands"), network=flag(params, "allowNetwork"))

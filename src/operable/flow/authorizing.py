@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from operable.flow.contracts import Authorizer, FlowError, Surroundings, entry, known
+from operable.flow.contracts import Authorizer, FlowError, NotAllowed, Surroundings, entry, known
 from operable.kernel.redact import redact_text
 
 Json = dict[str, Any]
@@ -87,6 +87,8 @@ def evaluate(authorization: Mapping[str, Any], told: Circumstances, surroundings
     request = policy_request(told, include)
     try:
         raw = found.evaluate(authorization.get("provider_config") or {}, request, surroundings)
+    except NotAllowed:
+        raise
     except FlowError as error:
         if authorization.get("on_error") != "warn":
             raise FlowError("authorization_error", f"Authorization failed: {error.message}") from None

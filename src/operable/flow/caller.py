@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from operable.flow.approval_judging import Believing
@@ -10,8 +10,9 @@ from operable.flow.approval_store import ApprovalStore
 from operable.flow.binding import child_environment, execution_binding, real_folder, task_hash
 from operable.flow.contracts import FlowError, Surroundings
 from operable.flow.homes import home_of, paths, require_folder
-from operable.flow.merge import first
+from operable.flow.merge import first, merged_contract
 from operable.flow.selection import Selected
+from operable.flow.value_commands import TaskCommands
 
 Json = dict[str, Any]
 
@@ -26,8 +27,8 @@ class Caller:
 
     @property
     def surroundings(self) -> Surroundings:
-        """What providers may use. Commands as sources of values are allowed: who calls could run them as well."""
-        return Surroundings(cwd=self.cwd, environment=self.environment, allow_commands=True)
+        """What everything may use: files and variables. Commands and the network are given by `Allowance`."""
+        return Surroundings(cwd=self.cwd, environment=self.environment)
 
     def place(self, name: str) -> str:
         """The path of something in the home; FlowError when there is no home, or its folders are links to elsewhere."""
@@ -60,6 +61,31 @@ class Caller:
         user = environment.get("USER") or environment.get("USERNAME") or "unknown"
         host = environment.get("HOSTNAME") or environment.get("HOST") or "localhost"
         return f"{user}@{host}"
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What may happen while a task is asked about. An execution may do all of it; a question nothing of it by itself."""
+
+    commands: bool = False  # those that the manifest names as sources of values
+    network: bool = False
+
+    def surroundings(self, selected: Selected, bound: "Bound", caller: Caller) -> Surroundings:
+        """What the providers of one task may use: commands run under its contract."""
+        runner = None
+        if self.commands:
+            runner = TaskCommands(
+                contract=merged_contract(selected.workflow, selected.task),
+                cwd=bound.cwd,
+                base=caller.cwd,
+                environment=bound.environment,
+                timeout=None if bound.timeout_ms is None else bound.timeout_ms / 1000,
+                sandbox_mode=caller.environment.get("AGENTCLI_SANDBOX", ""),
+            ).run
+        return replace(caller.surroundings, commands=runner, network=self.network)
+
+
+EVERYTHING = Allowance(commands=True, network=True)
 
 
 @dataclass(frozen=True, slots=True)

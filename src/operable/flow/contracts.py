@@ -22,14 +22,35 @@ class FlowError(Exception):
         self.details = details
 
 
+class NotAllowed(FlowError):  # noqa: N818 - a fact about the operation
+    """An operation that changes nothing was asked to run a command of the manifest, or to use the network.
+
+    No provider may turn this into a missing value or an error of its own: the caller must see what to allow.
+    """
+
+
+# (shell line, further variables, timeout) -> what it printed; ValueError says why there is nothing
+CommandRunner = Callable[[str, Mapping[str, str], float], str]
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a provider may use of the world. `environment` is the caller's, `cwd` the folder that relative paths mean."""
+    """What a provider may use of the world. `environment` is the caller's, `cwd` the folder that relative paths mean.
+
+    Commands and the network are for those who were given them: what says nothing may have neither.
+    """
 
     cwd: str
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    allow_commands: bool = False  # value_from.command
+    commands: CommandRunner | None = field(default=None, repr=False)  # runs value_from.command
+    network: bool = False
     timeout: float = 30.0
+
+    def require_network(self, what: str) -> None:
+        """NotAllowed unless the network may be used."""
+        if not self.network:
+            message = f"{what} needs the network, which this operation does not use unless it is allowed"
+            raise NotAllowed("network_not_allowed", message, allow="allowNetwork")
 
 
 @dataclass(frozen=True, slots=True)

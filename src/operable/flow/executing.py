@@ -21,7 +21,7 @@ from operable.flow.approval_gate import ApprovalGate
 from operable.flow.attesting import attest, attestation_text
 from operable.flow.authorizing import enforce
 from operable.flow.budgets import unmeasured
-from operable.flow.caller import Caller, bind
+from operable.flow.caller import EVERYTHING, Caller, bind
 from operable.flow.conclusions import Conclusion
 from operable.flow.contracts import FlowError
 from operable.flow.credentials import Materialised, materialise
@@ -167,13 +167,21 @@ class _Run:
             raise FlowError("invalid_argument", f'Unknown signing provider: "{it.signer}"')
         governed = it.selected.governed
         if governed:
-            it.proof = prove(it.selected, it.bound, it.caller)
-        it.identified = identify(it.selected, it.caller, instance_id=self._options.instance_id)
+            it.proof = prove(it.selected, it.bound, it.caller, EVERYTHING)
+        it.identified = identify(
+            it.selected, it.bound, it.caller, EVERYTHING, instance_id=self._options.instance_id
+        )
         it.mask = Mask(it.identified.secrets)
         it.warnings += enforce_trust(it.contract, it.identified.trust)
         if governed or self._options.require_authorization:
             it.decision = authorize(
-                it.selected, it.identified, it.proof, it.caller, required=self._options.require_authorization
+                it.selected,
+                it.bound,
+                it.identified,
+                it.proof,
+                it.caller,
+                EVERYTHING,
+                required=self._options.require_authorization,
             )
         if it.decision is not None:
             enforce(it.decision)

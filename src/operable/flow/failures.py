@@ -27,7 +27,7 @@ _OTHERS = (
     "presentation_binding_missing presentation_target_unsupported presentation_target_invalid "
     "presentation_stdin_conflict evidence_failed verify_failed sandbox_unavailable sandbox_enforcement_unavailable "
     "sandbox_path_escape sandbox_path_invalid contract_violation trust_level_insufficient capability_mismatch "
-    "delegation_error"
+    "delegation_error commands_not_allowed network_not_allowed"
 ).split()
 
 

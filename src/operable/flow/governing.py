@@ -11,8 +11,8 @@ from typing import Any
 from operable.flow import merge
 from operable.flow.actors import actor_context, step_up
 from operable.flow.authorizing import Circumstances, evaluate
-from operable.flow.binding import child_environment, identity_binding
-from operable.flow.caller import Bound, Caller
+from operable.flow.binding import identity_binding
+from operable.flow.caller import Allowance, Bound, Caller
 from operable.flow.contracts import FlowError, IdentityRequest
 from operable.flow.failures import invalid_argument
 from operable.flow.proving import verify_proof
@@ -43,27 +43,23 @@ class Identified:
             release_session(session, self.request)
 
 
-def prove(selected: Selected, bound: Bound, caller: Caller) -> Json | None:
+def prove(selected: Selected, bound: Bound, caller: Caller, allowance: Allowance) -> Json | None:
     """The verified proof; None when the task has none. Commands that give proofs learn what is to be proven."""
     proof = merge.effective_proof(selected.manifest, selected.workflow, selected.task)
     told = {
         "AGENTCLI_MANIFEST_DIGEST": bound.manifest_digest,
         "AGENTCLI_EFFECTIVE_TASK_HASH": bound.task_hash,
     }
-    around = replace(caller.surroundings, environment={**caller.environment, **told})
-    return verify_proof(
-        proof,
-        selected.original,
-        around,
-        command_environment=child_environment(caller.environment, told),
-    )
+    around = allowance.surroundings(selected, bound, caller)
+    around = replace(around, environment={**caller.environment, **told})
+    return verify_proof(proof, selected.original, around, variables=told)
 
 
-def require_proof(selected: Selected, bound: Bound, caller: Caller) -> Json:
+def require_proof(selected: Selected, bound: Bound, caller: Caller, allowance: Allowance) -> Json:
     """The proof of a task that must have one."""
     if not selected.governed:
         raise invalid_argument("Authorization proof verification requires a version 0.2 manifest")
-    found = prove(selected, bound, caller)
+    found = prove(selected, bound, caller, allowance)
     if found is None:
         raise invalid_argument(
             "Authorization proof verification requires a resolved authorization_proof block"
@@ -72,7 +68,13 @@ def require_proof(selected: Selected, bound: Bound, caller: Caller) -> Json:
 
 
 def identify(
-    selected: Selected, caller: Caller, *, instance_id: str | None = None, tolerate_handoff: bool = False
+    selected: Selected,
+    bound: Bound,
+    caller: Caller,
+    allowance: Allowance,
+    *,
+    instance_id: str | None = None,
+    tolerate_handoff: bool = False,
 ) -> Identified:
     """Resolve the identity of a task, credentials included."""
     identity = merge.effective_identity(selected.manifest, selected.workflow, selected.task)
@@ -83,7 +85,7 @@ def identify(
         return Identified(shown, None, named or caller.principal, None)
     request = IdentityRequest(
         identity=identity,
-        surroundings=caller.surroundings,
+        surroundings=allowance.surroundings(selected, bound, caller),
         workflow_id=selected.workflow["id"],
         task_id=selected.task["id"],
         instance_id=instance_id,
@@ -131,9 +133,11 @@ def actor_of(selected: Selected, identified: Identified, proof: Json | None) -> 
 
 def authorize(
     selected: Selected,
+    bound: Bound,
     identified: Identified,
     proof: Json | None,
     caller: Caller,
+    allowance: Allowance,
     *,
     required: bool = False,
 ) -> Json | None:
@@ -155,7 +159,7 @@ def authorize(
         actor_context=actor_of(selected, identified, proof),
         step_up=step_up(proof),
     )
-    return evaluate(authorization, told, caller.surroundings)
+    return evaluate(authorization, told, allowance.surroundings(selected, bound, caller))
 
 
 def refuse_handoff(selected: Selected) -> None:

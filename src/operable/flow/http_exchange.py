@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
+from operable.flow.contracts import Surroundings
 from operable.flow.providers import is_safe_endpoint
 
 if TYPE_CHECKING:
@@ -54,10 +55,16 @@ def exchange(
     *,
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
-    timeout: float,
+    around: Surroundings,
+    timeout: float | None = None,
     limit: int = LIMIT,
 ) -> Answer:
-    """Send and wait for the whole answer, whatever its status."""
+    """Send and wait for the whole answer, whatever its status. NotAllowed if `around` has no network.
+
+    `timeout` may be shorter than that of `around`.
+    """
+    around.require_network(f"{method} {_shown(url)}")
+    timeout = around.timeout if timeout is None else min(timeout, around.timeout)
     if not _may_ask(url):
         raise ExchangeFailed("the address must be https (http only for loopback), without credentials")
     results: queue.SimpleQueue[Answer | Exception] = queue.SimpleQueue()
@@ -86,6 +93,14 @@ def exchange(
 def form(members: Mapping[str, str | None]) -> bytes:
     """A form's body; members without a value are left out."""
     return urlencode({name: value for name, value in members.items() if value is not None}).encode()
+
+
+def _shown(url: str) -> str:
+    """The host of an address, for messages: paths and queries may hold what nobody should see."""
+    try:
+        return urlsplit(url).hostname or "an address"
+    except ValueError:
+        return "an address"
 
 
 def _may_ask(url: str) -> bool:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from operable.flow.contracts import Surroundings
 from operable.flow.http_exchange import ExchangeFailed, exchange
 from operable.flow.proof_results import Unproven
 
@@ -25,12 +26,12 @@ _kept: dict[str, tuple[float, list[Mapping[str, Any]]]] = {}
 _lock = threading.Lock()
 
 
-def key_for(uri: str, header: Mapping[str, Any], timeout: float) -> Any:
+def key_for(uri: str, header: Mapping[str, Any], around: Surroundings) -> Any:
     """The joserfc key that this token's header means; Unproven says why there is none."""
-    keys, fresh = _keys(uri, timeout)
+    keys, fresh = _keys(uri, around)
     found = _candidates(keys, header)
     if not found and not fresh:
-        found = _candidates(_fetched(uri, timeout), header)
+        found = _candidates(_fetched(uri, around), header)
     return _chosen(found)
 
 
@@ -70,17 +71,17 @@ def _verifies(operations: Any) -> bool:
     return isinstance(operations, list) and "verify" in operations
 
 
-def _keys(uri: str, timeout: float) -> tuple[list[Mapping[str, Any]], bool]:
+def _keys(uri: str, around: Surroundings) -> tuple[list[Mapping[str, Any]], bool]:
     with _lock:
         kept = _kept.get(uri)
     if kept is not None and kept[0] > time.monotonic():
         return kept[1], False
-    return _fetched(uri, timeout), True
+    return _fetched(uri, around), True
 
 
-def _fetched(uri: str, timeout: float) -> list[Mapping[str, Any]]:
+def _fetched(uri: str, around: Surroundings) -> list[Mapping[str, Any]]:
     try:
-        answer = exchange("GET", uri, timeout=min(_TIMEOUT, timeout))
+        answer = exchange("GET", uri, around=around, timeout=_TIMEOUT)
         if not answer.ok:
             raise Unproven(f"the key set could not be fetched: HTTP {answer.status}")
         document = answer.json()

@@ -31,13 +31,17 @@ class Defaults:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One method. `slow` ones wait for the world and run beside the others; `order` is their place in listings."""
+    """One method. `slow` ones wait for the world and run beside the others; `order` is their place in listings.
+
+    What does not say that it `changes` something writes nothing, runs nothing of a manifest and asks no server.
+    """
 
     name: str
     order: int
     summary: str
     run: Callable[[dict[str, Any], Defaults], dict[str, Any]]
     slow: bool = False
+    changes: bool = False
     params: tuple[str, ...] = ()
 
 

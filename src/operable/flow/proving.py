@@ -12,6 +12,7 @@ from operable.flow.canonical import canonical_digest
 from operable.flow.contracts import (
     FlowError,
     HandoffContext,
+    NotAllowed,
     Proof,
     ProofRequest,
     Surroundings,
@@ -35,14 +36,14 @@ def verify_proof(
     manifest: Any,
     surroundings: Surroundings,
     *,
-    command_environment: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
     handoff: HandoffContext | None = None,
     now: float | None = None,
 ) -> Json | None:
     """The result for a merged proof (`merge.effective_proof`); None without one. FlowError when it fails.
 
-    `manifest` is the original, unexpanded: proofs are bound to its digest. `command_environment` is what a command
-    source runs with, when it is not the caller's environment.
+    `manifest` is the original, unexpanded: proofs are bound to its digest. `variables` are further ones
+    for a command that gives the proof.
     """
     if proof is None:
         return None
@@ -57,7 +58,7 @@ def verify_proof(
         raise FlowError(
             "authorization_proof_invalid", f'Authorization proof profile "{name}" is invalid: {where} {what}'
         )
-    value = "" if method == "none" else _value(proof, surroundings, command_environment)
+    value = "" if method == "none" else _value(proof, surroundings, variables)
     result = found.verify(
         ProofRequest(
             profile=proof,
@@ -77,17 +78,17 @@ def verify_proof(
     return result
 
 
-def _value(
-    proof: Mapping[str, Any], surroundings: Surroundings, environment: Mapping[str, str] | None
-) -> str:
+def _value(proof: Mapping[str, Any], surroundings: Surroundings, variables: Mapping[str, str] | None) -> str:
     try:
         return read_value(
             (proof.get("proof") or {}).get("value_from"),
             surroundings,
             code="authorization_proof_failed",
             what="proof",
-            command_environment=environment,
+            variables=variables,
         )
+    except NotAllowed:
+        raise
     except FlowError as error:
         name = proof.get("ref")
         raise FlowError(

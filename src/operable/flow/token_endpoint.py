@@ -29,7 +29,7 @@ def ask(
 ) -> Any:
     """A JSON answer of status 2xx; FlowError(token_request_failed) otherwise."""
     try:
-        answer = exchange(method, url, headers=headers, body=body, timeout=request.surroundings.timeout)
+        answer = exchange(method, url, headers=headers, body=body, around=request.surroundings)
         if not answer.ok:
             raise FlowError(CODE, f"{what} was refused: HTTP {answer.status}{_word(answer)}")
         return answer.json()

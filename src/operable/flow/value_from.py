@@ -1,8 +1,8 @@
 """`value_from`: where a secret or a proof comes from, and reading it from there.
 
 A block names exactly one source: a variable of the caller's environment, a file (relative to the caller's folder), a
-literal where the schema allows it, or a command, which runs only when the caller has opted in. Every failure is a
-`FlowError` that says which source failed and never what it held.
+literal where the schema allows it, or a command, which runs only if the caller has opted in (`value_commands`). Every
+failure is a `FlowError` that says which source failed and never what it held.
 """
 
 import os
@@ -10,9 +10,8 @@ import stat
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.contracts import FlowError, NotAllowed, Surroundings
 from operable.flow.findings import js_trim
-from operable.kernel.errors import Fail
 
 SOURCES = ("env", "file", "literal", "command")
 # The largest things read this way are certificate chains and JWKS documents.
@@ -25,9 +24,9 @@ def read_value(
     *,
     code: str,
     what: str,
-    command_environment: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> str:
-    """The value, never empty; FlowError(code). `what` names it in messages."""
+    """The value, never empty; FlowError(code). `what` names it in messages, a command gets the further `variables`."""
     if not isinstance(block, Mapping):
         raise FlowError(code, f"{what} has no value_from")
     given = [name for name in SOURCES if name in block]
@@ -42,7 +41,7 @@ def read_value(
         return from_environment(place, surroundings, code=code, what=what)
     if source == "file":
         return from_file(place, surroundings, code=code, what=what)
-    return from_command(place, surroundings, code=code, what=what, environment=command_environment)
+    return from_command(place, surroundings, code=code, what=what, variables=variables)
 
 
 def from_environment(name: str, surroundings: Surroundings, *, code: str, what: str) -> str:
@@ -89,27 +88,17 @@ def from_command(
     *,
     code: str,
     what: str,
-    environment: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> str:
     """What a shell line prints, trimmed. Its output and its errors are not repeated: either may hold the secret."""
-    if not surroundings.allow_commands:
-        raise FlowError(code, f"{what}: command sources are not allowed here")
-    from operable.proc.output import output
-    from operable.proc.spawn import Command
-
-    child = Command(
-        argv=("sh", "-c", line),
-        executable="/bin/sh",
-        env=dict(surroundings.environment if environment is None else environment),
-        cwd=surroundings.cwd,
-    )
+    if surroundings.commands is None:
+        message = f"{what}: command sources are not allowed here; the manifest names one to run"
+        raise NotAllowed("commands_not_allowed", message, allow="allowCommands")
     try:
-        result = output(child, timeout=surroundings.timeout, limit=LIMIT)
-    except Fail as fail:
-        raise FlowError(code, f"{what}: command failed: {fail.code}") from None
-    if result.status != 0:
-        raise FlowError(code, f"{what}: command failed (exit {result.status})")
-    value = js_trim(result.stdout.decode("utf-8", "replace"))
+        printed = surroundings.commands(line, variables or {}, surroundings.timeout)
+    except ValueError as problem:
+        raise FlowError(code, f"{what}: command failed ({problem})") from None
+    value = js_trim(printed)
     if not value:
         raise FlowError(code, f"{what}: command printed nothing")
     return value

@@ -21,7 +21,7 @@ allow if input.identity.principal == "agent://a"
 
 def decide(config, *, cwd="/", timeout=20.0, told=TOLD, **members):
     authorization = {"provider": "opa", "provider_config": config, **members}
-    return evaluate(authorization, told, Surroundings(cwd=cwd, timeout=timeout))
+    return evaluate(authorization, told, Surroundings(cwd=cwd, network=True, timeout=timeout))
 
 
 def served(result, status=200):

@@ -15,7 +15,7 @@ CANARY = "canary-4f1c9d-do-not-show"
 def decide(url, env=None, principal="agent://a", **config):
     told = Circumstances("w", "t", principal=principal)
     given = {"endpoint": url, "policy_path": "agentcli.exec", **config}
-    around = Surroundings(cwd="/", environment=env or {})
+    around = Surroundings(cwd="/", environment=env or {}, network=True)
     return evaluate({"provider": "topaz", "provider_config": given}, told, around)
 
 

@@ -6,6 +6,7 @@ from operable.flow.contracts import IdentityRequest, Surroundings, entry
 from operable.flow.merge import effective_identity
 from operable.flow.providers import common_identity_problems
 from operable.flow.sessions import resolve_identity
+from operable.flow.value_commands import TaskCommands
 
 Json = dict[str, Any]
 CANARY = "canary-4f1c9d-do-not-show"
@@ -21,6 +22,7 @@ def request(
     instance: str | None = None,
     scope: str | None = None,
     allow_commands: bool = False,
+    network: bool = True,
     timeout: float = 20.0,
     subject: Json | None = None,
     trust: Json | None = None,
@@ -39,7 +41,14 @@ def request(
     declared = {"ref": "me"} if scope is None else {"ref": "me", "scope": scope}
     identity = effective_identity({"identity_profiles": [profile]}, {}, {"identity": declared})
     assert identity is not None
-    around = Surroundings(cwd=cwd, environment=env or {}, allow_commands=allow_commands, timeout=timeout)
+    commands = TaskCommands(contract={}, cwd=cwd, base=cwd, environment=env or {}).run
+    around = Surroundings(
+        cwd=cwd,
+        environment=env or {},
+        commands=commands if allow_commands else None,
+        network=network,
+        timeout=timeout,
+    )
     return IdentityRequest(identity, around, workflow_id="w", task_id="t", instance_id=instance)
 
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from operable.flow.contracts import FlowError, entry, listed
+from operable.flow.contracts import FlowError, NotAllowed, entry, listed
 from operable.flow.sessions import described_session
 from tests.flow.identities.requests import CANARY, problems, request, session
 from tests.requirement import requirement
@@ -119,11 +119,22 @@ def test_env_bearer_reads_its_inputs(name):
 
 
 @requirement("agentcli:providers:bearers")
-def test_a_missing_bearer_token_is_an_error_only_when_it_is_required():
-    assert session("env-bearer", {"token_env": "T"})["credentials"] == {}
+@pytest.mark.parametrize("said", [{}, {"required": None}, {"required": True}])
+def test_a_missing_bearer_token_is_an_error_unless_the_manifest_says_exactly_that_it_may_be_missing(said):
+    assert session("env-bearer", {"token_env": "T"}, required=False)["credentials"] == {}
     with pytest.raises(FlowError, match=r"^Bearer token not found") as caught:
-        session("env-bearer", {"token_env": "T"}, required=True)
+        session("env-bearer", {"token_env": "T"}, **said)
     assert caught.value.code == "token_not_found"
+
+
+@requirement("agentcli:providers:bearers")
+@pytest.mark.parametrize("required", [True, False])
+def test_a_token_by_command_is_never_missing_it_is_not_allowed(required, tmp_path):
+    source = {"value_from": {"command": f"touch {tmp_path}/ran"}}
+    for provider, name in (("env-bearer", "token"), ("file-bearer", "token_file")):
+        with pytest.raises(NotAllowed):
+            session(provider, inputs={name: source}, required=required)
+    assert list(tmp_path.iterdir()) == []
 
 
 @requirement("agentcli:providers:bearers")
@@ -150,10 +161,13 @@ def test_file_bearer_says_what_is_wrong_with_the_file(tmp_path, content, code):
         (tmp_path / "token").write_text(content)
 
     with pytest.raises(FlowError) as caught:
-        session("file-bearer", {"token_file": "token"}, cwd=str(tmp_path), required=True)
+        session("file-bearer", {"token_file": "token"}, cwd=str(tmp_path))
 
     assert caught.value.code == code
-    assert session("file-bearer", {"token_file": "token"}, cwd=str(tmp_path))["credentials"] == {}
+    assert (
+        session("file-bearer", {"token_file": "token"}, cwd=str(tmp_path), required=False)["credentials"]
+        == {}
+    )
 
 
 @requirement("agentcli:providers:bearers")
@@ -191,7 +205,7 @@ def test_a_fifo_in_place_of_a_token_file_is_refused_without_waiting(tmp_path):
     os.mkfifo(tmp_path / "token")
 
     with pytest.raises(FlowError, match="not a regular file"):
-        session("file-bearer", {"token_file": "token"}, cwd=str(tmp_path), required=True)
+        session("file-bearer", {"token_file": "token"}, cwd=str(tmp_path))
 
 
 @pytest.mark.parametrize(

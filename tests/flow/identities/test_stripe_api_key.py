@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from operable.flow.contracts import FlowError, entry
+from operable.flow.contracts import FlowError, NotAllowed, entry
 from operable.flow.sessions import described_session, release_session, resolve_identity
 from tests.flow.identities.requests import problems, request, session
 from tests.flow.loopback import loopback
@@ -52,7 +52,6 @@ def test_a_kept_key_comes_from_its_scopes_source(tmp_path):
         ("hunter2hunter2", "full", "has not the form"),
         ("", "full", "not set or empty"),
         (KEY, "nothing", "Available scopes: full, readonly, cmd"),
-        (KEY, "cmd", "not allowed"),
     ],
 )
 @requirement("agentcli:providers:stripe")
@@ -63,6 +62,25 @@ def test_keys_that_do_not_fit_are_refused_without_showing_them(key, scope, messa
     assert caught.value.code == "resolution_failed"
     assert message in str(caught.value)
     assert not key or key not in str(caught.value)
+
+
+@requirement("agentcli:providers:stripe")
+def test_a_key_by_command_is_not_fetched_unless_commands_are_allowed():
+    with pytest.raises(NotAllowed) as caught:
+        session("stripe-api-key", KEPT, scope="cmd", env={"FULL": KEY})
+
+    assert caught.value.code == "commands_not_allowed"
+
+
+@requirement("agentcli:providers:stripe")
+def test_a_key_is_not_minted_without_the_network():
+    with loopback(stripe()) as server:
+        config = {**MADE, "api_base": server.url}
+        with pytest.raises(NotAllowed) as caught:
+            session("stripe-api-key", config, env={"MASTER": KEY}, network=False)
+
+        assert server.asked == []
+    assert caught.value.code == "network_not_allowed"
 
 
 def stripe(key=KEY, status=200):

@@ -182,7 +182,10 @@ def evaluated(client, answer, **members):
         profile = {"id": "z", "provider": "opa", "provider_config": {"endpoint": server.url}}
         task = shell_task(authorization={"ref": "z"}, **members)
         return client(
-            "authorization.evaluate", manifest=manifest(task, authorization_profiles=[profile]), taskId="a"
+            "authorization.evaluate",
+            manifest=manifest(task, authorization_profiles=[profile]),
+            taskId="a",
+            allowNetwork=True,
         )
 
 
@@ -243,8 +246,10 @@ def test_a_proof_is_verified_with_the_hashes_that_it_is_bound_to(tmp_path, clien
     value = proven("cat signature")
     signature = RSA.sign(canonical_text(value).encode(), PKCS1v15(), SHA256())
     (tmp_path / "work" / "signature").write_text(base64.b64encode(signature).decode())
-    found = client("authorizationProof.verify", manifest=value, taskId="a")
+    refused = client("authorizationProof.verify", manifest=value, taskId="a")
+    found = client("authorizationProof.verify", manifest=value, taskId="a", allowCommands=True)
 
+    assert (refused["code"], refused["data"]["code"]) == (-32000, "commands_not_allowed")
     assert found["authorization_proof"]["verified"] is True
     selected = select(value, "a")
     assert found["effective_task_hash"] == bind(selected, caller(tmp_path, SECRET=CANARY)).task_hash
@@ -252,7 +257,7 @@ def test_a_proof_is_verified_with_the_hashes_that_it_is_bound_to(tmp_path, clien
 
 @requirement("agentcli:rpc:proof-verify")
 def test_a_proof_that_does_not_hold_or_is_not_there_is_told(client):
-    bad = client("authorizationProof.verify", manifest=proven("echo AAAA"), taskId="a")
+    bad = client("authorizationProof.verify", manifest=proven("echo AAAA"), taskId="a", allowCommands=True)
     none = client("authorizationProof.verify", manifest=manifest(), taskId="a")
     old = client("authorizationProof.verify", manifest=manifest(version="0.1"), taskId="a")
 

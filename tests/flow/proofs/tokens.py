@@ -64,7 +64,7 @@ def signature(data: bytes, alg: str, key: Any) -> bytes:
 def verify(
     method: str, value: str, profile: dict[str, Any], handoff: HandoffContext | None = None, **around: Any
 ) -> dict[str, Any]:
-    surroundings = Surroundings(**{"cwd": "/", "timeout": 20.0, **around})
+    surroundings = Surroundings(**{"cwd": "/", "network": True, "timeout": 20.0, **around})
     found: dict[str, Any] = entry("proofs", method).verify(
         ProofRequest(
             profile=profile,

@@ -46,9 +46,8 @@ def _check(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _evaluate(
     config: Mapping[str, Any], request: Mapping[str, Any], surroundings: Surroundings
 ) -> dict[str, Any]:
-    timeout = min(_TIMEOUT, surroundings.timeout)
     if config.get("endpoint") is not None:
-        result = _asked(config["endpoint"], request, timeout)
+        result = _asked(config["endpoint"], request, surroundings)
         return {**_judged(result), "policy_ref": bare_url(config["endpoint"])}
     from operable.flow.rego_evaluation import evaluate_rego
 
@@ -61,11 +60,11 @@ def _evaluate(
     return {**_judged(result), "policy_ref": f"{label}#sha256:{digest}"}
 
 
-def _asked(endpoint: str, request: Mapping[str, Any], timeout: float) -> Any:
+def _asked(endpoint: str, request: Mapping[str, Any], around: Surroundings) -> Any:
     try:
         body = json.dumps({"input": request}).encode()
         headers = {"content-type": "application/json"}
-        answer = exchange("POST", endpoint, headers=headers, body=body, timeout=timeout)
+        answer = exchange("POST", endpoint, headers=headers, body=body, around=around, timeout=_TIMEOUT)
         if not answer.ok:
             raise FlowError("authorization_error", f"OPA answered HTTP {answer.status}")
         found = answer.json()

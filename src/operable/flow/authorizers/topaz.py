@@ -58,7 +58,7 @@ def _evaluate(
         key = read_value(block.get("value_from", block), surroundings, code=_CODE, what="api_key")
         headers["authorization"] = f"basic {key}"
     url = f"{config['endpoint'].rstrip('/')}/api/v2/authz/is"
-    answer = _asked(url, headers, body, min(_TIMEOUT, surroundings.timeout))
+    answer = _asked(url, headers, body, surroundings)
     found = answer.get("decisions") if isinstance(answer, Mapping) else None
     allowed = any(
         isinstance(one, Mapping) and one.get("decision") == decision and one.get("is") is True
@@ -71,9 +71,10 @@ def _evaluate(
     }
 
 
-def _asked(url: str, headers: Mapping[str, str], body: Mapping[str, Any], timeout: float) -> Any:
+def _asked(url: str, headers: Mapping[str, str], body: Mapping[str, Any], around: Surroundings) -> Any:
     try:
-        answer = exchange("POST", url, headers=headers, body=json.dumps(body).encode(), timeout=timeout)
+        data = json.dumps(body).encode()
+        answer = exchange("POST", url, headers=headers, body=data, around=around, timeout=_TIMEOUT)
         if not answer.ok:
             raise FlowError(_CODE, f"Topaz answered HTTP {answer.status}")
         return answer.json()

@@ -123,7 +123,7 @@ def _sent(request: IdentityRequest, url: str, headers: Mapping[str, str], body: 
             url,
             headers={**headers, "accept": "text/xml"},
             body=body,
-            timeout=request.surroundings.timeout,
+            around=request.surroundings,
         )
     except ExchangeFailed as failed:
         raise FlowError(CODE, f"AWS STS request failed: {failed}") from None

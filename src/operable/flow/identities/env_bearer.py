@@ -1,7 +1,7 @@
 """A bearer token in a variable of the caller's environment.
 
 `auth.provider_config.token_env` names the variable; or `auth.inputs` holds a `value_from` under token, access_token or
-bearer_token. A missing token is an error only when `auth.required` is true.
+bearer_token. A missing token is an error unless `auth.required` is exactly false.
 """
 
 from collections.abc import Mapping
@@ -9,9 +9,10 @@ from typing import Any
 
 from operable.flow.bearer_tokens import given_token, service_token
 from operable.flow.contracts import FlowError, Identity, IdentityRequest
-from operable.flow.identity_settings import auth, has_source, secret, settings, text
+from operable.flow.identity_settings import has_source, is_required, secret, settings, text
 from operable.flow.sessions import new_session
 
+_MISSING = "token_not_found"
 _INPUTS = ("token", "access_token", "bearer_token")
 
 
@@ -26,15 +27,17 @@ def _check(profile: Mapping[str, Any]) -> list[str]:
 
 def _resolve(request: IdentityRequest) -> dict[str, Any]:
     variable = text(request.identity, "token_env")
+    token, reason = request.surroundings.environment.get(variable) if variable else None, ""
     try:
-        token = request.surroundings.environment.get(variable) if variable else None
-        token = token or secret(request, *_INPUTS, code="token_not_found")
-    except FlowError:
-        token = None
+        token = token or secret(request, *_INPUTS, code=_MISSING)
+    except FlowError as error:
+        if error.code != _MISSING:
+            raise  # a command that may not run, or a contract that cannot be enforced, is not a missing token
+        reason = f": {error.message}"
     if not token:
-        if auth(request.identity).get("required") is True:
+        if is_required(request.identity):
             place = f" in environment variable {variable}" if variable else " in the configured inputs"
-            raise FlowError("token_not_found", f"Bearer token not found{place}")
+            raise FlowError(_MISSING, f"Bearer token not found{place}{reason}")
         return new_session(request)
     return given_token(request, token, {"source": "environment", "token_env": variable})
 

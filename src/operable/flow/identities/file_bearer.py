@@ -1,4 +1,7 @@
-"""A bearer token in a file, such as a mounted secret: `auth.provider_config.token_file` or `auth.inputs.token_file`."""
+"""A bearer token in a file, such as a mounted secret: `auth.provider_config.token_file` or `auth.inputs.token_file`.
+
+A missing token is an error unless `auth.required` is exactly false.
+"""
 
 import os
 from collections.abc import Mapping
@@ -7,9 +10,11 @@ from typing import Any
 from operable.flow.bearer_tokens import given_token, service_token
 from operable.flow.contracts import FlowError, Identity, IdentityRequest
 from operable.flow.findings import js_trim
-from operable.flow.identity_settings import auth, has_source, inputs, needed_secret, settings, text
+from operable.flow.identity_settings import has_source, inputs, is_required, needed_secret, settings, text
 from operable.flow.sessions import new_session
 from operable.flow.value_from import read_text
+
+_MISSING = ("token_file_not_found", "token_file_empty")
 
 
 def _check(profile: Mapping[str, Any]) -> list[str]:
@@ -34,8 +39,8 @@ def _resolve(request: IdentityRequest) -> dict[str, Any]:
         token = js_trim(read_text(place, code="token_file_not_found", what="Bearer token"))
         if not token:
             raise FlowError("token_file_empty", f"Bearer token file is empty: {path}")
-    except FlowError:
-        if auth(request.identity).get("required") is True:
+    except FlowError as error:
+        if is_required(request.identity) or error.code not in _MISSING:
             raise
         return new_session(request)
     return given_token(request, token, {"source": "file", "token_file": path})

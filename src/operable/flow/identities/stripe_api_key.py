@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from operable.flow.contracts import FlowError, Identity, IdentityRequest
+from operable.flow.contracts import FlowError, Identity, IdentityRequest, NotAllowed
 from operable.flow.http_exchange import form
 from operable.flow.identity_settings import settings
 from operable.flow.keys import TRUST_LEVELS
@@ -172,6 +172,8 @@ def _api(request: IdentityRequest, method: str, path: str, body: bytes | None) -
     url = f"{(config.get('api_base') or _API).rstrip('/')}{path}"
     try:
         answer = ask(request, method, url, headers=headers, body=body, what="Stripe request")
+    except NotAllowed:
+        raise
     except FlowError as error:
         raise FlowError(_CODE, error.message) from None
     return answer if isinstance(answer, dict) else {}

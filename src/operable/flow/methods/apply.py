@@ -16,9 +16,11 @@ def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
         explain=truthy(params.get("explain")),
         adopt_by=adopt_by_of(params.get("adoptBy")),
         prune=flag(params, "prune"),
+        allow_proof_command=flag(params, "allowProofCommand"),
     )
-    allowed = flag(params, "allowProofCommand")
-    around = Surroundings(defaults.cwd, defaults.environment, allow_commands=allowed)
+    # A dry run says that it changes nothing, so that it asks nobody a manifest names, unless the client allows that.
+    network = flag(params, "allowNetwork") or not options.dry_run
+    around = Surroundings(defaults.cwd, defaults.environment, network=network)
     return apply(manifest, backend_of(params, defaults), options, around, _warn)
 
 
@@ -31,6 +33,7 @@ METHOD = Method(
     order=9,
     summary="Create and update scheduler jobs from a manifest",
     run=_run,
+    changes=True,
     slow=True,
     params=(
         "manifest",
@@ -41,6 +44,7 @@ METHOD = Method(
         "explain",
         "adoptBy",
         "allowProofCommand",
+        "allowNetwork",
         "prune",
         "target",
     ),

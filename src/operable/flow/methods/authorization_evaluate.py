@@ -6,7 +6,7 @@ both in the answer; with `--compat 0.5` only the latter.
 
 from typing import Any
 
-from operable.flow.asked import TASK_PARAMS, asked_task
+from operable.flow.asked import TASK_PARAMS, allowance_of, asked_task
 from operable.flow.authorizing import PERMIT
 from operable.flow.failures import invalid_argument
 from operable.flow.governing import authorize, identify, prove
@@ -19,11 +19,12 @@ def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     selected, bound, caller = asked_task(params, defaults)
     if not selected.governed:
         raise invalid_argument("Authorization evaluation requires a version 0.2 manifest")
-    proof = prove(selected, bound, caller)
-    found = identify(selected, caller, tolerate_handoff=True)
+    allowance = allowance_of(params)
+    proof = prove(selected, bound, caller, allowance)
+    found = identify(selected, bound, caller, allowance, tolerate_handoff=True)
     try:
         enforce_trust(merged_contract(selected.workflow, selected.task), found.trust)
-        decision = authorize(selected, found, proof, caller, required=True)
+        decision = authorize(selected, bound, found, proof, caller, allowance, required=True)
     finally:
         found.release()
     assert decision is not None  # noqa: S101 - it is required

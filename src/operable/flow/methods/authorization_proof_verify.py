@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operable.flow.asked import TASK_PARAMS, asked_task
+from operable.flow.asked import TASK_PARAMS, allowance_of, asked_task
 from operable.flow.governing import require_proof
 from operable.flow.method import Defaults, Method
 
@@ -11,7 +11,7 @@ def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     selected, bound, caller = asked_task(params, defaults)
     return {
         "ok": True,
-        "authorization_proof": require_proof(selected, bound, caller),
+        "authorization_proof": require_proof(selected, bound, caller, allowance_of(params)),
         "effective_task_hash": bound.task_hash,
         "manifest_digest": bound.manifest_digest,
     }

@@ -1,15 +1,18 @@
-"""agentcli.identity.resolve: as whom a task would run. Credentials are really obtained, shown to nobody, and given back."""
+"""agentcli.identity.resolve: as whom a task would run. Credentials are really obtained, shown to nobody, and given back.
+
+Credentials that a command of the manifest gives, or a server, are obtained only with `allowCommands` or `allowNetwork`.
+"""
 
 from typing import Any
 
-from operable.flow.asked import TASK_PARAMS, asked_task
+from operable.flow.asked import TASK_PARAMS, allowance_of, asked_task
 from operable.flow.governing import identify
 from operable.flow.method import Defaults, Method
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
-    selected, _, caller = asked_task(params, defaults)
-    found = identify(selected, caller, tolerate_handoff=True)
+    selected, bound, caller = asked_task(params, defaults)
+    found = identify(selected, bound, caller, allowance_of(params), tolerate_handoff=True)
     found.release()
     return {
         "ok": True,

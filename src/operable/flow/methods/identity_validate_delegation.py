@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from operable.flow.asked import TASK_PARAMS, asked_task
+from operable.flow.asked import TASK_PARAMS, allowance_of, asked_task
 from operable.flow.governing import identify
 from operable.flow.method import Defaults, Method
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
-    selected, _, caller = asked_task(params, defaults)
-    found = identify(selected, caller, tolerate_handoff=True)
+    selected, bound, caller = asked_task(params, defaults)
+    found = identify(selected, bound, caller, allowance_of(params), tolerate_handoff=True)
     found.release()
     return {"ok": True, "delegation": (found.resolved or {}).get("delegation_validation")}
 

@@ -24,5 +24,6 @@ METHOD = Method(
     order=43,
     summary="Keep the manifest that a project ships",
     run=_run,
+    changes=True,
     params=("path", "name"),
 )

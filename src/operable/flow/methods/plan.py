@@ -10,9 +10,12 @@ from operable.flow.method import Defaults, Method, flag, present
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     manifest = present(params, "manifest")
-    options = ApplyOptions(adopt_by=adopt_by_of(params.get("adoptBy")), prune=flag(params, "prune"))
-    allowed = flag(params, "allowProofCommand")
-    around = Surroundings(defaults.cwd, defaults.environment, allow_commands=allowed)
+    options = ApplyOptions(
+        adopt_by=adopt_by_of(params.get("adoptBy")),
+        prune=flag(params, "prune"),
+        allow_proof_command=flag(params, "allowProofCommand"),
+    )
+    around = Surroundings(defaults.cwd, defaults.environment, network=flag(params, "allowNetwork"))
     backend = backend_of(params, defaults)
     steps = plan(manifest, backend, options, around)
     return {"ok": True, "target": backend.target, "actions": [step.view() for step in steps]}
@@ -31,6 +34,7 @@ METHOD = Method(
         "schedulerBin",
         "adoptBy",
         "allowProofCommand",
+        "allowNetwork",
         "prune",
         "target",
     ),

@@ -21,5 +21,6 @@ METHOD = Method(
     order=41,
     summary="Keep a manifest under a name",
     run=_run,
+    changes=True,
     params=("name", "manifest"),
 )

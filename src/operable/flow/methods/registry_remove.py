@@ -21,5 +21,6 @@ METHOD = Method(
     order=42,
     summary="Forget a registered manifest",
     run=_run,
+    changes=True,
     params=("name",),
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from operable.flow import proof_results
 from operable.flow.canonical import canonical_text
 from operable.flow.certificate_issuers import check_dates, check_issued_by, check_signed_by
-from operable.flow.contracts import FlowError, Proof, ProofRequest
+from operable.flow.contracts import FlowError, NotAllowed, Proof, ProofRequest
 from operable.flow.keys_and_signatures import (
     certificate_id,
     certified_key,
@@ -148,6 +148,8 @@ def _authority(request: ProofRequest) -> tuple[str, str]:
             return "ca_certificate_from", read_value(
                 block, request.surroundings, code="authorization_proof_failed", what="ca_certificate_from"
             )
+        except NotAllowed:
+            raise
         except FlowError as error:
             raise Unproven(error.message) from None
     if profile.get("public_key") is not None:

@@ -176,7 +176,7 @@ def _key(request: ProofRequest, header: Mapping[str, Any]) -> tuple[Any, str]:
     from operable.flow.jwks import key_for
 
     try:
-        return strong(key_for(uri, header, request.surroundings.timeout).get_op_key("verify")), "jwks_uri"
+        return strong(key_for(uri, header, request.surroundings).get_op_key("verify")), "jwks_uri"
     except ValueError as error:
         raise Unproven(f"the key of the key set {error}") from None
 

@@ -8,7 +8,7 @@ verified before the first write. Jobs that the manifest no longer has stay: `ope
 from __future__ import annotations
 
 from operable.cli.flow_backend_events import AppliedJob
-from operable.tool import Change, command
+from operable.tool import Change, Context, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def apply(
     scheduler_prefix: str | None = None,
     scheduler_bin: str | None = None,
     allow_proof_command: bool = False,
+    allow_network: bool = False,
+    context: Context,
 ) -> Iterator[Change]:
     """Create and update the jobs of a manifest.
 
@@ -45,6 +47,7 @@ def apply(
     scheduler_prefix: the npm prefix that has openclaw-scheduler
     scheduler_bin: the scheduler's program
     allow_proof_command: let proofs come from commands that the manifest names
+    allow_network: let a dry run fetch keys from addresses that the manifest names
     """
     from operable.cli.flow_backends import application, planned
     from operable.flow.applying import ApplyOptions
@@ -52,12 +55,12 @@ def apply(
     work = application(
         file,
         target=target,
-        options=ApplyOptions(adopt_by=adopt_by),
+        options=ApplyOptions(adopt_by=adopt_by, allow_proof_command=allow_proof_command),
         db=db,
         home=home,
         scheduler_prefix=scheduler_prefix,
         scheduler_bin=scheduler_bin,
-        allow_proof_command=allow_proof_command,
+        network=allow_network or not context.dry_run,
     )
     return planned(work)  # type: ignore[return-value]  # and warnings
 

@@ -29,6 +29,8 @@ def authorization_proof(
     *,
     workflow: str | None = None,
     home: str | None = None,
+    allow_commands: bool = False,
+    allow_network: bool = False,
 ) -> Iterator[FlowProvider | FlowProof]:
     """List proof methods, or verify the proof of a task.
 
@@ -37,10 +39,21 @@ def authorization_proof(
     task: the task's id
     workflow: the workflow's id, when there are several
     home: where manifests, approvals and the audit are kept
+    allow_commands: run commands that the manifest names as sources of values, under the task's contract
+    allow_network: ask servers that the manifest names
     """
     from operable.cli import flow_governance
 
-    return flow_governance.authorization_proof(action, name, task, workflow, home)
+    asked = flow_governance.TaskQuestion(
+        words=("authorization-proof", action),
+        file=name,
+        task=task,
+        workflow=workflow,
+        home=home,
+        allow_commands=allow_commands,
+        allow_network=allow_network,
+    )
+    return flow_governance.authorization_proof(action, asked)
 
 
 COMMAND = authorization_proof

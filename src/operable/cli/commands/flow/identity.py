@@ -32,6 +32,8 @@ def identity(
     *,
     workflow: str | None = None,
     home: str | None = None,
+    allow_commands: bool = False,
+    allow_network: bool = False,
 ) -> Iterator[FlowProvider | FlowIdentity | FlowDelegation]:
     """List identity providers, or say as whom a task would run.
 
@@ -40,10 +42,21 @@ def identity(
     task: the task's id
     workflow: the workflow's id, when there are several
     home: where manifests, approvals and the audit are kept
+    allow_commands: run commands that the manifest names as sources of values, under the task's contract
+    allow_network: ask servers that the manifest names
     """
     from operable.cli import flow_governance
 
-    return flow_governance.identity(action, name, task, workflow, home)
+    asked = flow_governance.TaskQuestion(
+        words=("identity", action),
+        file=name,
+        task=task,
+        workflow=workflow,
+        home=home,
+        allow_commands=allow_commands,
+        allow_network=allow_network,
+    )
+    return flow_governance.identity(action, asked)
 
 
 COMMAND = identity

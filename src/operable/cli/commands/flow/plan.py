@@ -29,6 +29,7 @@ def plan(
     scheduler_prefix: str | None = None,
     scheduler_bin: str | None = None,
     allow_proof_command: bool = False,
+    allow_network: bool = False,
     context: Context,
 ) -> Iterator[PlannedJob]:
     """Show what applying a manifest would change.
@@ -42,6 +43,7 @@ def plan(
     scheduler_prefix: the npm prefix that has openclaw-scheduler
     scheduler_bin: the scheduler's program
     allow_proof_command: let proofs come from commands that the manifest names
+    allow_network: let keys be fetched from addresses that the manifest names
     """
     from operable.cli.flow_backends import application, views
     from operable.flow.applying import ApplyOptions
@@ -49,12 +51,12 @@ def plan(
     work = application(
         file,
         target=target,
-        options=ApplyOptions(adopt_by=adopt_by, prune=prune),
+        options=ApplyOptions(adopt_by=adopt_by, prune=prune, allow_proof_command=allow_proof_command),
         db=db,
         home=home,
         scheduler_prefix=scheduler_prefix,
         scheduler_bin=scheduler_bin,
-        allow_proof_command=allow_proof_command,
+        network=allow_network,
     )
     return views(work, context)  # type: ignore[return-value]  # and warnings
 

@@ -7,7 +7,7 @@ updated.
 from __future__ import annotations
 
 from operable.cli.flow_backend_events import AppliedJob
-from operable.tool import Change, command
+from operable.tool import Change, Context, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def prune(
     scheduler_prefix: str | None = None,
     scheduler_bin: str | None = None,
     allow_proof_command: bool = False,
+    allow_network: bool = False,
+    context: Context,
 ) -> Iterator[Change]:
     """Remove jobs that a manifest's workflows no longer have.
 
@@ -43,6 +45,7 @@ def prune(
     scheduler_prefix: the npm prefix that has openclaw-scheduler
     scheduler_bin: the scheduler's program
     allow_proof_command: let proofs come from commands that the manifest names
+    allow_network: let a dry run fetch keys from addresses that the manifest names
     """
     from operable.cli.flow_backends import application, planned
     from operable.flow.applying import ApplyOptions
@@ -50,12 +53,12 @@ def prune(
     work = application(
         file,
         target=target,
-        options=ApplyOptions(only_prune=True),
+        options=ApplyOptions(only_prune=True, allow_proof_command=allow_proof_command),
         db=db,
         home=home,
         scheduler_prefix=scheduler_prefix,
         scheduler_bin=scheduler_bin,
-        allow_proof_command=allow_proof_command,
+        network=allow_network or not context.dry_run,
     )
     return planned(work)  # type: ignore[return-value]  # and warnings
 

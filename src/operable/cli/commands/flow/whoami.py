@@ -1,4 +1,8 @@
-"""`operable flow whoami`: as whom a task would run, in one `flow_identity` event. Credentials are given back."""
+"""`operable flow whoami`: the identity a task would run as, in one `flow_identity` event. Credentials are given back.
+
+A credential that a command of the manifest gives is obtained only with `--allow-commands`, one that a server gives only
+with `--allow-network`.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +20,35 @@ if TYPE_CHECKING:
     examples=["flow whoami workflow.json backup --output jsonl"],
 )
 def whoami(
-    file: str, task: str, *, workflow: str | None = None, home: str | None = None
+    file: str,
+    task: str,
+    *,
+    workflow: str | None = None,
+    home: str | None = None,
+    allow_commands: bool = False,
+    allow_network: bool = False,
 ) -> Iterator[FlowIdentity]:
-    """Say as whom a task would run.
+    """Show the identity a task would run as.
 
     file: the manifest; - is standard input
     task: the task's id
     workflow: the workflow's id, when there are several
     home: where manifests, approvals and the audit are kept
+    allow_commands: run commands that the manifest names as sources of values, under the task's contract
+    allow_network: ask servers that the manifest names
     """
     from operable.cli import flow_governance
-    from operable.cli.flow_input import read_manifest
 
-    yield flow_governance.whoami(read_manifest(file), task, workflow, home, file)
+    asked = flow_governance.TaskQuestion(
+        words=("whoami",),
+        file=file,
+        task=task,
+        workflow=workflow,
+        home=home,
+        allow_commands=allow_commands,
+        allow_network=allow_network,
+    )
+    yield flow_governance.whoami(asked)
 
 
 COMMAND = whoami
