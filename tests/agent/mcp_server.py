@@ -39,6 +39,12 @@ def wait() -> str:
 
 
 if __name__ == "__main__":
+    if gate := os.environ.get("GATE"):
+        with open(gate) as file:  # a FIFO: wait until the test opens it
+            file.read()
+    if ready := os.environ.get("READY"):
+        with open(ready, "w"):
+            pass
     if sys.argv[1] == "stdio":
         server.run("stdio")
     elif sys.argv[1] == "sse":

@@ -63,6 +63,26 @@ def test_write_makes_folders_keeps_the_mode_and_leaves_nothing_behind(tmp_path: 
     assert not use("write", here, file_path="a").ok
 
 
+def test_write_overwrites_nothing_that_the_model_has_not_seen(tmp_path: Path) -> None:
+    file, given = tmp_path / "f.txt", scene(tmp_path)
+    file.write_text("one\n")
+    assert use("read", given, file_path="f.txt").ok
+    assert use("write", given, file_path="f.txt", content="two\n").ok
+    assert use("write", given, file_path="f.txt", content="three\n").ok  # its own content is known
+    file.write_text("somebody else's\n")
+    os.utime(file, ns=(1, 1))
+    refused = use("write", given, file_path="f.txt", content="four\n")
+    assert (refused.ok, refused.output) == (
+        False,
+        "Cannot write f.txt: it has changed since it was read; read it again",
+    )
+    assert file.read_text() == "somebody else's\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["f.txt"]
+    assert use("read", given, file_path="f.txt").ok
+    assert use("write", given, file_path="f.txt", content="four\n").ok
+    assert file.read_text() == "four\n"
+
+
 def test_edit_wants_a_file_that_was_read_and_has_not_changed(tmp_path: Path) -> None:
     file, here = tmp_path / "f", scene(tmp_path)
     file.write_text("one two two\n")

@@ -5,6 +5,7 @@ import select
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,6 +71,88 @@ def test_the_tools_of_a_stdio_server_are_asked_about_and_called(tmp_path: Path) 
     assert "sell" in results[2]["output"]
 
 
+def test_names_are_given_out_in_the_order_of_the_servers_however_fast_they_answer(tmp_path: Path) -> None:
+    slow = {**SERVER, "env": {**SERVER["env"], "GATE": str(tmp_path / "gate")}}  # type: ignore[dict-item]
+    os.mkfifo(tmp_path / "gate")
+    with AgentProcess(tmp_path) as agent:
+        agent.send(slow)
+        agent.send({**SERVER, "name": "other", "env": {**SERVER["env"], "READY": str(tmp_path / "ready")}})  # type: ignore[dict-item]
+        deadline = time.monotonic() + LIMIT
+        while not (tmp_path / "ready").exists():
+            assert time.monotonic() < deadline
+        with open(tmp_path / "gate", "w"):
+            pass  # now the first one may begin, and the second has listed its tools or is about to
+        ready = [agent.until("mcp_ready") for _ in range(2)]
+        assert agent.end() == 0
+    assert [(each["name"], each["tools"]) for each in ready] == [
+        ("shop", NAMES),
+        ("other", ["mcp__other_price", "mcp__other_Read", "mcp__other_sell", "mcp__other_wait"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    "allowed, asked",
+    [
+        ("price", ["price", "mcp__other_price"]),
+        ("other/price", ["price"]),
+        ("shop/price", ["mcp__other_price"]),
+    ],
+)
+def test_permission_is_for_a_tool_of_a_server_and_not_for_a_name(
+    allowed: str, asked: list[str], tmp_path: Path
+) -> None:
+    with AgentProcess(tmp_path, "--allow", allowed) as agent:
+        agent.send(SERVER)
+        agent.send({**SERVER, "name": "other"})
+        agent.script('call price {"item": "tea"}', 'call mcp__other_price {"item": "tea"}', "say .")
+        requests = [agent.until("tool_request") for _ in asked]
+        for request in requests:
+            agent.send({"type": "tool_deny", "call_id": request["call_id"]})
+        agent.answer()
+        assert agent.end() == 0
+    assert [request["tool"]["name"] for request in of_type(agent.events, "tool_request")] == asked
+
+
+def test_always_said_of_one_servers_tool_allows_this_tool_alone(tmp_path: Path) -> None:
+    with AgentProcess(tmp_path) as agent:
+        agent.send(SERVER)
+        agent.script('call price {"item": "tea"}', "say .")
+        agent.send(
+            {"type": "tool_approve", "call_id": agent.until("tool_request")["call_id"], "scope": "always"}
+        )
+        agent.answer()
+        agent.script('call price {"item": "milk"}', 'call sell {"item": "milk"}', "say .", msg_id="m2")
+        request = agent.until("tool_request")
+        agent.send({"type": "tool_deny", "call_id": request["call_id"]})
+        agent.answer("m2")
+        assert agent.end() == 0
+    assert request["tool"]["name"] == "sell"
+    assert len(of_type(agent.events, "tool_request")) == 2
+
+
+def test_a_second_server_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    with AgentProcess(tmp_path) as agent:
+        agent.send(SERVER)
+        agent.send(SERVER)
+        refusal = agent.until("error")["error"]
+        assert agent.until("mcp_ready")["tools"] == NAMES
+        agent.message("go on")
+        agent.answer()
+        assert agent.end() == 0
+    assert refusal["code"] == "protocol_error"
+    assert refusal["message"] == "AddMcpServer 'shop': there is a server of this name already"
+    assert len(of_type(agent.events, "mcp_ready")) == 1
+
+
+def test_a_name_that_failed_may_be_given_again(tmp_path: Path) -> None:
+    with AgentProcess(tmp_path) as agent:
+        agent.send({**SERVER, "command": "/nonexistent/server"})
+        agent.until("error")
+        agent.send(SERVER)
+        assert agent.until("mcp_ready")["tools"] == NAMES
+        assert agent.end() == 0
+
+
 @requirement("jsonstream:2:mcp-servers")
 def test_servers_over_http_are_called(remote: tuple[str, str], tmp_path: Path) -> None:
     transport, url = remote
@@ -125,7 +208,13 @@ def test_a_server_that_cannot_be_had_is_one_error_without_its_secrets(tmp_path: 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"transport": "pigeon"}, {"command": None}, {"transport": "sse", "url": "ftp://x"}, {"name": ""}],
+    [
+        {"transport": "pigeon"},
+        {"command": None},
+        {"transport": "sse", "url": "ftp://x"},
+        {"name": ""},
+        {"name": "a/b"},
+    ],
 )
 def test_a_command_that_cannot_be_meant_is_a_protocol_error(wrong: dict[str, str], tmp_path: Path) -> None:
     with AgentProcess(tmp_path) as agent:

@@ -1,5 +1,6 @@
 """What happens in the middle of things: a second message, a stop, an end, answers in every order, the three modes."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -157,6 +158,37 @@ def test_beyond_the_workspace_every_call_is_asked_about(mode: str, tmp_path: Pat
         agent.send({"type": "tool_deny", "call_id": _requests(agent, 1)[0]})
         agent.answer("m2")
     assert sorted(os.listdir(outside)) == ["1"]
+
+
+@pytest.mark.parametrize("path", [".git/hooks/pre-commit", "AGENTS.md", "link", ".vscode/tasks.json"])
+@pytest.mark.parametrize("before", ["auto_edit", "always", "allow"])
+def test_an_edit_of_a_file_that_becomes_execution_is_asked_about_each_time(
+    before: str, path: str, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(".git/config")
+    with AgentProcess(tmp_path, *(["--allow", "Write"] if before == "allow" else [])) as agent:
+        if before == "auto_edit":
+            agent.send({"type": "set_mode", "mode": "auto_edit"})
+        elif before == "always":
+            agent.script('call Write {"file_path": "a.txt", "content": "a"}', "say .", msg_id="m0")
+            call_id = agent.until("tool_request")["call_id"]
+            agent.send({"type": "tool_approve", "call_id": call_id, "scope": "always"})
+            agent.answer("m0")
+        write = json.dumps({"file_path": path, "content": "b"})
+        for number in (1, 2):
+            agent.script(
+                f"call Write {write}",
+                'call Write {"file_path": "b.txt", "content": "b"}',
+                "say .",
+                msg_id=f"m{number}",
+            )
+            request = agent.until("tool_request")
+            assert request["tool"]["args"]["file_path"] == path
+            agent.send({"type": "tool_approve", "call_id": request["call_id"], "scope": "always"})
+            assert [each["status"] for each in of_type(agent.answer(f"m{number}"), "tool_result")] == [
+                "success"
+            ] * 2
+        assert agent.end() == 0
 
 
 @requirement("jsonstream:2:set-config-queued")

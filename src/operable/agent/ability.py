@@ -61,3 +61,10 @@ class Ability:
     offered: Callable[[Mapping[str, Any]], bool] = lambda _capabilities: True
     # Needs a word for each call in every mode but yolo, whatever was allowed before (destructive AOI commands).
     always_ask: bool = False
+    server: str | None = None  # the MCP server that has it, under `server_tool`
+    server_tool: str = ""
+
+    @property
+    def permission(self) -> str:
+        """What an allow-list calls it: its name, or SERVER/TOOL, whatever name the model sees. A server has no slash."""
+        return self.name if self.server is None else f"{self.server}/{self.server_tool}"

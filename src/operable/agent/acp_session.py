@@ -40,7 +40,6 @@ _LEAVING = 2.0  # seconds; for a run that was stopped to let go of its session
 _LOOK = 0.05  # seconds; how soon a prompt notices that it was cancelled while an older run lets go
 _ONCE = PermissionOption(option_id="allow", name="Allow", kind="allow_once")
 _REJECT = PermissionOption(option_id="reject", name="Reject", kind="reject_once")
-_ALWAYS = {"info": "looking", "edit": "edits", "exec": "commands", "mcp": "MCP tools"}
 _TITLE = 80
 _STOPS: dict[str, StopReason] = {
     "max_tokens": "max_tokens",
@@ -228,7 +227,7 @@ class AcpSession:
         """`always` only where it would be remembered."""
         if not presentation.can_last(self.conversation, tool.name, tool.args):
             return [_ONCE, _REJECT]
-        what = _ALWAYS.get(tool.category, tool.category)
+        what = presentation.lasting_scope(self.conversation, tool.name, tool.category)
         always = PermissionOption(
             option_id="allow-always", name=f"Always allow {what} in this session", kind="allow_always"
         )

@@ -27,18 +27,29 @@ class Permissions:
 
     def __init__(self, mode: str = "default", allow_list: tuple[str, ...] = ()) -> None:
         self.mode = mode
-        self.tools = set(allow_list)  # names of tools
+        self.tools = set(allow_list)  # names of tools; SERVER/TOOL for those of MCP servers
         self.categories: set[str] = set()
 
-    def allows(self, ability: Ability, *, outside: bool) -> bool:
-        """Whether a call needs nobody's word. `outside` are calls that reach beyond the workspace."""
+    def allows(self, ability: Ability, *, each_time: bool) -> bool:
+        """Whether a call needs no question. `each_time`: what it touches is asked about for each call (`Reach`)."""
         if self.mode == "yolo":
-            return True  # the protocol's word for "everything", and whoever says it means it
-        if outside or ability.always_ask:
+            return True  # the protocol's word for "everything"
+        if each_time or ability.always_ask:
             return False
-        if ability.name in self.tools or ability.category in self.categories:
+        if ability.permission in self.tools or ability.category in self.categories:
             return True
         return self.mode == "auto_edit" and ability.category in _AUTO_EDIT
+
+    def remember(self, ability: Ability) -> None:
+        """Allow what `always` means: the category of a tool of ours, but of MCP only this tool of this server.
+
+        The draft gives `always` to the category. All servers together are one category, and a yes to the tool of one is
+        not a yes to whatever another server offers.
+        """
+        if ability.category == "mcp":
+            self.tools.add(ability.permission)
+        else:
+            self.categories.add(ability.category)
 
 
 class Desk:
@@ -47,7 +58,7 @@ class Desk:
     def __init__(self, permissions: Permissions) -> None:
         self.permissions = permissions
         self._lock = threading.Lock()
-        self._pending: dict[str, tuple[str, bool, Callable[[Decision], None]]] = {}
+        self._pending: dict[str, tuple[Ability | None, Callable[[Decision], None]]] = {}
         self._call_ids: set[str] = set()
 
     def own_id(self, call_id: str) -> str:
@@ -61,22 +72,22 @@ class Desk:
             return unique
 
     def ask(
-        self, call_id: str, ability: Ability, *, outside: bool, on_decision: Callable[[Decision], None]
+        self, call_id: str, ability: Ability, *, each_time: bool, on_decision: Callable[[Decision], None]
     ) -> None:
         with self._lock:
-            rememberable = not (outside or ability.always_ask)
-            self._pending[call_id] = (ability.category, rememberable, on_decision)
+            # A yes to one destructive or far-reaching call says nothing about the next one.
+            lasting = None if each_time or ability.always_ask else ability
+            self._pending[call_id] = (lasting, on_decision)
 
     def approve(self, call_id: str, scope: str = "once") -> bool:
-        """False: nothing waits under this id. `always` allows the whole category from now on."""
+        """False: nothing waits under this id. `always` allows the category, or the tool of an MCP server, from now on."""
         with self._lock:
             pending = self._pending.pop(call_id, None)
             if pending is None:
                 return False
-            category, rememberable, on_decision = pending
-            # A word about one destructive or far-reaching call says nothing about the next one.
-            if scope == "always" and rememberable:
-                self.permissions.categories.add(category)
+            lasting, on_decision = pending
+            if scope == "always" and lasting is not None:
+                self.permissions.remember(lasting)
         on_decision(Decision(call_id, allowed=True))
         return True
 
@@ -86,7 +97,7 @@ class Desk:
             pending = self._pending.pop(call_id, None)
         if pending is None:
             return False
-        pending[2](Decision(call_id, allowed=False, reason=reason))
+        pending[1](Decision(call_id, allowed=False, reason=reason))
         return True
 
     def withdraw(self, call_ids: list[str]) -> None:

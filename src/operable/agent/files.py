@@ -20,6 +20,10 @@ class NotAFileError(OSError):
     """It is a folder, a device or a pipe."""
 
 
+class ChangedError(OSError):
+    """The file is not the one that was read."""
+
+
 class TooLargeError(OSError):
     """More bytes than the caller can use."""
 
@@ -37,11 +41,14 @@ def read_file(real: str, limit: int) -> tuple[bytes, int]:
         return file.read(limit + 1)[:limit], found.st_mtime_ns
 
 
-def replace_file(real: str, data: bytes) -> tuple[bool, int]:
-    """(was there before, new mtime in ns). Keeps the mode of a file that was there; makes missing folders."""
+def replace_file(real: str, data: bytes, *, read_at: int | None = None) -> tuple[bool, int]:
+    """(was there before, new mtime in ns). Keeps the mode of a file that was there; makes missing folders.
+
+    `read_at`: the mtime in ns of the content that the caller has seen. Raises ChangedError if the file has another one.
+    """
     name = os.path.basename(real)
     with _folder_of(real, make=True) as folder:
-        mode = _mode(name, folder)
+        mode, _ = _current(name, folder)
         temporary = f".{name[:100]}.{os.urandom(6).hex()}.tmp"
         descriptor = os.open(temporary, _NEW, 0o666 if mode is None else 0o600, dir_fd=folder)
         try:
@@ -51,6 +58,9 @@ def replace_file(real: str, data: bytes) -> tuple[bool, int]:
                 if mode is not None:
                     os.fchmod(descriptor, mode)
                 modified = os.fstat(descriptor).st_mtime_ns
+            # As late as possible: what happens between this line and the next one is not noticed.
+            if read_at is not None and _current(name, folder)[1] not in (None, read_at):
+                raise ChangedError("it has changed since it was read; read it again")
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             os.unlink(temporary, dir_fd=folder)
@@ -58,14 +68,15 @@ def replace_file(real: str, data: bytes) -> tuple[bool, int]:
     return mode is not None, modified
 
 
-def _mode(name: str, folder: int) -> int | None:
+def _current(name: str, folder: int) -> tuple[int | None, int | None]:
+    """(mode, mtime in ns) of the file that is there; None and None if there is none."""
     try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(found.st_mode):
+        return None, None
+    if not stat.S_ISREG(status.st_mode):
         raise NotAFileError("not a file")
-    return stat.S_IMODE(found.st_mode)
+    return stat.S_IMODE(status.st_mode), status.st_mtime_ns
 
 
 @contextmanager

@@ -5,10 +5,14 @@ started with the first server. Each server is one task there: it connects (all o
 lists its tools, and then keeps the connection for calls that come from the rounds of the agent. A server that cannot be
 had is one `error` event, and the conversation goes on without it. What a server is given (environment, headers) is
 never shown.
+
+Names are given out in the order in which the servers were added, however fast each answers: a server offers its tools
+only after the one before it has offered or failed. Permission never depends on the name (`Ability.permission`).
 """
 
 import asyncio
 import contextlib
+import itertools
 import threading
 from collections.abc import Callable, Coroutine, Mapping, MutableMapping
 from concurrent.futures import CancelledError
@@ -19,6 +23,7 @@ from operable.agent.ability import Ability, Outcome, Scene
 from operable.agent.cancellation import Cancellation
 from operable.agent.history import Image
 from operable.agent.mcp_transport import check, transport
+from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
 from operable.wire import json_stream as protocol
 
@@ -44,15 +49,27 @@ class McpServers:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._names: set[str] = set()  # of servers that connect or are connected
+        self._turn: asyncio.Event | None = (
+            None  # set when the server that was added last has offered its tools
+        )
         self._connecting = 0
         self._changed = threading.Condition()
 
     def add(self, server: protocol.AddMcpServer) -> None:
         """Begin to connect; Fail when the command itself is wrong. The rest is told by events."""
         check(server)
-        loop = self._started()
         with self._changed:
+            if server.name in self._names:
+                raise Fail(
+                    "usage",
+                    "MCP_SERVER_TWICE",
+                    f"AddMcpServer '{server.name[:200]}': there is a server of this name already",
+                    hint="give each server a name of its own",
+                )
+            self._names.add(server.name)
             self._connecting += 1
+        loop = self._started()
         loop.call_soon_threadsafe(self._begin, server)
 
     def settle(self, cancellation: Cancellation) -> None:
@@ -91,7 +108,8 @@ class McpServers:
 
     def _begin(self, server: protocol.AddMcpServer) -> None:
         assert self._loop is not None  # noqa: S101 - we run in it
-        self._tasks.append(self._loop.create_task(self._keep(server)))
+        before, self._turn = self._turn, asyncio.Event()
+        self._tasks.append(self._loop.create_task(self._keep(server, before, self._turn)))
 
     def _stop(self) -> None:
         loop = self._loop
@@ -105,7 +123,9 @@ class McpServers:
 
         self._ending = loop.create_task(end())
 
-    async def _keep(self, server: protocol.AddMcpServer) -> None:
+    async def _keep(
+        self, server: protocol.AddMcpServer, before: asyncio.Event | None, offered: asyncio.Event
+    ) -> None:
         """One server, from its connection to the end of the conversation."""
         leave = asyncio.Event()
         connected = False
@@ -114,7 +134,10 @@ class McpServers:
                 async with asyncio.timeout(CONNECT_TIMEOUT):
                     session = await self._connected(server, stack)
                     tools = await _listed(session)
+                if before is not None:
+                    await before.wait()  # no longer than a connection may take: all began before us
                 names = self._offer(server.name, tools, session)
+                offered.set()
                 connected = True
                 self._emit(protocol.McpReady(name=server.name, tools=names))
                 self._settled()
@@ -124,6 +147,7 @@ class McpServers:
         except Exception as error:  # noqa: BLE001 - whatever SDK, network or server do: one event, and the rest goes on
             self._fail(server, _explained(error))
         finally:
+            offered.set()
             if not connected:
                 self._settled()
 
@@ -144,15 +168,22 @@ class McpServers:
             self._changed.notify_all()
 
     def _fail(self, server: protocol.AddMcpServer, reason: str) -> None:
+        """Report it; from then on the host may give the name to another server."""
+        with self._changed:
+            self._names.discard(server.name)
         given = [*(server.env or {}).values(), *(server.headers or {}).values()]
         message = redact_text(f"MCP server {server.name}: {reason}", given)
         self._emit(protocol.Error(error=protocol.Problem(code="config_error", message=message)))
 
     def _offer(self, server: str, tools: list[Any], session: Any) -> tuple[str, ...]:
         """Add them to the toolbox, under names that are free; which."""
-        names = []
+        names: list[str] = []
+        listed: set[str] = set()
         for tool in tools:
-            name = tool.name if tool.name not in self._toolbox else f"mcp__{server}_{tool.name}"
+            if tool.name in listed:
+                continue  # a second tool of the same name could never be told from the first
+            listed.add(tool.name)
+            name = self._free_name(tool.name, f"mcp__{server}_{tool.name}")
             self._toolbox[name] = Ability(
                 name=name,
                 category="mcp",
@@ -161,9 +192,16 @@ class McpServers:
                 run=partial(self._call, session, tool.name),
                 describe=partial(_described, server, tool.name),
                 cap=_CAP,
+                server=server,
+                server_tool=tool.name,
             )
             names.append(name)
         return tuple(names)
+
+    def _free_name(self, *wanted: str) -> str:
+        taken = {name for ability in self._toolbox.values() for name in (ability.name, *ability.aliases)}
+        numbered = (f"{wanted[-1]}_{number}" for number in itertools.count(2))
+        return next(name for name in itertools.chain(wanted, numbered) if name not in taken)
 
     def _call(self, session: Any, tool: str, arguments: Mapping[str, Any], scene: Scene) -> Outcome:
         """In a tool's thread: the call itself is made in the loop's."""

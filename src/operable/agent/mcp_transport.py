@@ -22,8 +22,10 @@ def check(server: AddMcpServer) -> None:
         raise _refused(server, "a stdio server needs a command")
     if server.transport != "stdio" and not (server.url or "").startswith(("http://", "https://")):
         raise _refused(server, f"a server over {server.transport} needs a url with http or https")
-    if not server.name:
-        raise _refused(server, "a server needs a name")
+    if not server.name or "/" in server.name:
+        raise _refused(
+            server, "a server needs a name, without a slash (SERVER/TOOL is how --allow names its tools)"
+        )
 
 
 def _refused(server: AddMcpServer, problem: str) -> Fail:

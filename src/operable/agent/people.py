@@ -40,7 +40,7 @@ Work:
   --app NAME               offer an application (APP.md) that you have approved; may be repeated
 
 Permission:
-  --allow TOOL             a tool that needs no question; may be repeated
+  --allow TOOL             a tool that needs no question; SERVER/TOOL for one of an MCP server; may be repeated
   --auto-approve           nothing needs a question
   --sandbox NAME           run commands in this sandbox (bubblewrap)
 

@@ -11,7 +11,7 @@ from typing import Any
 from operable.agent.cancellation import Cancellation
 from operable.agent.conversation import Conversation
 from operable.agent.history import ToolUse
-from operable.agent.workspace import outside_workspace
+from operable.agent.workspace import reach
 
 # The words of ACP and of `operable.wire.events`.
 _KINDS = {
@@ -27,6 +27,7 @@ _KINDS = {
     "UpdatePlan": "think",
 }
 _OF_CATEGORY = {"info": "read", "edit": "edit", "exec": "execute"}
+_SCOPES = {"info": "looking", "edit": "edits", "exec": "commands"}
 _PATHS = ("file_path", "path")
 _SHOWN = (
     1024 * 1024
@@ -92,11 +93,19 @@ def use_of(conversation: Conversation, call_id: str, name: str) -> ToolUse:
 
 
 def can_last(conversation: Conversation, name: str, arguments: Any) -> bool:
-    """Whether a yes to this call may be for all of its category; what reaches far or destroys is asked every time."""
+    """Whether a yes to this call may last; what reaches far, destroys or becomes execution is asked about each time."""
     ability = conversation.ability(name)
     if ability is None or ability.always_ask:
         return False
-    return not outside_workspace(conversation.scene(Cancellation()), ability.reaches(arguments))
+    return not reach(conversation.scene(Cancellation()), ability, arguments).each_time
+
+
+def lasting_scope(conversation: Conversation, name: str, category: str) -> str:
+    """What a yes that lasts is for, in words."""
+    ability = conversation.ability(name)
+    if ability is not None and ability.server is not None:
+        return f"{ability.server_tool} of {ability.server}"
+    return _SCOPES.get(category, category)
 
 
 def _contents(path: str) -> str | None:

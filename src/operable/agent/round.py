@@ -19,7 +19,7 @@ from operable.agent.cancellation import Cancellation
 from operable.agent.excerpt import excerpt, whole
 from operable.agent.history import ToolOutput
 from operable.agent.model import Called
-from operable.agent.workspace import outside_workspace
+from operable.agent.workspace import Reach, reach
 from operable.wire import json_stream as protocol
 
 STOPPED = "The user stopped this run."
@@ -55,7 +55,7 @@ class Round:
         self._emit = emit
         self._happenings: queue.SimpleQueue[Decision | Done | None] = queue.SimpleQueue()
         self._waiting: dict[str, Call] = {}  # asked, not decided
-        self._granted: dict[str, frozenset[str]] = {}  # call -> what it may touch outside the workspace
+        self._reached: dict[str, Reach] = {}  # call -> what it would touch when it was decided about
         self._allowed: list[Call] = []  # to be run one after the other
         self._side_by_side: list[Call] = []
         self._running: set[str] = set()
@@ -86,12 +86,12 @@ class Round:
             if ability is None:
                 self._settle(call, Outcome(f"Unknown tool: {call.called.name}", ok=False))
                 continue
-            outside = self._outside(call.called, ability)
-            if isinstance(outside, str):
-                self._settle(call, Outcome(outside, ok=False))
+            reached = self._reach(call.called, ability)
+            if isinstance(reached, str):
+                self._settle(call, Outcome(reached, ok=False))
                 continue
-            self._granted[call_id] = outside
-            if self._desk.permissions.allows(ability, outside=bool(outside)):
+            self._reached[call_id] = reached
+            if self._desk.permissions.allows(ability, each_time=reached.each_time):
                 self._queue(call, ability)
             else:
                 asked.append((call, ability))
@@ -99,17 +99,20 @@ class Round:
             call_id = call.called.call_id
             self._waiting[call_id] = call
             self._desk.ask(
-                call_id, ability, outside=bool(self._granted[call_id]), on_decision=self._happenings.put
+                call_id,
+                ability,
+                each_time=self._reached[call_id].each_time,
+                on_decision=self._happenings.put,
             )
         for call, ability in asked:
             self._emit(self._request(call, ability))
 
-    def _outside(self, called: Called, ability: Ability) -> frozenset[str] | str:
-        """The paths beyond the workspace that a call would touch; or why it cannot be made at all."""
+    def _reach(self, called: Called, ability: Ability) -> Reach | str:
+        """What a call would touch; or why it cannot be made at all."""
         if called.malformed is not None:
             return f"The arguments of {ability.name} are not a JSON object: {called.malformed[:200]}"
         try:
-            return frozenset(outside_workspace(self._scene, ability.reaches(called.arguments)))
+            return reach(self._scene, ability, called.arguments)
         except ValueError as error:  # a NUL, or half of a character
             return f"{ability.name}: that is no path: {error}"
 
@@ -161,7 +164,7 @@ class Round:
 
     def _work(self, call_id: str, ability: Ability, arguments: Any) -> None:
         try:
-            outcome = ability.run(arguments, replace(self._scene, granted=self._granted[call_id]))
+            outcome = ability.run(arguments, replace(self._scene, granted=self._reached[call_id].outside))
         except Exception as error:  # noqa: BLE001 - a fault of one tool must not end the conversation; the model is told
             outcome = Outcome(f"{ability.name} failed: {type(error).__name__}: {error}", ok=False)
         self._happenings.put(Done(call_id, outcome))

@@ -8,14 +8,43 @@ nothing.
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from operable.agent.ability import Outcome, Scene
+from operable.agent.ability import Ability, Outcome, Scene
+from operable.agent.execution_files import is_execution_file
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a call touches that no earlier permission covers."""
+
+    outside: frozenset[str] = frozenset()  # real paths beyond the workspace
+    execution: bool = False  # it changes a file that becomes execution
+
+    @property
+    def each_time(self) -> bool:
+        """Whether this call needs a decision of its own in every mode but yolo."""
+        return bool(self.outside) or self.execution
+
+
+def reach(scene: Scene, ability: Ability, arguments: Mapping[str, Any]) -> Reach:
+    """What this call would touch. ValueError for what is not a path."""
+    paths = ability.reaches(arguments)
+    execution = ability.category == "edit" and any(
+        is_execution_file(scene.workspace, _written_path(scene, path), real_path(scene, path))
+        for path in paths
+    )
+    return Reach(frozenset(outside_workspace(scene, paths)), execution)
+
+
+def _written_path(scene: Scene, path: str) -> str:
+    return os.path.join(scene.workspace, os.path.expanduser(path))
 
 
 def real_path(scene: Scene, path: str) -> str:
     """What a path of the model means: relative to the workspace, `~` as the user's home, links resolved."""
-    return os.path.realpath(os.path.join(scene.workspace, os.path.expanduser(path)))
+    return os.path.realpath(_written_path(scene, path))
 
 
 def outside_workspace(scene: Scene, paths: Iterable[str]) -> list[str]:

@@ -33,7 +33,7 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
         after = _replaced(before, old, new, everywhere=arguments.get("replace_all") is True)
         if isinstance(after, Outcome):
             return after
-        _, scene.read_at[real] = replace_file(real, after.encode("utf-8", "replace"))
+        _, scene.read_at[real] = replace_file(real, after.encode("utf-8", "replace"), read_at=modified)
     except UnicodeDecodeError:
         return Outcome(f"{path} is not UTF-8 text", ok=False)
     except (OSError, OutsideWorkspaceError) as error:

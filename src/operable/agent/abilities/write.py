@@ -1,4 +1,4 @@
-"""Write: a whole file, in one step."""
+"""Write: a whole file, in one step. A file that has changed since the model read it is not overwritten."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,8 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
         return Outcome("Write needs file_path and content", ok=False)
     try:
         real = permitted(scene, path)
-        existed, scene.read_at[real] = replace_file(real, content.encode("utf-8", "replace"))
+        data = content.encode("utf-8", "replace")
+        existed, scene.read_at[real] = replace_file(real, data, read_at=scene.read_at.get(real))
     except (OSError, OutsideWorkspaceError) as error:
         return Outcome(f"Cannot write {path}: {error.strerror or error}", ok=False)
     lines = content.count("\n") + (1 if content and not content.endswith("\n") else 0)

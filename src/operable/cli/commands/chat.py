@@ -71,7 +71,7 @@ def chat(
     workspace: the folder that it works in
     mode: what needs no question: default (what --allow says), auto_edit (reading and editing), yolo (everything)
     auto_approve: the same as --mode yolo
-    allow: a tool that needs no question, by its name; may be repeated
+    allow: a tool that needs no question, by its name (SERVER/TOOL for one of an MCP server); may be repeated
     tool: an agent-operable tool to offer to the model; may be repeated
     app: an application (APP.md) that you have approved, to offer to the model; may be repeated
     sandbox: run commands in this sandbox

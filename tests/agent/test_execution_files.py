@@ -1,0 +1,109 @@
+"""Which files of a workspace become execution: by name, by what a path really names, by what the project configures."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from operable.agent.execution_files import is_execution_file
+
+
+def judge(workspace: Path, path: str) -> bool:
+    written = os.path.join(workspace, path)
+    return is_execution_file(str(workspace), written, os.path.realpath(written))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git/config",
+        ".git/hooks/pre-commit",
+        "vendor/sub/.git/config",
+        ".GIT/config",
+        ".git./config",
+        "x/../.git/config",
+        "bare/hooks/post-checkout",
+        "bare/HEAD",
+        ".husky/pre-push",
+        ".githooks/pre-commit",
+        ".gitattributes",
+        "deep/.gitattributes",
+        ".gitmodules",
+        "AGENTS.md",
+        "agents.md",
+        "deep/AGENTS.md",
+        "CLAUDE.md",
+        "tools/x/CLI.md",
+        "APP.md",
+        "AGENT-CLI.md",
+        ".claude/settings.json",
+        ".cursor/rules/x.mdc",
+        ".mcp.json",
+        ".vscode/tasks.json",
+        "project.code-workspace",
+        ".envrc",
+        ".github/workflows/ci.yml",
+        ".gitlab-ci.yml",
+        ".pre-commit-config.yaml",
+        ".npmrc",
+        ".cargo/config.toml",
+        "venv/lib/x.pth",
+        "sitecustomize.py",
+        ".git",
+    ],
+)
+def test_a_file_that_takes_effect_by_itself_is_execution(path: str, tmp_path: Path) -> None:
+    assert judge(tmp_path, path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "main.py",
+        "docs/agents.txt",
+        "Makefile",
+        "src/githooks.py",
+        "gitconfig",
+        "package.json",
+        "heads.md",
+        "a/b/c.txt",
+    ],
+)
+def test_ordinary_source_is_not(path: str, tmp_path: Path) -> None:
+    assert not judge(tmp_path, path)
+
+
+def test_the_folder_around_the_workspace_does_not_count(tmp_path: Path) -> None:
+    workspace = tmp_path / "hooks" / ".claude" / "project"
+    workspace.mkdir(parents=True)
+    assert not judge(workspace, "main.py")
+    assert judge(workspace, "AGENTS.md")
+
+
+def test_a_link_is_judged_by_both_of_its_ends(tmp_path: Path) -> None:
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
+    (tmp_path / "notes.txt").symlink_to(".git/hooks/pre-commit")
+    (tmp_path / "harmless").symlink_to(".git")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "agents.txt").write_text("Be kind.")
+    (tmp_path / "AGENTS.md").symlink_to("docs/agents.txt")
+    assert judge(tmp_path, "notes.txt")
+    assert judge(tmp_path, "harmless/config")
+    assert judge(tmp_path, "AGENTS.md")
+    assert judge(tmp_path, "docs/agents.txt")
+    assert not judge(tmp_path, "docs/other.txt")
+
+
+def test_what_git_is_told_of_its_folders_counts(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / ".git").write_text("gitdir: store\n")
+    (tmp_path / "store" / "config").write_text('[core]\n\thooksPath = "scripts/git"\n')
+    assert judge(tmp_path, "store/config")
+    assert judge(tmp_path, "scripts/git/pre-commit")
+    assert not judge(tmp_path, "scripts/other")
+
+
+def test_a_project_that_is_made_to_be_in_the_way_is_no_obstacle(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".git")
+    assert judge(tmp_path, ".git/config")
+    assert not judge(tmp_path, "main.py")
