@@ -14,7 +14,7 @@ from operable.host.vaulting import Actor, Use, Vault
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Sandbox as Block
 from operable.proc.output import Output, aoutput, output
-from operable.proc.sandbox.egress.proxy import Attempt
+from operable.proc.sandbox.egress.budget import Attempt
 from operable.proc.sandbox.egress.tls import Authority
 from operable.proc.spawn import prepare
 from tests.host.inventory import inventory

@@ -15,7 +15,7 @@ from operable.host.elsewhere import admit, key_reference, place_elsewhere
 from operable.host.placing import Placing, needed, place, vault_of
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Sandbox
-from operable.proc.sandbox.egress.proxy import Substitute
+from operable.proc.sandbox.egress.substitutes import Substitute
 from tests.host.agents import calls, manifest
 from tests.proc.clouds.room import KEY
 from tests.proc.clouds.sky import sky

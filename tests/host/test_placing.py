@@ -7,7 +7,7 @@ from operable.host import define_agent_cli
 from operable.host.audit import Audit, verify_audit
 from operable.host.placing import Placing, _attempted, _programs, needed, sandbox_of, vault_of
 from operable.kernel.errors import Fail
-from operable.proc.sandbox.egress.proxy import Attempt
+from operable.proc.sandbox.egress.budget import Attempt
 from tests.host.agents import manifest
 
 

@@ -30,7 +30,8 @@ from operable.proc.keeper import KEEPER
 from operable.proc.remote import remote_command
 from operable.proc.sandbox import cgroup
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Limits, Sandbox, refuse, sandbox
-from operable.proc.sandbox.egress.proxy import Attempt, Proxy
+from operable.proc.sandbox.egress.budget import Attempt
+from operable.proc.sandbox.egress.proxy import Proxy
 from operable.proc.sandbox.egress.service import SERVICE
 from operable.proc.spawn import Command, prepare
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from operable.host.delivery import Delivered
 from operable.kernel.errors import Fail
 from operable.proc.sandbox.confinement import Tunnel
-from operable.proc.sandbox.egress.proxy import Attempt, Proxy
+from operable.proc.sandbox.egress.budget import Attempt
+from operable.proc.sandbox.egress.proxy import Proxy
 from operable.proc.sandbox.egress.service import SERVICE
 from operable.proc.sandbox.egress.tls import TRUST_VARIABLES, Authority
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from operable.kernel.errors import Fail
-from operable.proc.sandbox.egress.proxy import Substitute
+from operable.proc.sandbox.egress.substitutes import Substitute
 
 if TYPE_CHECKING:
     from operable.host.vaulting import Secret, Vault

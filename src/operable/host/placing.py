@@ -19,7 +19,7 @@ from operable.manifest.blocks import Sandbox
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.kinds.secrets import Secret, Secrets
 from operable.manifest.loading import Loaded
-from operable.proc.sandbox.egress.proxy import Attempt
+from operable.proc.sandbox.egress.budget import Attempt
 
 SUBSTITUTE = "egress-substitute"
 
@@ -153,6 +153,6 @@ def _attempted(audit: Audit, attempt: Attempt) -> None:
         audit.record(
             "egress.denied",
             subject={"kind": "host", "ref": f"{attempt.host}:{attempt.port}"},
-            output={"reason": attempt.reason},
+            output={"reason": attempt.reason, "count": attempt.count},
             decision=("sandbox:network.egress", "deny"),
         )

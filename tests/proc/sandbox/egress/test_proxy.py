@@ -4,100 +4,30 @@ import asyncio
 import base64
 import json
 import os
+import socket
 import ssl
 import stat
-from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
 
 from operable.kernel.errors import Fail
 from operable.proc.output import aoutput
 from operable.proc.sandbox.confinement import Tunnel
-from operable.proc.sandbox.egress.proxy import Attempt, Bounds, Proxy, Substitute
+from operable.proc.sandbox.egress.budget import Attempt, Bounds
+from operable.proc.sandbox.egress.proxy import Proxy
 from operable.proc.sandbox.egress.rules import Rules
 from operable.proc.sandbox.egress.service import Service
-from operable.proc.sandbox.egress.tls import Authority
+from tests.proc.sandbox.egress.world import LIMIT, SECRET, World, fetch, key_for, play, secure_world
 from tests.proc.sandboxes.confined import command_for
-
-LIMIT = 200.0
-SECRET = "sk-live-0123456789"
-
-
-class World:
-    """A proxy on its socket, a service behind it that echoes what it got, and a note of every attempt."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.path = str(folder / "egress")
-        self.attempts: list[Attempt] = []
-        self.got: list[bytes] = []
-        self.port = 0
-        self.service: asyncio.Server | None = None
-        self.noted = asyncio.Event()
-
-    async def serve(self, secure: ssl.SSLContext | None = None) -> None:
-        self.service = await asyncio.start_server(self._answer, "127.0.0.1", 0, ssl=secure)
-        self.port = self.service.sockets[0].getsockname()[1]
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-            lines = head.lower().split(b"\r\n")
-            length = next((int(line[15:]) for line in lines if line.startswith(b"content-length:")), 0)
-            self.got.append(head + await reader.readexactly(length))
-            writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello")
-            await writer.drain()
-        except (OSError, asyncio.IncompleteReadError):
-            return  # the proxy has gone away, as some of the tests want it to
-        finally:
-            writer.close()
-
-    async def open(self, *allowed: str, **options) -> Proxy:
-        entries = tuple(entry.replace("PORT", str(self.port)) for entry in allowed)
-        proxy = Proxy(entries, on_attempt=self._note, **options)
-        await proxy.start(self.path)
-        return proxy
-
-    def _note(self, attempt: Attempt) -> None:
-        self.attempts.append(attempt)
-        self.noted.set()
-
-    async def say(self, request: bytes) -> bytes:
-        reader, writer = await asyncio.open_unix_connection(self.path)
-        writer.write(request.replace(b"PORT", str(self.port).encode()))
-        answer = await reader.read()
-        writer.close()
-        return answer
-
-    def reasons(self) -> list[str]:
-        return [attempt.reason for attempt in self.attempts]
-
-
-def play(tmp_path: Path, scene: Callable[[World], Awaitable[None]]) -> World:
-    world = World(tmp_path)
-
-    async def whole() -> None:
-        try:
-            async with asyncio.timeout(LIMIT):
-                await scene(world)
-        finally:
-            if world.service is not None:
-                world.service.close()
-            for _ in range(10):
-                await asyncio.sleep(
-                    0
-                )  # closed transports let go of their sockets in the next rounds of the loop
-
-    asyncio.run(whole())
-    return world
 
 
 def test_a_listed_host_is_reached_through_a_tunnel_and_told(tmp_path):
     async def scene(world: World) -> None:
         await world.serve()
         proxy = await world.open("127.0.0.1:PORT")
-        answer = await world.say(b"CONNECT 127.0.0.1:PORT HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        answer = await world.say(
+            b"CONNECT 127.0.0.1:PORT HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n"
+        )
         assert (
             answer
             == b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello"
@@ -112,7 +42,9 @@ def test_a_plain_request_is_forwarded_for_the_host_that_was_decided_on(tmp_path)
     async def scene(world: World) -> None:
         await world.serve()
         proxy = await world.open("localhost:PORT")
-        request = b"POST http://localhost:PORT/a?b HTTP/1.1\r\nHost: elsewhere.example\r\nContent-Length: 2\r\n\r\nhi"
+        request = (
+            b"POST http://localhost:PORT/a?b HTTP/1.1\r\nHost: LOCALHOST.:PORT\r\nContent-Length: 2\r\n\r\nhi"
+        )
         assert (await world.say(request)).endswith(b"hello")
         await proxy.aclose()
 
@@ -122,37 +54,56 @@ def test_a_plain_request_is_forwarded_for_the_host_that_was_decided_on(tmp_path)
     assert got.endswith(b"\r\n\r\nhi")
 
 
-def test_chunks_are_joined_and_a_waiting_client_is_told_to_go_on(tmp_path):
+def test_chunks_are_passed_on_without_their_trailers_and_a_waiting_client_is_told_to_go_on(tmp_path):
     async def scene(world: World) -> None:
         await world.serve()
         proxy = await world.open("127.0.0.1:PORT")
         request = (
-            b"POST http://127.0.0.1:PORT/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
-            b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nTrailer: x\r\n\r\n"
+            b"POST http://127.0.0.1:PORT/ HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
+            b"3\r\nabc\r\n2\r\nde\r\n0\r\nTrailer: x\r\n\r\n"
         )
         assert (await world.say(request)).startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")
         await proxy.aclose()
 
-    assert play(tmp_path, scene).got[0].endswith(b"Content-Length: 5\r\n\r\nabcde")
+    assert (
+        play(tmp_path, scene)
+        .got[0]
+        .endswith(b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+    )
 
 
 @pytest.mark.parametrize(
     "request_, status, reason",
     [
-        (b"CONNECT evil.example:443 HTTP/1.1\r\n\r\n", b"403", "not-listed"),
-        (b"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n", b"403", "not-listed"),
-        (b"CONNECT 169.254.169.254:80 HTTP/1.1\r\n\r\n", b"403", "not-listed"),
-        (b"CONNECT [::ffff:127.0.0.1]:1 HTTP/1.1\r\n\r\n", b"403", "not-listed"),
-        (b"GET http://evil.example/ HTTP/1.1\r\n\r\n", b"403", "not-listed"),
-        (b"GET http://good.example@evil.example/ HTTP/1.1\r\n\r\n", b"400", ""),
+        (b"CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n", b"403", "not-listed"),
+        (b"CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n", b"403", "not-listed"),
+        (b"CONNECT 169.254.169.254:80 HTTP/1.1\r\nHost: 169.254.169.254:80\r\n\r\n", b"403", "not-listed"),
+        (
+            b"CONNECT [::ffff:127.0.0.1]:1 HTTP/1.1\r\nHost: [::ffff:127.0.0.1]:1\r\n\r\n",
+            b"403",
+            "not-listed",
+        ),
+        (b"GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n", b"403", "not-listed"),
+        (
+            b"GET http://good.example@evil.example/ HTTP/1.1\r\nHost: good.example@evil.example\r\n\r\n",
+            b"400",
+            "",
+        ),
         (b"GET https://good.example/ HTTP/1.1\r\n\r\n", b"400", ""),
         (b"GET / HTTP/1.1\r\nHost: good.example\r\n\r\n", b"400", ""),
-        (b"CONNECT good.example:443:1 HTTP/1.1\r\n\r\n", b"400", ""),
+        (b"CONNECT good.example:443:1 HTTP/1.1\r\nHost: good.example:443:1\r\n\r\n", b"400", ""),
         (b"nonsense\r\n\r\n", b"400", ""),
         (b"GET / HTTP/1.1\r\nA: " + b"x" * 200_000, b"431", ""),
-        (b"POST http://127.0.0.1:PORT/ HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n", b"413", ""),
-        (b"POST http://127.0.0.1:PORT/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"400", ""),
-        (b"CONNECT no-such-host.invalid:443 HTTP/1.1\r\n\r\n", b"502", "unresolvable"),
+        (
+            b"POST http://127.0.0.1:PORT/ HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+            b"400",
+            "allowed",
+        ),
+        (
+            b"CONNECT no-such-host.invalid:443 HTTP/1.1\r\nHost: no-such-host.invalid:443\r\n\r\n",
+            b"502",
+            "unresolvable",
+        ),
     ],
 )
 def test_everything_else_is_refused_with_a_reason(tmp_path, request_, status, reason):
@@ -168,16 +119,18 @@ def test_everything_else_is_refused_with_a_reason(tmp_path, request_, status, re
 
 
 def test_a_name_that_leads_into_the_private_network_is_refused(tmp_path, monkeypatch):
-    async def lead_inside(self, host, port, **options):
+    def lead_inside(host, port, *options):
         return [(2, 1, 6, "", ("169.254.169.254", port))]
 
-    monkeypatch.setattr(asyncio.base_events.BaseEventLoop, "getaddrinfo", lead_inside)
+    monkeypatch.setattr(socket, "getaddrinfo", lead_inside)
 
     async def scene(world: World) -> None:
         proxy = await world.open("*")
-        assert (await world.say(b"CONNECT metadata.evil.example:80 HTTP/1.1\r\n\r\n")).startswith(
-            b"HTTP/1.1 403"
-        )
+        assert (
+            await world.say(
+                b"CONNECT metadata.evil.example:443 HTTP/1.1\r\nHost: metadata.evil.example:443\r\n\r\n"
+            )
+        ).startswith(b"HTTP/1.1 403")
         await proxy.aclose()
 
     assert play(tmp_path, scene).reasons() == ["private-address"]
@@ -187,19 +140,19 @@ def test_connections_beyond_the_limit_and_bytes_beyond_the_total_are_stopped(tmp
     async def scene(world: World) -> None:
         await world.serve()
         proxy = await world.open("127.0.0.1:PORT", bounds=Bounds(connections=0))
-        assert (await world.say(b"CONNECT 127.0.0.1:PORT HTTP/1.1\r\n\r\n")).startswith(b"HTTP/1.1 503")
+        assert (
+            await world.say(b"CONNECT 127.0.0.1:PORT HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n")
+        ).startswith(b"HTTP/1.1 503")
         await proxy.aclose()
         world.path += "-2"
         proxy = await world.open("127.0.0.1:PORT", bounds=Bounds(total=10))
-        answer = await world.say(b"CONNECT 127.0.0.1:PORT HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n")
+        answer = await world.say(
+            b"CONNECT 127.0.0.1:PORT HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\nGET / HTTP/1.1\r\n\r\n"
+        )
         assert b"hello" not in answer
         await proxy.aclose()
 
     play(tmp_path, scene)
-
-
-def key_for(world: World, *hosts: str, reveal: Callable[[], str] = lambda: SECRET) -> tuple[Substitute, ...]:
-    return (Substitute("KEY", tuple(host.replace("PORT", str(world.port)) for host in hosts), reveal),)
 
 
 def test_a_placeholder_becomes_the_secret_at_its_host_only(tmp_path):
@@ -208,10 +161,14 @@ def test_a_placeholder_becomes_the_secret_at_its_host_only(tmp_path):
         proxy = await world.open(
             "127.0.0.1:PORT", "localhost:PORT", substitutes=key_for(world, "127.0.0.1:PORT")
         )
-        ask = b"GET http://%s:PORT/ HTTP/1.1\r\nAuthorization: Bearer $$SECRET[KEY]$$\r\n\r\n"
-        assert (await world.say(ask % b"127.0.0.1")).endswith(b"hello")
-        assert (await world.say(ask % b"localhost")).startswith(b"HTTP/1.1 403")
-        assert (await world.say((ask % b"127.0.0.1").replace(b"KEY", b"OTHER"))).startswith(b"HTTP/1.1 403")
+        ask = (
+            b"GET http://%s:PORT/ HTTP/1.1\r\nHost: %s:PORT\r\nAuthorization: Bearer $$SECRET[KEY]$$\r\n\r\n"
+        )
+        assert (await world.say(ask % (b"127.0.0.1", b"127.0.0.1"))).endswith(b"hello")
+        assert (await world.say(ask % (b"localhost", b"localhost"))).startswith(b"HTTP/1.1 403")
+        assert (await world.say((ask % (b"127.0.0.1", b"127.0.0.1")).replace(b"KEY", b"OTHER"))).startswith(
+            b"HTTP/1.1 403"
+        )
         await proxy.aclose()
 
     world = play(tmp_path, scene)
@@ -229,32 +186,14 @@ def test_a_secret_that_may_not_be_revealed_stops_the_request(tmp_path):
     async def scene(world: World) -> None:
         await world.serve()
         proxy = await world.open("127.0.0.1:PORT", substitutes=key_for(world, "127.0.0.1:PORT", reveal=deny))
-        answer = await world.say(b"GET http://127.0.0.1:PORT/$$SECRET[KEY]$$ HTTP/1.1\r\n\r\n")
+        answer = await world.say(
+            b"GET http://127.0.0.1:PORT/$$SECRET[KEY]$$ HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n"
+        )
         assert answer.startswith(b"HTTP/1.1 502")
         await proxy.aclose()
 
     world = play(tmp_path, scene)
     assert (world.got, world.reasons()) == ([], ["secret-unavailable"])
-
-
-async def secure_world(world: World) -> tuple[Authority, ssl.SSLContext, ssl.SSLContext]:
-    """A TLS service of somebody else; (the session's authority, what the proxy trusts, what the client trusts)."""
-    others, ours = Authority(str(world.folder)), Authority(str(world.folder))
-    await world.serve(others.context("localhost"))
-    proxy_trusts = ssl.create_default_context(cadata=others.bundle().decode())
-    client_trusts = ssl.create_default_context(cadata=ours.bundle().decode())
-    return ours, proxy_trusts, client_trusts
-
-
-async def fetch(world: World, trust: ssl.SSLContext, headers: bytes) -> bytes:
-    reader, writer = await asyncio.open_unix_connection(world.path)
-    writer.write(b"CONNECT localhost:%d HTTP/1.1\r\n\r\n" % world.port)
-    await reader.readuntil(b"\r\n\r\n")
-    await writer.start_tls(trust, server_hostname="localhost")
-    writer.write(b"GET /x HTTP/1.1\r\n" + headers + b"\r\n")
-    answer = await reader.read()
-    writer.close()
-    return answer
 
 
 def test_a_placeholder_inside_tls_becomes_the_secret_at_its_host(tmp_path):
@@ -309,7 +248,9 @@ def test_without_an_authority_a_host_with_a_secret_is_refused_rather_than_tunnel
     async def scene(world: World) -> None:
         await world.serve()
         proxy = await world.open("localhost:PORT", substitutes=key_for(world, "localhost:PORT"))
-        assert (await world.say(b"CONNECT localhost:PORT HTTP/1.1\r\n\r\n")).startswith(b"HTTP/1.1 502")
+        assert (
+            await world.say(b"CONNECT localhost:PORT HTTP/1.1\r\nHost: localhost:PORT\r\n\r\n")
+        ).startswith(b"HTTP/1.1 502")
         await proxy.aclose()
 
     assert play(tmp_path, scene).reasons() == ["interception-unavailable"]
@@ -325,7 +266,9 @@ def test_closing_ends_open_tunnels(tmp_path):
         world.port = service.sockets[0].getsockname()[1]
         proxy = await world.open("127.0.0.1:PORT")
         reader, writer = await asyncio.open_unix_connection(world.path)
-        writer.write(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % world.port)
+        writer.write(
+            b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % (world.port, world.port)
+        )
         await reader.readuntil(b"\r\n\r\n")
         await proxy.aclose()
         assert await reader.read() == b""
@@ -365,10 +308,10 @@ def ask(port, request):
         while chunk := s.recv(4096): answer += chunk
         return answer
 proxy, port = int(sys.argv[1]), int(sys.argv[2])
-attempt("listed", lambda: ask(proxy, b"GET http://127.0.0.1:%d/ HTTP/1.1\\r\\n\\r\\n" % port))
+attempt("listed", lambda: ask(proxy, b"GET http://127.0.0.1:%d/ HTTP/1.1\\r\\nHost: 127.0.0.1:%d\\r\\n\\r\\n" % (port, port)))
 attempt("by-its-own-number", lambda: ask(port, b"GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"))
-attempt("denied-by-name", lambda: ask(proxy, b"CONNECT evil.example:443 HTTP/1.1\\r\\n\\r\\n"))
-attempt("denied-by-address", lambda: ask(proxy, b"CONNECT 1.1.1.1:443 HTTP/1.1\\r\\n\\r\\n"))
+attempt("denied-by-name", lambda: ask(proxy, b"CONNECT evil.example:443 HTTP/1.1\\r\\nHost: evil.example:443\\r\\n\\r\\n"))
+attempt("denied-by-address", lambda: ask(proxy, b"CONNECT 1.1.1.1:443 HTTP/1.1\\r\\nHost: 1.1.1.1:443\\r\\n\\r\\n"))
 attempt("directly", lambda: socket.create_connection(("1.1.1.1", 443), 5))
 attempt("by-name", lambda: socket.create_connection(("example.com", 443), 5))
 print("children", open("/proc/self/task/%d/children" % os.getpid()).read().split())

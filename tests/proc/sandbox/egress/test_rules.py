@@ -74,11 +74,35 @@ def test_what_is_no_host_is_refused(entry):
         "fd00::1",
         "::ffff:10.0.0.1",
         "64:ff9b::a00:1",
+        "64:ff9b:1::a00:1",
+        "::ffff:0:10.0.0.1",
+        "::10.0.0.1",
+        "2001:0:a00:1::",
+        "2600::5efe:a00:1",
+        "2600::200:5efe:a00:1",
+        "fec0::1",
+        "ff02::1",
+        "::",
+        "255.255.255.255",
+        "192.0.0.1",
+        "198.18.0.1",
         "2002:a00:1::",
     ],
 )
 def test_a_name_that_leads_to_an_address_that_is_not_public_is_refused(found):
     assert not Rules(("*",)).may_connect("evil.example", found, 443)
+
+
+@pytest.mark.parametrize("host", ["127.1", "0x7f.1", "2130706433", "017700000001", "0x7f000001", "1.2.3.4.5"])
+def test_an_address_in_an_old_spelling_is_not_a_name(host):
+    assert normal(host) == ""
+
+
+def test_a_port_is_named_by_the_entry_that_names_it():
+    rules = Rules(("a.example", "b.example:80", "c.example:*", "*.d.example:8080"))
+    named = [host for host in ("a.example", "b.example", "c.example") if rules.names_port(host, 80)]
+    assert named == ["b.example"]
+    assert rules.names_port("x.d.example", 8080)
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "localhost."])

@@ -12,11 +12,16 @@ otherwise whoever owns a name could point it at the metadata service of a cloud.
 """
 
 import ipaddress
+import re
 from dataclasses import dataclass
 
 from operable.kernel.errors import Fail
 
 _WEB = (80, 443)
+_LONGEST_NAME = 253  # RFC 1035, as text
+_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
+# A name whose last label is a number is an address in an old spelling (127.1, 0x7f.1, 2130706433) to resolvers.
+_NUMBER = re.compile(r"(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -71,15 +76,19 @@ def split(text: str) -> tuple[str, str | None]:
 
 
 def normal(host: str) -> str:
-    """Lower case, ASCII, no dot at the end; an address in its one spelling."""
-    host = host.strip().rstrip(".").lower()
+    """Lower case, ASCII, no dot at the end; an address in its one spelling; "" if it is neither a name nor an address."""
+    host = host.strip().removesuffix(".").lower()
     number = address(host)
     if number is not None:
-        return str(number)
+        return "" if "%" in host else str(number)  # a zone means something on this machine only
     try:
-        return host.encode("idna").decode("ascii") if not host.isascii() else host
+        name = host.encode("idna").decode("ascii") if not host.isascii() else host
     except UnicodeError:
         return ""
+    plain = name.removeprefix("*.")
+    if name == "*" or (len(plain) <= _LONGEST_NAME and _NAME.fullmatch(plain) and not _NUMBER.search(plain)):
+        return name
+    return ""
 
 
 def address(host: str) -> Address | None:
@@ -102,6 +111,10 @@ class Rules:
 
     def covers(self, host: str, port: int) -> bool:
         return any(rule.covers(host, port) for rule in self._rules)
+
+    def names_port(self, host: str, port: int) -> bool:
+        """Whether an entry for this host names this very port, rather than leave it to the web or to `*`."""
+        return any(rule.port == port and rule.covers(host, port) for rule in self._rules)
 
     def may_connect(self, host: str, found: str, port: int) -> bool:
         """Whether this address may be connected to, for a host that is on the list."""
@@ -126,11 +139,15 @@ class Rules:
 
 
 def _carries_another(number: Address) -> bool:
-    """IPv6 addresses that a gateway turns into an IPv4 address that we have not looked at."""
+    """Whether a gateway turns this IPv6 address into an IPv4 address that was not judged."""
     return isinstance(number, ipaddress.IPv6Address) and (
         number.sixtofour is not None
         or number.teredo is not None
-        or number in ipaddress.ip_network("64:ff9b::/32")
+        or number.is_site_local
+        or number in ipaddress.ip_network("64:ff9b::/32")  # NAT64
+        or number in ipaddress.ip_network("::/96")  # IPv4-compatible
+        or number in ipaddress.ip_network("::ffff:0:0:0/96")  # IPv4-translated (SIIT)
+        or (int(number) >> 32) & 0xFDFFFFFF == 0x5EFE  # ISATAP
     )
 
 

@@ -1,14 +1,32 @@
-"""Bytes between a client of the egress proxy and the server that it reaches: bodies, answers, tunnels."""
+"""Bytes between a client of the egress proxy and the server that it reaches: bodies, responses, tunnels.
+
+Nothing here holds more than a few chunks, except `hold_body`, which takes what it holds from the session's memory.
+A `Deadline` is renewed by every byte in either direction, so a long download is not idle because the client is silent.
+"""
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from types import TracebackType
+from typing import Self
 
-from operable.proc.sandbox.egress.http import Head, Malformed
+from operable.proc.sandbox.egress import client_hello
+from operable.proc.sandbox.egress.budget import Exhausted, Memory
+from operable.proc.sandbox.egress.http import (
+    LAST_CHUNK,
+    Framing,
+    Malformed,
+    ResponseHead,
+    encode_chunk,
+    parse_chunk_size,
+    parse_response,
+)
+from operable.proc.sandbox.egress.placeholders import Mask
 
 _CHUNK = 64 * 1024
 _LINGER = 2.0
-_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_TRAILERS = 64  # lines; RFC 9112 sets no limit
+_CHUNK_LINE = 10  # eight digits and CRLF
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -22,94 +40,208 @@ class Refused(Exception):  # noqa: N818 - a decision, not an error
         self.status = status
 
 
-async def answer(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, status: str, reason: str
-) -> None:
-    """Say no in a form that people and programs can read, and give the client the time to read it."""
-    body = json.dumps({"error": {"code": "EGRESS_DENIED", "reason": reason}}).encode() + b"\n"
+class Deadline:
+    """The end of a conversation in which nothing moves; also counts what moved."""
+
+    def __init__(self, idle: float, count: Callable[[int], None]) -> None:
+        self._idle = idle
+        self._count = count
+        self._timeout = asyncio.timeout(idle)
+
+    async def __aenter__(self) -> Self:
+        await self._timeout.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._timeout.__aexit__(kind, error, trace)
+
+    def moved(self, size: int) -> None:
+        self._count(size)
+        if not self._timeout.expired():
+            self._timeout.reschedule(asyncio.get_running_loop().time() + self._idle)
+
+
+async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, refused: Refused) -> None:
+    """Answer in a form that people and programs can read, and give the client the time to read it."""
+    body = json.dumps({"error": {"code": "EGRESS_DENIED", "reason": refused.reason}}).encode() + b"\n"
     head = (
-        f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-        f"X-Operable-Egress: {reason}\r\nConnection: close\r\n\r\n"
+        f"HTTP/1.1 {refused.status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        f"X-Operable-Egress: {refused.reason}\r\nConnection: close\r\n\r\n"
     )
     try:
-        writer.write(head.encode("ascii") + body)
-        await writer.drain()
-        if writer.can_write_eof():
-            writer.write_eof()
-        # Closing while the client still sends would reset the connection, and take the answer with it.
         async with asyncio.timeout(_LINGER):
-            await _drop(reader)
+            writer.write(head.encode("ascii") + body)
+            await writer.drain()
+            if writer.can_write_eof():
+                writer.write_eof()
+            # Closing while the client still sends would reset the connection, and take the answer with it.
+            while await reader.read(_CHUNK):
+                continue
     except (OSError, TimeoutError):
         return  # it did not wait for the answer, or does not stop
 
 
-async def read_body(
-    head: Head, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit: int
-) -> bytes:
-    """The whole body of a request, decoded from chunks; Refused beyond the limit."""
+async def iterate_body(reader: asyncio.StreamReader, framing: Framing) -> AsyncIterator[bytes]:
+    """The bytes of a body, without its chunks; raises Malformed, or IncompleteReadError if it ends early."""
+    if framing.chunked:
+        async for data in _iterate_chunks(reader):
+            yield data
+        return
+    left = framing.length
+    while left is None or left > 0:
+        data = await reader.read(_CHUNK if left is None else min(_CHUNK, left))
+        if not data:
+            if left is None:
+                return
+            raise asyncio.IncompleteReadError(b"", left)
+        if left is not None:
+            left -= len(data)
+        yield data
+
+
+async def _iterate_chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    while size := parse_chunk_size((await read_line(reader, _CHUNK_LINE))[:-2]):
+        async for data in iterate_body(reader, Framing(length=size)):
+            yield data
+        if await reader.readexactly(2) != b"\r\n":
+            raise Malformed("a chunk that does not end")
+    for _ in range(_TRAILERS):
+        if await read_line(reader) == b"\r\n":
+            return  # trailers are not passed on: no rule has judged them
+    raise Malformed("too many trailers")
+
+
+async def read_line(reader: asyncio.StreamReader, limit: int | None = None) -> bytes:
+    """A line with its CRLF; raises Malformed if it is longer than the limit (of the reader, if none is given)."""
     try:
-        length = head.length
-        if (length or head.chunked) and (head.get(b"expect") or b"").lower() == b"100-continue":
-            writer.write(_CONTINUE)
-        if not head.chunked:
-            if length > limit:
-                raise Refused("body-too-large", "413 Content Too Large")
-            return await reader.readexactly(length)
-        body = bytearray()
-        while size := await _chunk_size(reader):
-            if len(body) + size > limit:
-                raise Refused("body-too-large", "413 Content Too Large")
-            body += await reader.readexactly(size)
-            if await reader.readexactly(2) != b"\r\n":
-                raise Malformed("a chunk that does not end")
-        while await reader.readuntil(b"\r\n") != b"\r\n":
-            continue  # trailers: nobody needs them
-        return bytes(body)
-    except Malformed as error:
-        raise Refused("malformed-request", "400 Bad Request") from error
+        line = await reader.readuntil(b"\r\n")
+    except asyncio.LimitOverrunError as error:
+        raise Malformed("a line that does not end") from error
+    if limit is not None and len(line) > limit:
+        raise Malformed("a line that is too long")
+    return line
 
 
-async def _chunk_size(reader: asyncio.StreamReader) -> int:
-    line = (await reader.readuntil(b"\r\n")).split(b";")[0].strip()
+async def hold_body(reader: asyncio.StreamReader, framing: Framing, limit: int, memory: Memory) -> bytearray:
+    """The whole body, taken from the memory of the session; the caller releases it. Raises Refused."""
+    if (framing.length or 0) > limit:
+        raise Refused("body-too-large", "413 Content Too Large")
+    body = bytearray()
     try:
-        return int(line, 16) if 0 < len(line) < 9 and line.isalnum() else _no_size()
-    except ValueError as error:
-        raise Malformed("not the size of a chunk") from error
+        async for data in iterate_body(reader, framing):
+            if len(body) + len(data) > limit:
+                raise Refused("body-too-large", "413 Content Too Large")
+            memory.take(len(data))
+            body += data
+    except BaseException as error:
+        memory.release(len(body))
+        if isinstance(error, Exhausted):
+            raise Refused("memory-exhausted", "503 Service Unavailable") from error
+        raise
+    return body
 
 
-def _no_size() -> int:
-    raise Malformed("not the size of a chunk")
+async def send_held(
+    writer: asyncio.StreamWriter, head: bytes, body: bytes | bytearray, deadline: Deadline
+) -> None:
+    """Send in slices: a server that does not read must not make the transport copy the whole body."""
+    writer.write(head)
+    for at in range(0, len(body), _CHUNK):
+        part = bytes(body[at : at + _CHUNK])
+        deadline.moved(len(part))
+        writer.write(part)
+        await writer.drain()
+    await writer.drain()
+
+
+async def send_streamed(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, framing: Framing, deadline: Deadline
+) -> None:
+    """Pass the body of a request on as it comes, in the same framing."""
+    async for data in iterate_body(reader, framing):
+        deadline.moved(len(data))
+        writer.write(encode_chunk(data) if framing.chunked else data)
+        await writer.drain()
+    if framing.chunked:
+        writer.write(LAST_CHUNK)
+        await writer.drain()
+
+
+async def read_response(reader: asyncio.StreamReader, method: bytes) -> ResponseHead:
+    """The head of the next response; raises Refused if the server does not speak HTTP/1.1."""
+    try:
+        return parse_response(await reader.readuntil(b"\r\n\r\n"), method)
+    except (Malformed, asyncio.LimitOverrunError) as error:
+        raise Refused("malformed-response", "502 Bad Gateway") from error
+    except (OSError, asyncio.IncompleteReadError) as error:
+        raise Refused("no-response", "502 Bad Gateway") from error
+
+
+async def send_response(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    head: ResponseHead,
+    framing: Framing,
+    mask: Mask,
+    deadline: Deadline,
+) -> None:
+    """Pass the body of a response on, in this framing, with the values of secrets masked."""
+    async for data in iterate_body(reader, head.framing):
+        deadline.moved(len(data))
+        await _send_part(writer, mask.feed(data) if mask else data, chunked=framing.chunked)
+    await _send_part(writer, mask.end(), chunked=framing.chunked)
+    if framing.chunked:
+        writer.write(LAST_CHUNK)
+        await writer.drain()
+
+
+async def _send_part(writer: asyncio.StreamWriter, data: bytes, *, chunked: bool) -> None:
+    if data:
+        writer.write(encode_chunk(data) if chunked else data)
+        await writer.drain()
 
 
 async def join(
-    client: Ends, server: Ends, count: Callable[[int], None], idle: float, *, one_way: bool = False
+    client: Ends, server: Ends, deadline: Deadline, opening: Awaitable[bytes] | None = None
 ) -> None:
-    """Pass bytes on until both directions have ended; with `one_way`, until the server has."""
-    back = asyncio.ensure_future(_copy(server[0], client[1], count, idle))
-    there = asyncio.ensure_future(_drop(client[0]) if one_way else _copy(client[0], server[1], count, idle))
+    """Pass bytes on until both directions have ended; `opening` gives what the client says first, once it may pass."""
+    there = asyncio.ensure_future(_copy(client[0], server[1], deadline, opening))
+    back = asyncio.ensure_future(_copy(server[0], client[1], deadline))
     try:
-        if one_way:
-            # A client that goes away takes its request with it; one that says no more waits for its answer.
-            await back
-        else:
-            await asyncio.gather(there, back)
+        await asyncio.gather(there, back)
     finally:
         for task in (there, back):
             task.cancel()
         await asyncio.gather(there, back, return_exceptions=True)
 
 
+async def read_hello(reader: asyncio.StreamReader, first: bytes = b"") -> tuple[bytes, str | None]:
+    """(what the client said first, the server name in it if it is TLS); raises Malformed if it only starts like TLS."""
+    data = first or await reader.read(_CHUNK)
+    while data and data[0] == client_hello.HANDSHAKE:
+        whole, name = client_hello.parse(data)
+        if whole:
+            return data, name
+        more = await reader.read(_CHUNK)
+        if not more:
+            raise Malformed("a client hello that ends early")
+        data += more
+    return data, None
+
+
 async def _copy(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: Callable[[int], None], idle: float
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    deadline: Deadline,
+    opening: Awaitable[bytes] | None = None,
 ) -> None:
-    while data := await asyncio.wait_for(reader.read(_CHUNK), idle):
-        count(len(data))
+    data = await (opening or reader.read(_CHUNK))
+    while data:
+        deadline.moved(len(data))
         writer.write(data)
-        await asyncio.wait_for(writer.drain(), idle)
+        await writer.drain()
+        data = await reader.read(_CHUNK)
     if writer.can_write_eof():
         writer.write_eof()
-
-
-async def _drop(reader: asyncio.StreamReader) -> None:
-    while await reader.read(_CHUNK):
-        continue

@@ -13,8 +13,11 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from operable.kernel.errors import Fail
+from operable.proc.sandbox.egress.rules import normal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -24,6 +27,7 @@ TRUST_VARIABLES = (
     *("CARGO_HTTP_CAINFO", "DENO_CERT", "PIP_CERT", "AWS_CA_BUNDLE"),
 )
 _DAYS = 7  # longer than any session; a leaked certificate is worthless soon
+_KEPT = 64  # contexts; a wildcard covers any number of names, and each context has a key and about 100 kB
 _SYSTEM_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -61,9 +65,11 @@ class Authority:
 
     def context(self, host: str) -> ssl.SSLContext:
         """The server's side of a connection that pretends to be this host."""
-        if host not in self._contexts:
-            self._contexts[host] = self._make(host)
-        return self._contexts[host]
+        context = self._contexts.pop(host, None) or self._make(host)
+        self._contexts[host] = context  # the last used stands last
+        if len(self._contexts) > _KEPT:
+            del self._contexts[next(iter(self._contexts))]
+        return context
 
     def _make(self, host: str) -> ssl.SSLContext:
         from cryptography.hazmat.primitives import serialization
@@ -76,6 +82,7 @@ class Authority:
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.set_alpn_protocols(["http/1.1"])
+        context.sni_callback = _refuse_other_names(host)
         handle, path = tempfile.mkstemp(dir=self._folder)  # 0600
         try:
             with os.fdopen(handle, "wb") as file:
@@ -89,6 +96,15 @@ class Authority:
         from cryptography.hazmat.primitives import serialization
 
         return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _refuse_other_names(host: str) -> Callable[[ssl.SSLObject, str | None, ssl.SSLContext], int | None]:
+    """A client that names another host than its CONNECT gets an alert instead of a handshake."""
+
+    def compare(_: ssl.SSLObject, name: str | None, __: ssl.SSLContext) -> int | None:
+        return None if name is None or normal(name) == host else ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
+
+    return compare
 
 
 def _sign(

@@ -1,0 +1,131 @@
+"""Placeholders of secrets in a request, and values that a response gives back, without I/O.
+
+A placeholder is `$$SECRET[NAME]$$`. It is found in header values, in Basic credentials behind their base64, in the target
+(also percent-encoded) and in the body (plain; escaped for JSON; percent-encoded for forms). Compressed bodies are not
+looked into: a placeholder in one stays a placeholder.
+
+A server may give back what it got (an echo, a redirect, TRACE). `Mask` puts the placeholder back wherever a value stands in
+a form in which it was sent. It cannot know a form that the server computes itself.
+"""
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from urllib.parse import quote
+
+from operable.proc.sandbox.egress.http import Malformed, RequestHead
+
+_NAME = rb"[A-Za-z0-9_.-]{1,80}"
+_PLAIN = re.compile(rb"\$\$SECRET\[(" + _NAME + rb")\]\$\$")
+_QUOTED = re.compile(rb"(?i:(?:\$|%24){2}SECRET(?:\[|%5B))(" + _NAME + rb")(?i:(?:\]|%5D)(?:\$|%24){2})")
+# RFC 9110 lets these stand in a field value; a value with others could start a header of its own.
+_NOT_IN_FIELDS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+# Shorter values stand in innocent text, and masking them would only damage it.
+_SHORTEST = 8
+Value = Callable[[str], str]
+Body = bytes | bytearray
+
+
+def find(head: RequestHead, body: Body) -> set[str]:
+    """The names of all secrets that the request asks for."""
+    names = {name.decode() for name in _QUOTED.findall(head.target)}
+    for name, value in head.headers:
+        names |= {each.decode() for each in _PLAIN.findall(_basic(name, value)[0] or value)}
+    return names | {bytes(name).decode() for name in _QUOTED.findall(body)}
+
+
+class Substitution:
+    """One request with its values put in; `sent` holds every form in which a value left, for the mask."""
+
+    def __init__(self, value: Value) -> None:
+        self._value = value
+        self.sent: dict[bytes, bytes] = {}  # what was sent -> what the client had written
+
+    def apply(self, head: RequestHead, body: Body) -> tuple[RequestHead, Body]:
+        """Replace every placeholder; raises Malformed if a value cannot stand where it is asked for."""
+        headers = tuple((name, self._header(name, given)) for name, given in head.headers)
+        changed = replace(head, target=_QUOTED.sub(self._quoted, head.target), headers=headers)
+        kind = (head.get(b"content-type") or b"").lower()
+        if b"urlencoded" in kind:
+            return changed, _QUOTED.sub(self._quoted, body)
+        return changed, _PLAIN.sub(self._escaped if b"json" in kind else self._plain, body)
+
+    def _header(self, name: bytes, given: bytes) -> bytes:
+        inside, prefix = _basic(name, given)
+        if inside is None:
+            return _PLAIN.sub(self._in_header, given)
+        changed = _PLAIN.sub(self._in_header, inside)
+        if changed == inside:
+            return given
+        encoded = base64.b64encode(changed)
+        self.sent[encoded] = base64.b64encode(inside)
+        return prefix + encoded
+
+    def _in_header(self, match: re.Match[bytes]) -> bytes:
+        if _NOT_IN_FIELDS.search(self._value(match[1].decode())):
+            raise Malformed("a secret with control characters cannot stand in a header")
+        return self._plain(match)
+
+    def _plain(self, match: re.Match[bytes]) -> bytes:
+        return self._note(match, self._value(match[1].decode()).encode())
+
+    def _quoted(self, match: re.Match[bytes]) -> bytes:
+        return self._note(match, quote(self._value(match[1].decode()), safe="").encode())
+
+    def _escaped(self, match: re.Match[bytes]) -> bytes:
+        return self._note(match, json.dumps(self._value(match[1].decode()))[1:-1].encode())
+
+    def _note(self, match: re.Match[bytes], sent: bytes) -> bytes:
+        name = match[1].decode()
+        plain, written = self._value(name), b"$$SECRET[%s]$$" % match[1]
+        # A server echoes JSON as a form, or a form as JSON: every form of a value that left is known.
+        for form in (plain, json.dumps(plain)[1:-1], quote(plain, safe="")):
+            self.sent.setdefault(form.encode(), written)
+        return sent
+
+
+class Mask:
+    """Puts placeholders back into a stream of bytes, however it is cut."""
+
+    def __init__(self, sent: dict[bytes, bytes]) -> None:
+        self._sent = {value: written for value, written in sent.items() if len(value) >= _SHORTEST}
+        longest_first = sorted(self._sent, key=len, reverse=True)
+        self._pattern = re.compile(b"|".join(re.escape(value) for value in longest_first) or b"(?!)")
+        self._held = b""
+
+    def __bool__(self) -> bool:
+        return bool(self._sent)
+
+    def mask(self, data: bytes) -> bytes:
+        return self._pattern.sub(lambda match: self._sent[match[0]], data)
+
+    def feed(self, data: bytes) -> bytes:
+        """What may go on; the start of a value at the end is held until more is known."""
+        whole = self.mask(self._held + data)
+        keep = max((_overlap(whole, value) for value in self._sent), default=0)
+        self._held = whole[len(whole) - keep :]
+        return whole[: len(whole) - keep]
+
+    def end(self) -> bytes:
+        held, self._held = self._held, b""
+        return held
+
+
+def _overlap(data: bytes, value: bytes) -> int:
+    """The length of the longest end of the data that is a start of the value."""
+    return next(
+        (size for size in range(min(len(data), len(value) - 1), 0, -1) if data.endswith(value[:size])), 0
+    )
+
+
+def _basic(name: bytes, value: bytes) -> tuple[bytes | None, bytes]:
+    """(what is behind the base64, the word before it) of Basic credentials; (None, …) for everything else."""
+    if name.lower() == b"authorization" and value[:6].lower() == b"basic ":
+        try:
+            return base64.b64decode(value[6:].strip(), validate=True), value[:6]
+        except binascii.Error:
+            return None, b""
+    return None, b""

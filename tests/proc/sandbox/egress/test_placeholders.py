@@ -1,0 +1,73 @@
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operable.proc.sandbox.egress.http import Malformed, RequestHead, parse_request
+from operable.proc.sandbox.egress.placeholders import Mask, Substitution, find
+
+VALUE = {"KEY": 's3"cr&t!!', "LINES": "a\nb"}.__getitem__
+REQUEST = b"POST /v1?key=%24%24SECRET%5BKEY%5D%24%24 HTTP/1.1\r\nHost: h\r\nX-Key: $$SECRET[KEY]$$\r\n"
+
+
+def head(*lines: bytes) -> RequestHead:
+    return parse_request(REQUEST + b"".join(line + b"\r\n" for line in lines) + b"\r\n")
+
+
+def test_placeholders_are_found_wherever_a_client_puts_them():
+    basic = b"Authorization: Basic " + base64.b64encode(b"me:$$SECRET[BASIC]$$")
+
+    assert find(head(basic), b'{"k": "$$SECRET[BODY]$$"}') == {"KEY", "BASIC", "BODY"}
+
+
+def test_values_are_escaped_for_where_they_stand():
+    basic = b"Authorization: Basic " + base64.b64encode(b"me:$$SECRET[KEY]$$")
+    json_head = head(basic, b"Content-Type: application/json")
+    changed, body = Substitution(VALUE).apply(json_head, b'{"k": "$$SECRET[KEY]$$"}')
+
+    assert changed.target == b"/v1?key=s3%22cr%26t%21%21"
+    assert changed.get(b"x-key") == b's3"cr&t!!'
+    assert base64.b64decode((changed.get(b"authorization") or b"")[6:]) == b'me:s3"cr&t!!'
+    assert body == b'{"k": "s3\\"cr&t!!"}'
+    form = head(b"Content-Type: application/x-www-form-urlencoded")
+    assert Substitution(VALUE).apply(form, b"k=%24%24SECRET%5BKEY%5D%24%24")[1] == b"k=s3%22cr%26t%21%21"
+    assert Substitution(VALUE).apply(head(), b"<$$SECRET[KEY]$$>")[1] == b'<s3"cr&t!!>'
+
+
+@pytest.mark.parametrize("value", ["a\nb", "a\rb", "a\0b", "a\x0bb", "a\x7fb"])
+def test_a_value_with_control_characters_cannot_make_headers(value):
+    request = parse_request(b"GET / HTTP/1.1\r\nHost: h\r\nX: $$SECRET[LINES]$$\r\n\r\n")
+    with pytest.raises(Malformed):
+        Substitution(lambda _: value).apply(request, b"")
+
+
+def test_every_form_in_which_a_value_left_is_masked_on_its_way_back():
+    substitution = Substitution(VALUE)
+    basic = b"Authorization: Basic " + base64.b64encode(b"me:$$SECRET[KEY]$$")
+    changed, _ = substitution.apply(head(basic), b"")
+    mask = Mask(substitution.sent)
+
+    credentials = (changed.get(b"authorization") or b"")[6:]
+    assert mask.mask(credentials) == base64.b64encode(b"me:$$SECRET[KEY]$$")
+    for form in (b's3"cr&t!!', b's3\\"cr&t!!', b"s3%22cr%26t%21%21"):
+        assert mask.mask(b"<" + form + b">") == b"<$$SECRET[KEY]$$>"
+
+
+def test_a_value_that_could_be_a_common_word_is_not_masked():
+    assert not Mask({b"short": b"$$SECRET[KEY]$$"})
+
+
+@given(
+    st.lists(st.sampled_from([b"sk-live-1", b"sk-li", b"ve-1", b"sk-", b"s", b"x", b"\n"]), max_size=20),
+    st.data(),
+)
+def test_a_value_is_masked_however_the_stream_is_cut(pieces, data):
+    whole = b"".join(pieces)
+    mask = Mask({b"sk-live-1": b"$$SECRET[K]$$"})
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))
+    parts = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+
+    out = b"".join(mask.feed(part) for part in parts) + mask.end()
+
+    assert out == whole.replace(b"sk-live-1", b"$$SECRET[K]$$")
