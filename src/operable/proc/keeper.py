@@ -176,7 +176,10 @@ class Keeper:
             with open(what, "wb", closefd=False) as file:
                 file.write(
                     marshal.dumps(
-                        (command.executable, command.argv, dict(command.env), command.cwd, command.enclosure)
+                        (
+                            *(command.executable, command.argv, dict(command.env), command.cwd),
+                            *(command.enclosure, None if command.entry is None else tuple(command.entry)),
+                        )
                     )
                 )
             os.lseek(what, 0, os.SEEK_SET)

@@ -25,6 +25,7 @@ from operable.proc.reactor import Reactor
 from operable.proc.warden import WARDEN
 
 if TYPE_CHECKING:
+    from operable.proc.sandbox.entry import Entrance, Entry
     from operable.proc.sandbox.restriction import Restriction
 
 
@@ -45,6 +46,9 @@ class Command(NamedTuple):
     gives_up: frozenset[str] = (
         frozenset()
     )  # what it may not do, and nothing that it starts (`sandbox.restriction`); not with `tree`
+    entry: "Entry | None" = (
+        None  # of a command that a sandbox has wrapped: what happens between fork and exec
+    )
 
 
 class Leader(Protocol):
@@ -125,9 +129,10 @@ def launch(command: Command, *, stdin: int | None = None, pipe_stdin: bool = Fal
 
 def _start_group(command: Command, stdin: int | None, stdout: int, stderr: int) -> Leader:
     restriction = _restriction(command) if command.gives_up else None
+    entrance = _entrance(command) if command.entry is not None else None
     try:
         process = subprocess.Popen(
-            command.argv,
+            command.argv if entrance is None else entrance.argv(command.argv),
             executable=command.executable,
             stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=stdout,
@@ -135,16 +140,17 @@ def _start_group(command: Command, stdin: int | None, stdout: int, stderr: int) 
             env=command.env,
             cwd=command.cwd,
             start_new_session=True,
-            pass_fds=command.fds,
-            # Three prepared system calls: it takes no lock and imports nothing, so other threads do not matter.
-            preexec_fn=restriction,  # noqa: PLW1509
+            pass_fds=command.fds if entrance is None else (*command.fds, *entrance.fds),
+            # Prepared system calls: it takes no lock and imports nothing, so other threads do not matter.
+            preexec_fn=restriction or entrance,  # noqa: PLW1509
         )
     except subprocess.SubprocessError as error:
         # A process that could not give up what it was to give up has executed nothing.
         raise _unrestricted("the kernel refused") from error
     finally:
-        if restriction is not None:
-            restriction.close()
+        for prepared in (restriction, entrance):
+            if prepared is not None:
+                prepared.close()
     try:
         WARDEN.watch(process.pid)
     except Fail:
@@ -162,6 +168,14 @@ def _restriction(command: Command) -> "Restriction":
     if reason is not None:
         raise _unrestricted(reason)
     return Restriction(command.gives_up)
+
+
+def _entrance(command: Command) -> "Entrance":
+    from operable.proc.sandbox.entry import Entrance
+
+    if command.entry is None or command.gives_up:
+        raise ValueError("a command that a sandbox has wrapped gives nothing up outside of it")
+    return Entrance(command.entry)
 
 
 def _unrestricted(reason: str) -> Fail:

@@ -13,7 +13,9 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 
+from operable.proc.sandbox.entry import Entrance, Entry
 from operable.proc.tree import living, signal_tree
 
 _SET_PDEATHSIG = 1
@@ -37,7 +39,9 @@ class Stem:
         self.noticed = notice_children()
         become(b"operable-stem")
         with open(request, "rb") as file:
-            self.executable, self.argv, self.env, self.cwd, self.enclosure = marshal.loads(file.read())  # noqa: S302 - from our host
+            wanted = marshal.loads(file.read())  # noqa: S302 - from our host
+        self.executable, self.argv, self.env, self.cwd, self.enclosure, entry = wanted
+        self.entry = None if entry is None else Entry(*entry)
         self.leader: int | None = None
         self.ending: float | None = None  # when SIGKILL is due
         self.killing = False
@@ -65,9 +69,25 @@ class Stem:
         self._tell("gone")
 
     def _start(self) -> subprocess.Popen[bytes]:
+        if self.entry is None:
+            return self._popen(self.argv, (), _die_with_parent)
+        entrance = Entrance(self.entry)
+
+        def enter() -> None:
+            _die_with_parent()
+            entrance()
+
+        try:
+            return self._popen(entrance.argv(self.argv), entrance.fds, enter)
+        finally:
+            entrance.close()
+
+    def _popen(
+        self, argv: tuple[str, ...], fds: tuple[int, ...], before: Callable[[], None]
+    ) -> subprocess.Popen[bytes]:
         stdin, stdout, stderr = self.pipes
         return subprocess.Popen(
-            self.argv,
+            argv,
             executable=self.executable,
             stdin=stdin,
             stdout=stdout,
@@ -75,8 +95,9 @@ class Stem:
             env=self.env,
             cwd=self.cwd,
             start_new_session=True,
+            pass_fds=fds,
             # Safe here: this process has one thread.
-            preexec_fn=_die_with_parent,  # noqa: PLW1509
+            preexec_fn=before,  # noqa: PLW1509
         )
 
     def _step(self) -> None:

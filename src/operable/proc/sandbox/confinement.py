@@ -90,6 +90,10 @@ class Confinement:
     limits: Limits = Limits()
     groups: Mapping[str, str] = field(default_factory=dict)  # controller -> prepared control group (`cgroup`)
     tunnel: Tunnel | None = None
+    # Unix sockets: every socket file in what is shown, and new ones. Without, only connected pairs.
+    sockets: bool = False
+    # Namespaces of its own, and mounts in them: for programs that have a sandbox of their own.
+    namespaces: bool = False
     config: Mapping[str, object] = field(default_factory=dict)  # of a cloud provider, as the manifest has it
     credential: str | None = field(default=None, repr=False)  # of a cloud provider; None: the operator's own
 

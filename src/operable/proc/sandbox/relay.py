@@ -4,7 +4,8 @@ Theory of operation. Started inside the sandbox as a script, with the standard l
 proxy's port, where connections are passed on to the proxy's socket as they are, and on the ports of loopback services that
 were allowed by number, for which it first asks the proxy to CONNECT. Then a twice-forked copy serves, and this process
 executes the command: the command keeps its place, its status and its number, and has no child that it did not start. The
-copy dies with the namespace. It decides nothing: the proxy outside does.
+copy dies with the namespace. It decides nothing: the proxy outside does. A system call filter that would stop the relay
+itself (no unix sockets, no processes) is applied by it, to the command alone.
 
 `words`, `mounts` and `missing` are for the host.
 """
@@ -27,10 +28,11 @@ _STACK = 128 * 1024  # two threads per connection, which do nothing but copy
 _BREATH = 0.05
 _ANSWER_LIMIT = 4096
 _SYSTEM = ("/usr/", "/bin/", "/lib/")
+_SET_SECCOMP, _MODE_FILTER = 22, 2
 
 
-def words(tunnel: "Tunnel") -> list[str]:
-    """What is executed before the command."""
+def words(tunnel: "Tunnel", addition: bytes = b"") -> list[str]:
+    """What is executed before the command. `addition`: a filter for the command, on top of what binds the relay."""
     return [
         _interpreter(),
         "-I",
@@ -39,6 +41,7 @@ def words(tunnel: "Tunnel") -> list[str]:
         _INSIDE_SCRIPT,
         _INSIDE_SOCKET,
         str(tunnel.port),
+        addition.hex(),
         *tunnel.forwards,
         "--",
     ]
@@ -65,7 +68,7 @@ def _interpreter() -> str:
 
 
 def main(argv: list[str]) -> None:
-    path, port, *rest = argv
+    path, port, addition, *rest = argv
     at = rest.index("--")
     forwards, command = rest[:at], rest[at + 1 :]
     doors = [(_listen("127.0.0.1", int(port)), "")]
@@ -82,7 +85,20 @@ def main(argv: list[str]) -> None:
     os.waitpid(child, 0)
     for door, _ in doors:
         door.close()
+    if addition:
+        _apply(bytes.fromhex(addition))
     os.execv(command[0], command)
+
+
+def _apply(program: bytes) -> None:
+    """No command runs when the kernel does not take it. Nothing has to be given up first: bubblewrap has done that."""
+    import ctypes
+    import struct
+
+    code = ctypes.create_string_buffer(program, len(program))
+    whole = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(code))
+    if ctypes.CDLL(None).prctl(_SET_SECCOMP, _MODE_FILTER, whole, 0, 0) != 0:
+        raise OSError("the kernel refused the system call filter")
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -7,6 +7,7 @@ only those of the namespace.
 """
 
 import os
+import resource
 import shutil
 
 from operable.proc.sandbox.confinement import Item, Limits
@@ -24,6 +25,21 @@ def words(limits: Limits, *, pids: bool) -> list[str]:
     if pids and limits.pids is not None:
         options.append(f"--nproc={limits.pids}")
     return [program() or "prlimit", "--core=0", *options, "--"] if options else []
+
+
+def entries(limits: Limits) -> tuple[tuple[int, int], ...]:
+    """The same for `Entry`, which sets them without a program: all but the number of processes, which counts inside."""
+    found = [(resource.RLIMIT_CORE, 0)]
+    if limits.memory_mb is not None:
+        found.append((resource.RLIMIT_DATA, limits.memory_mb * _MEGABYTE))
+    if limits.cpu_ms is not None:
+        found.append((resource.RLIMIT_CPU, _seconds(limits.cpu_ms)))
+    return tuple(found)
+
+
+def inside(limits: Limits, *, pids: bool) -> list[str]:
+    """Words inside a user namespace; empty when there is nothing to limit there."""
+    return words(Limits(pids=limits.pids), pids=pids)
 
 
 def report(limits: Limits, groups: frozenset[str], *, own_users: bool) -> list[Item]:

@@ -9,6 +9,9 @@ network there is only a loopback device, of its own or (`loopback`) one that it 
 it leads to the filtering proxy and nowhere else. A command that a signal has ended is reported as 128 + its number, as by
 a shell.
 
+Every command has a system call filter (`sandbox.seccomp`), a session keyring of its own and the Landlock scopes that the
+kernel has (`sandbox.entry`). Unix sockets and namespaces of its own are needs that have to be declared.
+
 Variables of the command that rule the dynamic loader or a shell are set inside only: bubblewrap itself would obey them, and
 run a library of the command's choice before there is any sandbox.
 
@@ -21,11 +24,13 @@ import functools
 import os
 import re
 import shutil
+import stat
 
 from operable.kernel.errors import Fail
 from operable.proc.output import output
-from operable.proc.sandbox import cgroup, loopback, relay, restriction, rlimits
+from operable.proc.sandbox import landlock, loopback, relay, rlimits, seccomp
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox, refuse
+from operable.proc.sandbox.entry import PLACEHOLDER, Entry
 from operable.proc.spawn import Command, prepare
 
 _PROGRAM = "bwrap"
@@ -52,6 +57,10 @@ _SETTINGS = tuple(
     )
 )
 _RESOLVING = ("/etc/hosts", "/etc/resolv.conf")
+# Programs ask for their user, their group and localhost; who the users of the host are is not for them.
+_IDENTITY = os.path.join(os.path.dirname(os.path.abspath(seccomp.__file__)), "etc")
+# Names of keys and of who has some, of the whole machine.
+_MASKED = ("/proc/keys", "/proc/key-users")
 # What is written to an empty folder lies in memory: so much of it, where bubblewrap can say so (0.7 and later).
 _EMPTY_SIZE = 256 * 1024 * 1024
 # Variables that rule the loader, the C library or a shell of whatever is started with them: libraries to load, files to
@@ -80,6 +89,8 @@ def _empty(place: str) -> list[str]:
 def _missing() -> str | None:
     if shutil.which(_PROGRAM) is None:
         return "bubblewrap (bwrap) is not installed"
+    if (reason := seccomp.missing()) is not None:
+        return reason
     return _tried(
         [_PROGRAM, *_ALWAYS, *_POWERLESS, *_HOST, *_settings(), "--unshare-net", "--die-with-parent", "true"]
     )
@@ -116,10 +127,8 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
     if reason is not None:
         raise Fail("config", "SANDBOX_UNAVAILABLE", reason, hint="apt-get install bubblewrap")
     refuse("bubblewrap", _enforce(confinement))
+    words = [] if confinement.loopback is None else confinement.loopback.entering(rooted=confinement.rooted)
     program = shutil.which(_PROGRAM) or _PROGRAM
-    words = cgroup.joining(confinement.groups)
-    if confinement.loopback is not None:
-        words += confinement.loopback.entering(rooted=confinement.rooted)
     words += [program, *_ALWAYS, *_rights(confinement), *_root(confinement), *_settings()]
     if not confinement.network and confinement.loopback is None:
         words.append("--unshare-net")
@@ -129,10 +138,13 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
     if confinement.gate is not None:
         words += ["--block-fd", str(confinement.gate)]
         fds = (*fds, confinement.gate)
-    words += _mounts(confinement, restriction.mounts() if command.gives_up else {})
+    words += _mounts(confinement)
     for name in filter(_RULING.match, command.env):
         words += ["--setenv", name, command.env[name]]
-    inside = [*_inside(confinement), *restriction.words(command.gives_up)]
+    words += ["--seccomp", PLACEHOLDER]
+    filter_at = len(words) - 1
+    alone = _gives_up_processes(command)
+    inside = _inside(confinement, alone=alone)
     words += ["--chdir", confinement.cwd, "--", *inside, command.executable, *command.argv[1:]]
     return Command(
         tuple(words),
@@ -141,8 +153,47 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
         None,
         fds,
         tree=command.tree,
-        enclosure=_ENCLOSURE if command.tree else 0,
+        enclosure=_ENCLOSURE,
+        entry=_entry(confinement, alone=alone, at=len(words) - filter_at),
     )
+
+
+def _gives_up_processes(command: Command) -> bool:
+    """Everything else that a command may give up is for the confinement to say."""
+    if not command.gives_up <= {"processes"}:
+        raise ValueError(f"inside bubblewrap a command cannot give up {sorted(command.gives_up)} by itself")
+    return bool(command.gives_up)
+
+
+def _entry(confinement: Confinement, *, alone: bool, at: int) -> Entry:
+    relayed = confinement.tunnel is not None  # the relay needs both, and takes them away behind it
+    program = seccomp.enclosure(
+        sockets=confinement.sockets or relayed,
+        namespaces=confinement.namespaces or confinement.rooted,
+        processes=not alone or relayed,
+    )
+    return Entry(
+        filter=program,
+        at=at,
+        scopes=_scopes(confinement),
+        limits=rlimits.entries(confinement.limits),
+        groups=tuple(sorted({f"{folder}/cgroup.procs" for folder in confinement.groups.values()})),
+    )
+
+
+@functools.cache
+def _scoping() -> bool:
+    """Landlock needs a process that gains no rights by executing, which a set-uid bubblewrap has to."""
+    program = os.path.realpath(shutil.which(_PROGRAM) or _PROGRAM)
+    is_setuid = os.path.exists(program) and bool(os.stat(program).st_mode & stat.S_ISUID)
+    return landlock.version() >= landlock.SCOPING and (os.geteuid() == 0 or not is_setuid)
+
+
+def _scopes(confinement: Confinement) -> int:
+    """Who enters a shared network does so through /proc of the host, which a scope would forbid. It needs none: the process
+    namespace holds signals, and that network has no abstract sockets but those of its own programs.
+    """
+    return landlock.SCOPES if confinement.loopback is None and _scoping() else 0
 
 
 def _rights(confinement: Confinement) -> list[str]:
@@ -156,7 +207,10 @@ def _settings() -> list[str]:
     whatever namespace, could write there what the kernel is to run (core_pattern). Below something that is mounted, nobody
     inside can mount a second /proc without it.
     """
-    return ["--ro-bind", _SYSCTL, _SYSCTL] if os.geteuid() == 0 and os.path.isdir(_SYSCTL) else []
+    words = ["--ro-bind", _SYSCTL, _SYSCTL] if os.geteuid() == 0 and os.path.isdir(_SYSCTL) else []
+    for path in filter(os.path.exists, _MASKED):
+        words += ["--ro-bind", os.devnull, path]
+    return words
 
 
 def _loopback() -> loopback.Loopback:
@@ -172,7 +226,7 @@ def _root(confinement: Confinement) -> list[str]:
     words = list(_SYSTEM)
     for place in ("/tmp", "/run", "/var/tmp", "/dev/shm"):  # noqa: S108
         words += _empty(place)
-    if b"--disable-userns" in _options():
+    if b"--disable-userns" in _options() and not confinement.namespaces:
         words.append("--disable-userns")
     for path in _PROGRAMS:
         if os.path.islink(path):
@@ -182,13 +236,14 @@ def _root(confinement: Confinement) -> list[str]:
     for path in (*_SETTINGS, *(_RESOLVING if confinement.network else ())):
         if os.path.exists(path):
             words += ["--ro-bind", os.path.realpath(path), path]
+    for name in ("passwd", "group", *(() if confinement.network else ("hosts",))):
+        words += ["--ro-bind", f"{_IDENTITY}/{name}", f"/etc/{name}"]
     return words
 
 
-def _mounts(confinement: Confinement, more: dict[str, str]) -> list[str]:
+def _mounts(confinement: Confinement) -> list[str]:
     words = [] if confinement.home is None else _empty(confinement.home)
-    readable = {**more, **confinement.readable}
-    places = [(inside, folder, "--ro-bind") for inside, folder in readable.items()]
+    places = [(inside, folder, "--ro-bind") for inside, folder in confinement.readable.items()]
     places += [(inside, folder, "--bind") for inside, folder in confinement.writable.items()]
     if confinement.tunnel is not None:
         places += [(inside, path, "--ro-bind") for inside, path in relay.mounts(confinement.tunnel).items()]
@@ -205,10 +260,14 @@ def _mounts(confinement: Confinement, more: dict[str, str]) -> list[str]:
     return [*words, "--remount-ro", "/", "--remount-ro", "/dev"] if confinement.root == "system" else words
 
 
-def _inside(confinement: Confinement) -> list[str]:
-    """What runs inside before the command: relay, then limits."""
-    words = [] if confinement.tunnel is None else relay.words(confinement.tunnel)
-    return words + rlimits.words(confinement.limits, pids="pids" not in confinement.groups)
+def _inside(confinement: Confinement, *, alone: bool) -> list[str]:
+    """What runs inside before the command: relay, then the limit that only counts inside."""
+    words = []
+    if confinement.tunnel is not None:
+        words = relay.words(
+            confinement.tunnel, seccomp.addition(sockets=confinement.sockets, processes=not alone)
+        )
+    return words + rlimits.inside(confinement.limits, pids="pids" not in confinement.groups)
 
 
 def _enforce(confinement: Confinement) -> Enforcement:

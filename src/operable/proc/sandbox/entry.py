@@ -1,0 +1,88 @@
+"""The way of one process into its enclosure: what it does between fork and exec, and the filter that it hands over.
+
+`Entry` is plain values, part of a `Command`; it can be started any number of times, and travels to the keeper. `Entrance`
+is one start of it, made in the process that forks. In the child it joins the control groups (or the command does not run),
+sets resource limits, takes a session keyring of its own, and applies the Landlock scopes. The filter lies in a descriptor
+of its own, whose number takes the place of a word of the command line: bubblewrap reads it from there.
+
+Imports the standard library only: the keeper loads it.
+"""
+
+import os
+import resource
+from typing import NamedTuple
+
+from operable.proc.sandbox import landlock
+from operable.proc.sandbox.syscalls import libc, numbers
+
+# Stands where the number of the filter's descriptor will stand. Not a number: whoever runs it as it is gets an error.
+PLACEHOLDER = "FILTER"
+_JOIN_SESSION_KEYRING = 1
+
+
+class Entry(NamedTuple):
+    """What a start needs beside its words. Plain values only: they are marshalled."""
+
+    filter: bytes = b""
+    at: int = 0  # where the placeholder stands, counted from the end of argv
+    scopes: int = 0  # of Landlock
+    limits: tuple[tuple[int, int], ...] = ()  # resource, value: as low, or lower where it is lower already
+    groups: tuple[str, ...] = ()  # files of control groups that the process writes itself into
+
+
+class Entrance:
+    """One start. `fds` are for the child to inherit; `__call__` runs in the child; `close` when it has been started."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self._call = libc().syscall
+        self._keyctl = (numbers(os.uname().machine, ("keyctl",)) or [-1])[0]
+        self._rules: int | None = None
+        self._filter: int | None = None
+        try:
+            if entry.filter:
+                self._filter = os.memfd_create("operable-filter")
+                os.write(self._filter, entry.filter)
+                os.lseek(self._filter, 0, os.SEEK_SET)
+            if entry.scopes:
+                self._rules = landlock.ruleset(writes=False, scopes=entry.scopes)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def fds(self) -> tuple[int, ...]:
+        return () if self._filter is None else (self._filter,)
+
+    def argv(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """The words, with the number of the descriptor where the placeholder is."""
+        if self._filter is None:
+            return argv
+        position = len(argv) - self._entry.at
+        if argv[position] != PLACEHOLDER:
+            raise ValueError("the words of an enclosed command were changed behind its filter")
+        return (*argv[:position], str(self._filter), *argv[position + 1 :])
+
+    def __call__(self) -> None:
+        for path in self._entry.groups:
+            group = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+            os.write(group, b"0")  # whoever writes
+            os.close(group)
+        for resource_number, value in self._entry.limits:
+            _limit(resource_number, value)
+        # Where it is refused (a container without keys) there is nothing to take; the filter refuses keys anyway.
+        self._call(self._keyctl, _JOIN_SESSION_KEYRING, None)
+        if self._rules is not None:
+            landlock.restrict(self._rules)
+
+    def close(self) -> None:
+        for fd in (self._filter, self._rules):
+            if fd is not None:
+                os.close(fd)
+        self._filter = self._rules = None
+
+
+def _limit(number: int, value: int) -> None:
+    _, hard = resource.getrlimit(number)
+    wanted = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(number, (wanted, wanted))

@@ -1,0 +1,64 @@
+"""Landlock rules: what a process and all that it starts give up for good, without a privilege.
+
+`ruleset` makes one as a descriptor, in the host; `restrict` applies it to the calling process, between fork and exec. Two
+things can be given up: changing any file, and reaching processes outside (`SCOPES`: signals to them, and their abstract
+unix sockets; Linux 6.12). Sockets of the file system are not in Landlock's power: the system call filter has them.
+"""
+
+import errno
+import os
+import struct
+
+from operable.proc.sandbox.syscalls import libc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_CREATE, _ADD, _RESTRICT = 444, 445, 446  # the same on every architecture
+_VERSION_FLAG, _PATH_BENEATH = 1, 1
+# The first version that knows about truncating, and the first that knows scopes.
+TRUNCATING, SCOPING = 3, 6
+ABSTRACT_SOCKETS, SIGNALS = 1, 2
+SCOPES = ABSTRACT_SOCKETS | SIGNALS
+# WRITE_FILE, and from REMOVE_DIR to TRUNCATE: all that changes anything.
+_WRITE_FILE, _TRUNCATE = 1 << 1, 1 << 14
+_CHANGES = _WRITE_FILE | sum(1 << bit for bit in range(4, 15))
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
+_NO_NEW_PRIVS = 38
+
+
+def version() -> int:
+    """What the kernel has; 0 or less: no Landlock."""
+    found: int = libc().syscall(_CREATE, None, 0, _VERSION_FLAG)
+    return found
+
+
+def ruleset(*, writes: bool, scopes: int) -> int:
+    """A descriptor of rules. `writes`: nothing can be changed but what is written to devices that keep nothing."""
+    handled = struct.pack("QQQ", _CHANGES if writes else 0, 0, scopes)
+    rules: int = libc().syscall(_CREATE, handled, len(handled), 0)
+    if rules < 0:
+        raise OSError(errno.ENOSYS, "landlock_create_ruleset")
+    if writes:
+        _allow_devices(rules, _DEVICES)
+    return rules
+
+
+def restrict(rules: int) -> None:
+    """Apply the rules to this process: two system calls and nothing else, because it runs between fork and exec."""
+    if libc().prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        raise OSError(errno.EPERM, "no_new_privs")
+    if libc().syscall(_RESTRICT, rules, 0) != 0:
+        raise OSError(errno.EPERM, "landlock_restrict_self")
+
+
+def _allow_devices(rules: int, paths: "Iterable[str]") -> None:
+    for path in paths:
+        try:
+            device = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            continue  # not every container has all of them
+        rule = struct.pack("=Qi", _WRITE_FILE | _TRUNCATE, device)
+        libc().syscall(_ADD, rules, _PATH_BENEATH, rule, 0)
+        os.close(device)

@@ -1,0 +1,221 @@
+"""The system call filters of every enclosure, as bytes that the kernel reads (classic BPF).
+
+`enclosure` is for a command inside bubblewrap, which loads it last, before it executes the command. `restriction` is for a
+process that gives up rights without a sandbox (`restriction`). Both are built once for each set of words and kept.
+
+Theory of operation. A filter sees the number of a call and its arguments as numbers, never what a pointer leads to. What
+is refused gives an error that programs know; everything else passes. A call of another architecture (32 bit through
+`int 0x80`, x32) has numbers of its own and is refused whole. Calls whose flags lie behind a pointer (clone3, openat2) do
+not exist inside: every C library then uses the older call, whose flags are seen.
+
+Deliberately not here: paths (mounts and Landlock), addresses (namespaces and the proxy), quantities (limits).
+"""
+
+import errno
+import functools
+import os
+import struct
+
+from operable.proc.sandbox.syscalls import ARCHITECTURES, numbers
+
+Instruction = tuple[int, int, int, int]
+
+_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+# Offsets in seccomp_data; of an argument the lower half comes first on both architectures.
+_NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
+_LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
+_X32 = 0x40000000
+
+_KEYS = ("add_key", "request_key", "keyctl")
+_OTHERS = ("ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd")
+_MACHINE = (
+    *("bpf", "perf_event_open", "userfaultfd", "quotactl", "quotactl_fd", "kexec_load", "kexec_file_load"),
+    *("init_module", "finit_module", "delete_module", "create_module", "get_kernel_syms", "query_module"),
+    *("swapon", "swapoff", "reboot", "settimeofday", "adjtimex", "clock_settime", "clock_adjtime", "syslog"),
+    *("acct", "nfsservctl", "lookup_dcookie", "fanotify_init", "fanotify_mark", "open_by_handle_at"),
+    *("modify_ldt", "iopl", "ioperm", "uselib", "_sysctl", "vhangup", "sethostname", "setdomainname"),
+    "file_setattr",
+)
+# Programs try these first and do without them when the kernel does not know them.
+_ABSENT = ("io_uring_setup", "io_uring_enter", "io_uring_register", "openat2")
+_MOUNTS = (
+    *("mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount"),
+    *("fspick", "mount_setattr", "open_tree_attr", "setns"),
+)
+_ATTRIBUTES = (
+    *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat", "utime", "utimes"),
+    *("futimesat", "utimensat", "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr"),
+    *("lremovexattr", "fremovexattr", "removexattrat", "file_setattr"),
+)
+# Every CLONE_NEW flag; of time namespaces `clone` does not know, where that bit belongs to the signal.
+_NEW_SPACES = 0x7E020000
+_NEW_TIME = 0x80
+_CLONE_THREAD = 0x00010000
+_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
+_NETLINK_ROUTE = 0  # what getifaddrs asks; without capabilities it changes nothing
+_STREAM, _SEQPACKET, _TYPE_MASK = 1, 5, 0xF
+_SPECIAL_BITS = 0o6000  # setuid, setgid
+_MAKES_FILE = 0o100 | 0o20000000  # O_CREAT, __O_TMPFILE: only then is there a mode
+# call -> index of its mode
+_MODES = {
+    **dict.fromkeys(("chmod", "fchmod", "creat", "mkdir", "mknod"), 1),
+    **dict.fromkeys(("fchmodat", "fchmodat2", "mkdirat", "mknodat"), 2),
+}
+# Typing into the terminal of somebody else, and its line discipline; flags, attributes, versions, labels, encryption and
+# verity of files; freezing file systems.
+_COMMANDS = (
+    *(0x5412, 0x541C, 0x541D, 0x5423, 0x5437),
+    *(0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602, 0x41009432),
+    *(0x800C6613, 0xC0506617, 0xC0406618, 0xC0406619, 0x40806685, 0xC0045877, 0xC0045878, 0xC0185879),
+)
+
+
+def missing() -> str | None:
+    """Why there is no filter for this machine; None: there is one."""
+    machine = os.uname().machine
+    return None if machine in ARCHITECTURES else f"there is no system call filter for {machine}"
+
+
+@functools.cache
+def enclosure(*, sockets: bool = False, namespaces: bool = False, processes: bool = True) -> bytes:
+    """For a command inside bubblewrap. What is True it may have: unix sockets, namespaces of its own, other processes."""
+    machine = os.uname().machine
+    code = _refuse(machine, (*_KEYS, *_OTHERS, *_MACHINE), errno.EPERM)
+    code += _refuse(machine, ("name_to_handle_at",), errno.EOPNOTSUPP)
+    code += _refuse(machine, _ABSENT, errno.ENOSYS)
+    code += _modes(machine)
+    code += _on(machine, "ioctl", _values(1, _COMMANDS, errno.EPERM))
+    code += _priorities(machine)
+    code += _sockets(
+        machine, families=(_INET, _INET6), sockets=sockets, netlink=True, error=errno.EAFNOSUPPORT
+    )
+    if not namespaces:
+        code += _refuse(machine, _MOUNTS, errno.EPERM) + _refuse(machine, ("clone3",), errno.ENOSYS)
+        code += _on(machine, "clone", _bits(0, _NEW_SPACES, errno.EPERM))
+        code += _on(machine, "unshare", _bits(0, _NEW_SPACES | _NEW_TIME, errno.EPERM))
+    return _assembled(machine, code + ([] if processes else _no_children(machine)))
+
+
+@functools.cache
+def addition(*, sockets: bool, processes: bool) -> bytes:
+    """What `enclosure` refuses beyond its least, for a relay that needs both itself; empty when nothing is left."""
+    machine = os.uname().machine
+    code = [] if sockets else _no_unix_sockets(machine)
+    code += [] if processes else _no_children(machine)
+    return _assembled(machine, code) if code else b""
+
+
+@functools.cache
+def restriction(*, writes: bool, network: bool, processes: bool, sockets: bool, signals: bool) -> bytes:
+    """For a process that gives up what is True here."""
+    machine = os.uname().machine
+    code = _refuse(machine, _ABSENT[:3], errno.ENOSYS)  # io_uring does all of it without the calls for it
+    if writes:
+        code += _refuse(machine, _ATTRIBUTES, errno.EPERM)
+        code += _on(machine, "ioctl", _values(1, _COMMANDS, errno.EPERM))
+    if processes:
+        code += _no_children(machine)
+    if network:
+        code += _sockets(machine, families=(), sockets=not sockets, netlink=False, error=errno.EACCES)
+    elif sockets:
+        code += _no_unix_sockets(machine)
+    if signals:
+        code += _refuse(machine, (*_OTHERS, *_KEYS), errno.EPERM) + _priorities(machine)
+        code += _on(machine, "prlimit64", _only_itself(0, errno.EPERM))
+    return _assembled(machine, code)
+
+
+def _assembled(machine: str, code: list[Instruction]) -> bytes:
+    head = [
+        *((_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, ARCHITECTURES[machine]), _error(errno.ENOSYS)),
+        *((_LOAD, 0, 0, _NUMBER), (_AT_LEAST, 0, 1, _X32), _error(errno.ENOSYS)),
+    ]
+    return b"".join(struct.pack("HBBI", *each) for each in [*head, *code, (_RETURN, 0, 0, _ALLOW)])
+
+
+def _refuse(machine: str, names: tuple[str, ...], error: int) -> list[Instruction]:
+    return [each for number in numbers(machine, names) for each in ((_EQUAL, 0, 1, number), _error(error))]
+
+
+def _on(machine: str, name: str, checks: list[Instruction]) -> list[Instruction]:
+    """These checks of the arguments, for one call; the number of the call is loaded again after them."""
+    body = [*checks, (_LOAD, 0, 0, _NUMBER)]
+    return [each for number in numbers(machine, (name,)) for each in ((_EQUAL, 0, len(body), number), *body)]
+
+
+def _bits(index: int, mask: int, error: int) -> list[Instruction]:
+    return [_argument(index), (_ANY_BIT, 0, 1, mask), _error(error)]
+
+
+def _values(index: int, values: tuple[int, ...], error: int) -> list[Instruction]:
+    """Refuse these values of an argument."""
+    tests = [(_EQUAL, 0, 1, value) for value in values]
+    return [_argument(index), *(each for test in tests for each in (test, _error(error)))]
+
+
+def _only(index: int, values: tuple[int, ...], error: int, mask: int = 0) -> list[Instruction]:
+    """Refuse every value of an argument but these."""
+    tests = [(_EQUAL, len(values) - position, 0, value) for position, value in enumerate(values)]
+    masked = [(_AND, 0, 0, mask)] if mask else []
+    return [_argument(index), *masked, *tests, _error(error)]
+
+
+def _only_itself(index: int, error: int) -> list[Instruction]:
+    """Refuse every process but the caller, which is 0."""
+    return _only(index, (0,), error)
+
+
+def _modes(machine: str) -> list[Instruction]:
+    code: list[Instruction] = []
+    for name, index in _MODES.items():
+        code += _on(machine, name, _bits(index, _SPECIAL_BITS, errno.EPERM))
+    for name, index in (("open", 1), ("openat", 2)):
+        mode = _bits(index + 1, _SPECIAL_BITS, errno.EPERM)
+        code += _on(machine, name, [_argument(index), (_ANY_BIT, 0, len(mode), _MAKES_FILE), *mode])
+    return code
+
+
+def _priorities(machine: str) -> list[Instruction]:
+    """A process may change its own priority, as `nice` does, and that of no other."""
+    code: list[Instruction] = []
+    for name, which in (("setpriority", 0), ("ioprio_set", 1)):
+        code += _on(machine, name, _only(0, (which,), errno.EPERM) + _only_itself(1, errno.EPERM))
+    for name in ("sched_setscheduler", "sched_setparam", "sched_setattr"):
+        code += _on(machine, name, _only_itself(0, errno.EPERM))
+    return code
+
+
+def _sockets(
+    machine: str, *, families: tuple[int, ...], sockets: bool, netlink: bool, error: int
+) -> list[Instruction]:
+    known = (*families, *((_UNIX,) if sockets else ()))
+    code = [] if sockets else _no_unix_sockets(machine)
+    if not netlink:
+        code += _on(machine, "socket", _only(0, known, error))
+    else:
+        # Netlink has one more check, of the protocol; all others have none.
+        protocol = _only(2, (_NETLINK_ROUTE,), error)
+        named = [(_EQUAL, 0, len(protocol), _NETLINK), *protocol]
+        code += _on(machine, "socket", [*_only(0, (*known, _NETLINK), error), *named])
+    return code + _on(machine, "socketpair", _only(0, (_UNIX,), errno.EAFNOSUPPORT))
+
+
+def _no_unix_sockets(machine: str) -> list[Instruction]:
+    """No socket that has an address in the file system or beside it. A pair that is connected stays; one of datagrams
+    does not, because it can still send to any address.
+    """
+    pairs = _only(1, (_STREAM, _SEQPACKET), errno.EACCES, mask=_TYPE_MASK)
+    return _on(machine, "socket", _values(0, (_UNIX,), errno.EACCES)) + _on(machine, "socketpair", pairs)
+
+
+def _no_children(machine: str) -> list[Instruction]:
+    code = _refuse(machine, ("fork", "vfork"), errno.EPERM) + _refuse(machine, ("clone3",), errno.ENOSYS)
+    return code + _on(machine, "clone", [_argument(0), (_ANY_BIT, 1, 0, _CLONE_THREAD), _error(errno.EPERM)])
+
+
+def _argument(index: int) -> Instruction:
+    return (_LOAD, 0, 0, _ARGUMENTS + 8 * index)
+
+
+def _error(number: int) -> Instruction:
+    return (_RETURN, 0, 0, _ERRNO | number)
