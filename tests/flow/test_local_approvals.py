@@ -739,3 +739,58 @@ def test_a_lock_that_vanishes_after_the_work_is_no_failure_of_it(scene):
         os.unlink(f"{scene.store.path}.lock")
 
     assert len(scene.store.events()) == 1
+
+
+@requirement("agentcli:approvals:gates")
+def test_an_approval_of_the_future_is_not_one_yet_but_clocks_may_differ_by_a_minute(scene):
+    made = scene.grant()
+
+    problem = refused(scene.consume, now=NOW - 61)
+    assert (problem.code, made["approval_id"] in problem.message) == ("approval_log_invalid", True)
+    assert "clock" in problem.message
+    assert scene.consume(now=NOW - 59)["approval_id"] == made["approval_id"]
+
+
+KILLED = """
+import os, random, signal, sys, time
+from operable.flow.approval_store import ApprovalStore
+
+store = ApprovalStore(sys.argv[1], sys.argv[2])
+random.seed(int(sys.argv[3]))
+for _ in range(int(sys.argv[4])):
+    ready, said = os.pipe()
+    child = os.fork()
+    if child == 0:
+        while True:
+            with store.locked():
+                os.write(said, b".")
+    os.read(ready, 1)
+    time.sleep(random.random() / 200)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(ready)
+    os.close(said)
+    with store.locked():
+        pass
+"""
+
+
+@requirement("agentcli:approvals:lock")
+def test_a_kill_at_any_moment_locks_nobody_out(scene):
+    """A lock that looked like another program's would be waited for, for longer than anybody's patience."""
+    os.makedirs(os.path.dirname(scene.store.path), exist_ok=True)
+    words = [sys.executable, "-c", KILLED, scene.store.path, scene.store.audit, "7", "150"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@requirement("agentcli:approvals:lock")
+@pytest.mark.parametrize("left", [b"", b"operable 1"])
+def test_what_a_killed_process_left_of_a_lock_is_used_again(scene, left):
+    os.makedirs(os.path.dirname(scene.store.path), exist_ok=True)
+    with open(f"{scene.store.path}.lock.new", "wb") as file:
+        file.write(left)
+    scene.grant()
+
+    assert not os.path.exists(f"{scene.store.path}.lock.new")

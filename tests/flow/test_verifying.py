@@ -2,13 +2,16 @@
 
 import json
 import os
+import time
 from typing import Any
 
 import pytest
 
 from operable.flow import audit_log
+from operable.flow.attesting import attest
 from operable.flow.contracts import FlowError
 from operable.flow.executing import ExecOptions, execute
+from operable.flow.sessions import timestamp
 from operable.flow.verifying import verify_execution
 from tests.flow.callers import audited, caller, script, signing_caller
 from tests.flow.manifests import manifest
@@ -152,3 +155,22 @@ def test_in_toto_statements_are_verified_with_a_named_key(tmp_path):
     assert done["evidence"]["attested"] is True
     assert (blind["verified"], found["verified"]) == (False, True)
     json.dumps(found)
+
+
+def test_a_record_of_the_future_is_not_verified(tmp_path):
+    by = signing_caller(tmp_path)
+    done = execute(manifest(), "a", by)
+    later = timestamp(time.time() + 3600)
+
+    def signed_later(record):
+        said = {**json.loads(record["attestation"]["signed_payload"]), "timestamp": later}
+        text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+        record["attestation"], _ = attest(text, by.surroundings)
+        record["timestamp"] = later
+
+    edited(by, signed_later)
+    found = verify_execution(done["execution_id"], by)
+    assert (found["verified"], found["reason"]) == (
+        False,
+        f"the record is of {later}, which has not come yet",
+    )

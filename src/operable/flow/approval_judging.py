@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from operable.flow.approval_records import changes, folded, matches_scope, parts, signed_text
+from operable.flow.approval_records import changes, folded, is_future, matches_scope, parts, signed_text
 from operable.flow.approval_trail import Known
 from operable.flow.attesting import check_ssh
 from operable.flow.canonical import canonical_digest
@@ -43,6 +43,8 @@ def usable(
     refusal: FlowError | None = None
     for each in fitting:
         try:
+            if is_future(each.get("granted_at"), now):
+                raise _of_the_future(each)
             return each, _believed(each, known(each["approval_id"]), selected.task, believing)
         except FlowError as problem:
             refusal = refusal or problem
@@ -91,6 +93,11 @@ def _check_recorded(each: Json, known: Known) -> None:
         raise _disputed(name, "is not what was granted: its record was edited")
     if recorded is None and each.get("signature") is None:
         raise _disputed(name, "is unsigned, and the audit log does not know that it was granted")
+
+
+def _of_the_future(each: Json) -> FlowError:
+    why = f"was granted at {each.get('granted_at')}, which has not come yet; is the clock of this machine right?"
+    return _disputed(each["approval_id"], why)
 
 
 def _in_words(ended: Json) -> str:

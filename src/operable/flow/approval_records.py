@@ -12,6 +12,8 @@ from operable.flow.canonical import canonical_digest, canonical_text
 
 Json = dict[str, Any]
 VERSION = 2
+# Seconds by which the clock of the approver may be ahead of ours.
+SKEW = 60.0
 _SIGNED = (
     "approval_id workflow_id task_id task_hash risk_level approver_scope approver reason granted_at expires_at"
 ).split()
@@ -90,6 +92,14 @@ def _is_plain(event: Json) -> bool:
     """Texts and nothing else where texts belong: what is otherwise was written by nobody who grants approvals."""
     names = (*_SIGNED, "execution_id", "consumed_at", "revoked_by", "revoked_at")
     return all(isinstance(event.get(name), str | None) for name in names)
+
+
+def is_future(time: Any, now: float) -> bool:
+    """Whether something claims to have happened later than now. What names no time is taken for that."""
+    try:
+        return datetime.fromisoformat(str(time)).timestamp() > now + SKEW
+    except (ValueError, OverflowError):
+        return True
 
 
 def _expired(made: Mapping[str, Any], now: float) -> bool:

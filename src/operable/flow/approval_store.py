@@ -88,16 +88,26 @@ class ApprovalStore:
 
     def _made(self, guard: int) -> bool:
         """Whether the lock file is now ours; one that its owner has left behind is removed."""
-        try:
-            fd = os.open(
-                self._lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-            )
-        except FileExistsError:
+        if os.path.lexists(self._lock):
             if self._abandoned(guard):
-                os.unlink(self._lock)
+                with suppress(FileNotFoundError):
+                    os.unlink(self._lock)
             return False
+        # It says whose it is before it has its name: a process that is killed between the two would else leave a lock
+        # that looks like another program's, and everybody would wait until that counts as abandoned.
+        draft = f"{self._lock}.new"
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.write(fd, b"%s%d %s\n" % (_OURS, os.getpid(), _kernel()))
+            os.link(draft, self._lock)
+        except BaseException as problem:
+            os.close(fd)
+            if isinstance(problem, FileExistsError):
+                return False  # another program was faster
+            raise
+        finally:
+            os.unlink(draft)
         self._held = fd
-        os.write(fd, b"%s%d %s\n" % (_OURS, os.getpid(), _kernel()))
         return True
 
     def _abandoned(self, guard: int) -> bool:

@@ -3,7 +3,7 @@
 A policy sees only the sections that its profile includes. Its raw answer is mapped to permit, deny or
 require-escalation: by the profile's three lists when one of them has members, else by those three words; everything
 else is deny. A policy that cannot be asked is an error, unless the profile says `on_error: warn`; then the task may run
-and the decision says why.
+and the decision says why. A policy that exceeds its limits denies, whatever the profile says.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from operable.flow.contracts import Authorizer, FlowError, NotAllowed, Surroundings, entry, known
+from operable.flow.evaluating import PolicyEnded
 from operable.kernel.redact import redact_text
 
 Json = dict[str, Any]
@@ -87,7 +88,7 @@ def evaluate(authorization: Mapping[str, Any], told: Circumstances, surroundings
     request = policy_request(told, include)
     try:
         raw = found.evaluate(authorization.get("provider_config") or {}, request, surroundings)
-    except NotAllowed:
+    except (NotAllowed, PolicyEnded):
         raise
     except FlowError as error:
         if authorization.get("on_error") != "warn":

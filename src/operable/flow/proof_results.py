@@ -14,7 +14,7 @@ from operable.flow.contracts import HandoffContext, ProofRequest
 from operable.flow.sessions import timestamp
 from operable.flow.value_from import SOURCES
 
-SKEW = 60.0
+SKEW = 60.0  # seconds by which the clocks of two machines may differ
 SCHEMA = "openclaw.scheduler.authorization-proof"
 _LONGEST_NONCE = 1024
 _LATEST = 253_402_300_799  # the last second of the year 9999

@@ -69,8 +69,8 @@ def resolve_identity(request: IdentityRequest, *, tolerate_handoff: bool = False
 def _refuse_expired(session: Json, request: IdentityRequest) -> None:
     """A task would fail half way with credentials that have ended, after its approval was used."""
     ends = credential_summary(session)["expires_at"]
-    if ends is None or _instant(ends) > time.time() - _SKEW:
-        return
+    if ends is None or time.time() - _SKEW < _instant(ends) < float("inf"):
+        return  # an end that cannot be read is not "never"
     release_session(session, request)
     message = f"Identity provider {session['provider']} failed: its credentials expired at {ends}"
     raise FlowError("identity_provider_error", f"{message}; is the clock of this machine right?")

@@ -10,10 +10,11 @@ from operable.flow.sessions import exceeds
 def enforce_trust(contract: Mapping[str, Any], trust: Mapping[str, Any] | None) -> list[str]:
     """Warnings; FlowError(trust_level_insufficient) when the contract is strict. `trust` is a session's, or None.
 
+    A contract that requires a level and does not say how it is enforced warns: only `none` is silent.
     A level above its own ceiling (`max_autonomy`) counts as the ceiling: that is the session's effective level.
     """
     required, enforcement = contract.get("required_trust_level"), contract.get("trust_enforcement")
-    if required is None or enforcement in (None, "none"):
+    if required is None or enforcement == "none":
         return []
     declared = (trust or {}).get("declared_level")
     if declared is None:

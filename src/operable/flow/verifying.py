@@ -4,10 +4,12 @@ Evidence is preferred, because it covers the whole record; else the attestation,
 must be signed by somebody who is believed, and must speak of this very record.
 """
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from operable.flow import audit_log
+from operable.flow.approval_records import is_future
 from operable.flow.attesting import record_mismatches, verify_attestation, verify_evidence
 from operable.flow.caller import Caller
 from operable.flow.contracts import FlowError
@@ -30,14 +32,21 @@ def verify_execution(
     else:
         unfinished = record.get("status") == "started"
         reason = "the execution was begun and its end was never recorded" if unfinished else _unsigned(record)
-        found = {
-            "verified": False,
-            "principal": record.get("principal_used"),
-            "method": None,
-            "key_fingerprint": None,
-            "reason": reason,
-        }
+        found = _unverified(record, reason)
+    if found["verified"] and is_future(record.get("timestamp"), time.time()):
+        reason = f"the record is of {record.get('timestamp')}, which has not come yet"
+        found = {**found, "verified": False, "reason": reason}
     return {"ok": True, "execution_id": execution_id, **found}
+
+
+def _unverified(record: Mapping[str, Any], reason: str) -> Json:
+    return {
+        "verified": False,
+        "principal": record.get("principal_used"),
+        "method": None,
+        "key_fingerprint": None,
+        "reason": reason,
+    }
 
 
 def _unsigned(record: Mapping[str, Any]) -> str:

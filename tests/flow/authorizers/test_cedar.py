@@ -85,9 +85,10 @@ def test_profiles_are_checked(config, field):
 
 
 @pytest.mark.parametrize("opening, closing", [("(", ")"), ("[", "]"), ("if true then (", ") else false")])
-def test_a_policy_that_the_evaluator_cannot_survive_is_an_error(opening, closing):
+@pytest.mark.parametrize("members", [{}, {"on_error": "warn"}])
+def test_a_policy_that_the_evaluator_cannot_survive_denies(opening, closing, members):
     nested = opening * 20_000 + "true" + closing * 20_000
     with pytest.raises(FlowError) as found:
-        decide({"policies": f"permit(principal, action, resource) when {{ {nested} }};"})
+        decide({"policies": f"permit(principal, action, resource) when {{ {nested} }};"}, **members)
 
-    assert found.value.code == "authorization_error"
+    assert (found.value.code, found.value.details) == ("authorization_denied", {"limit": "stack"})

@@ -113,8 +113,32 @@ def test_a_policy_that_does_not_end_is_ended():
 import rego.v1
 allow if { some a in numbers.range(1, 3000); some b in numbers.range(1, 3000); some c in numbers.range(1, 3000); a + b + c == 0 }
 """
-    with pytest.raises(FlowError, match="DEADLINE_EXCEEDED"):
-        decide({"rego": endless}, timeout=2.0)
+    with pytest.raises(FlowError, match="DEADLINE_EXCEEDED") as caught:
+        decide({"rego": endless}, timeout=2.0, on_error="warn")
+    assert (caught.value.code, caught.value.details) == ("authorization_denied", {"limit": "time"})
+
+
+GREEDY = """package agentcli.authz
+allow { count(numbers.range(1, 300000000)) > 0 }
+"""
+
+
+@pytest.mark.parametrize("members", [{}, {"on_error": "warn"}])
+def test_a_policy_that_takes_more_memory_than_it_may_denies_also_where_errors_only_warn(members):
+    with pytest.raises(FlowError, match="more than 512 MiB of memory") as caught:
+        decide({"rego": GREEDY}, timeout=200.0, **members)
+
+    assert (caught.value.code, caught.value.details) == ("authorization_denied", {"limit": "memory"})
+
+
+def test_a_policy_that_answers_without_end_denies():
+    with pytest.raises(FlowError, match="answered with more than") as caught:
+        decide(
+            {"rego": "package agentcli.authz\nallow = data.text", "data": {"text": "x" * 1_100_000}},
+            timeout=200.0,
+        )
+
+    assert (caught.value.code, caught.value.details) == ("authorization_denied", {"limit": "output"})
 
 
 def test_a_module_is_read_from_a_file(tmp_path):

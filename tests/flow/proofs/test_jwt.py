@@ -90,6 +90,8 @@ def test_algorithms_of_the_contract_and_of_the_extension(alg):
         (token(claims(exp=10**400)), "exp is not a number"),
         (token(claims(nbf=-(10**400))), "nbf is not a number"),
         (token(claims(nbf=NOW + 1)), "not valid yet"),
+        (token(claims(iat=NOW + 61)), "issued in the future"),
+        (token(claims(iat="later")), "iat is not a number"),
         (token(claims(manifest_digest="sha256:00")), "not bound to this manifest"),
         (token(claims(manifest_digest=...)), "not bound to this manifest"),
         (token(key=rsa.generate_private_key(65537, 2048)), "does not verify"),
@@ -137,11 +139,9 @@ SHOWN = (
 
 @requirement("agentcli:proofs:jwt")
 def test_exactly_the_listed_claims_are_shown():
-    others = {
-        name: f"secret {name}" for name in "jti iat email name azp nonce scope sid client_id act".split()
-    }
+    others = {name: f"secret {name}" for name in "jti email name azp nonce scope sid client_id act".split()}
     told = {name: name for name in SHOWN} | claims(nbf=NOW)
-    found = proven(token({**others, **told}))
+    found = proven(token({**others, "iat": NOW, **told}))
 
     assert found["verified"] is True
     assert list(found["decoded_claims"]) == SHOWN

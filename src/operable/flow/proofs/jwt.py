@@ -119,6 +119,9 @@ def _check_claims(request: ProofRequest, claims: Mapping[str, Any]) -> None:
         raise Unproven("the token has expired")
     if begin is not None and request.now < begin:
         raise Unproven("the token is not valid yet")
+    issued = None if request.handoff else _number(claims, "iat")  # v4 has rules of its own for it
+    if issued is not None and issued > request.now + proof_results.SKEW:
+        raise Unproven("the token was issued in the future")
     for name, wanted in (profile.get("claims") or {}).items():
         if not _has(claims.get(_NAMES.get(name, name)), wanted):
             raise Unproven(f"the token's claim {name} is not what the profile declares")
