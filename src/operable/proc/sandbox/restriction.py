@@ -1,10 +1,10 @@
 """What a process gives up before it executes a program, without a sandbox around it.
 
-    writes     changing any file: content, names, modes, owners, times, attributes
+    writes     changing any file (content, names, modes, owners, times, attributes) or the machine (clock, modules, …)
     network    every socket but unix sockets
     sockets    unix sockets, of the file system and abstract; a connected pair of its own stays
     processes  starting another process
-    signals    signals to processes outside; tracing, memory, keys, priority and limits of any other process
+    signals    signals to processes outside; tracing, memory, environment, priority and limits of any other process; keys
 
 Theory of operation. Landlock takes away writing (Linux 6.2) and signals (6.12), a system call filter the rest. Both are
 inherited and cannot be given back, need no privilege, no namespace and no program, and cost a few system calls between
@@ -24,6 +24,10 @@ from operable.proc.sandbox.syscalls import libc
 WRITES, NETWORK, PROCESSES, SIGNALS, SOCKETS = "writes", "network", "processes", "signals", "sockets"
 WORDS = frozenset((WRITES, NETWORK, PROCESSES, SIGNALS, SOCKETS))
 _NO_NEW_PRIVS, _SET_SECCOMP, _MODE_FILTER = 38, 22, 2
+_DROP_FROM_BOUNDS = 24
+# With these, root looks into other processes or acts on them past every check of Landlock: CAP_KILL, SYS_MODULE, SYS_RAWIO,
+# SYS_PTRACE, SYS_ADMIN, SYS_NICE, SYS_RESOURCE, PERFMON, BPF, CHECKPOINT_RESTORE. What root may read stays.
+_OVER_OTHERS = (5, 16, 17, 19, 21, 23, 24, 38, 39, 40)
 
 
 def missing(what: frozenset[str]) -> str | None:
@@ -61,6 +65,7 @@ class Restriction:
 
         self._libc = libc()
         scopes = (landlock.SIGNALS if SIGNALS in what else 0) | _abstract(what)
+        self._dropped = _OVER_OTHERS if SIGNALS in what else ()
         self._rules: int | None = None
         if WRITES in what or scopes:
             self._rules = landlock.ruleset(writes=WRITES in what, scopes=scopes)
@@ -71,6 +76,8 @@ class Restriction:
         )
 
     def __call__(self) -> None:
+        for capability in self._dropped:
+            self._libc.prctl(_DROP_FROM_BOUNDS, capability, 0, 0, 0)  # fails for who has none to drop
         if self._libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
             raise OSError(errno.EPERM, "no_new_privs")
         if self._rules is not None:

@@ -34,7 +34,6 @@ _MACHINE = (
     *("swapon", "swapoff", "reboot", "settimeofday", "adjtimex", "clock_settime", "clock_adjtime", "syslog"),
     *("acct", "nfsservctl", "lookup_dcookie", "fanotify_init", "fanotify_mark", "open_by_handle_at"),
     *("modify_ldt", "iopl", "ioperm", "uselib", "_sysctl", "vhangup", "sethostname", "setdomainname"),
-    "file_setattr",
 )
 # Programs try these first and do without them when the kernel does not know them.
 _ABSENT = ("io_uring_setup", "io_uring_enter", "io_uring_register", "openat2")
@@ -80,7 +79,7 @@ def missing() -> str | None:
 def enclosure(*, sockets: bool = False, namespaces: bool = False, processes: bool = True) -> bytes:
     """For a command inside bubblewrap. What is True it may have: unix sockets, namespaces of its own, other processes."""
     machine = os.uname().machine
-    code = _refuse(machine, (*_KEYS, *_OTHERS, *_MACHINE), errno.EPERM)
+    code = _refuse(machine, (*_KEYS, *_OTHERS, *_MACHINE, "file_setattr"), errno.EPERM)
     code += _refuse(machine, ("name_to_handle_at",), errno.EOPNOTSUPP)
     code += _refuse(machine, _ABSENT, errno.ENOSYS)
     code += _modes(machine)
@@ -111,7 +110,7 @@ def restriction(*, writes: bool, network: bool, processes: bool, sockets: bool, 
     machine = os.uname().machine
     code = _refuse(machine, _ABSENT[:3], errno.ENOSYS)  # io_uring does all of it without the calls for it
     if writes:
-        code += _refuse(machine, _ATTRIBUTES, errno.EPERM)
+        code += _refuse(machine, (*_ATTRIBUTES, *_MACHINE), errno.EPERM)
         code += _on(machine, "ioctl", _values(1, _COMMANDS, errno.EPERM))
     if processes:
         code += _no_children(machine)
