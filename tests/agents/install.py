@@ -76,7 +76,7 @@ def _npm(pin: dict[str, Any], folder: Path) -> Iterator[list[str]]:
         "--loglevel=error",
         "--fetch-retries=1",
     ]
-    yield [npm, "install", *options, _here(pin["npm"])]
+    yield [npm, "install", *options, *_here(pin["npm"]).split()]
 
 
 def _pip(pin: dict[str, Any], folder: Path) -> Iterator[list[str]]:
@@ -118,7 +118,7 @@ def _launcher(program: str, target: Path, node: int | None) -> None:
     if not target.exists():
         raise RuntimeError(f"the package has no {target.name}")
     command = f'"{target}"'
-    if target.suffix == ".js":
+    if target.suffix in {".js", ".mjs"}:
         command = f'"{_node(node or 0)}" {command}'
     BIN.mkdir(parents=True, exist_ok=True)
     launcher = BIN / program

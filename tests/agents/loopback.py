@@ -132,6 +132,83 @@ def _qwen(home: Path, url: str) -> dict[str, str]:
     return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "scripted-model"}
 
 
+def _copilot(home: Path, url: str) -> dict[str, str]:
+    return {
+        "COPILOT_HOME": str(home / ".copilot"),
+        "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
+        "COPILOT_PROVIDER_API_KEY": KEY,
+        "COPILOT_MODEL": "scripted-model",
+        # Also switches its web tools off, so that a fetch is a command.
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_AUTO_UPDATE": "false",
+    }
+
+
+def _kimi_code(home: Path, url: str) -> dict[str, str]:
+    _write(
+        home / ".kimi-code" / "config.toml",
+        'default_model = "scripted"\n'
+        "telemetry = false\n"
+        "[providers.scripted]\n"
+        'type = "openai"\n'
+        f'base_url = "{url}/v1"\n'
+        f'api_key = "{KEY}"\n'
+        "[models.scripted]\n"
+        'provider = "scripted"\n'
+        'model = "scripted-model"\n'
+        "max_context_size = 200000\n",
+    )
+    return {"KIMI_CODE_HOME": str(home / ".kimi-code")}
+
+
+def _cline(home: Path, url: str) -> dict[str, str]:
+    provider = {
+        "provider": "openai-compatible",
+        "apiKey": KEY,
+        "model": "scripted-model",
+        "baseUrl": f"{url}/v1",
+    }
+    settings = {
+        "version": 1,
+        "lastUsedProvider": "openai-compatible",
+        "modes": {},
+        "providers": {
+            "openai-compatible": {
+                "settings": provider,
+                "updatedAt": "2026-11-16T00:00:00.000Z",
+                "tokenSource": "manual",
+            }
+        },
+    }
+    _write(home / ".cline" / "data" / "settings" / "providers.json", json.dumps(settings))
+    return {
+        "CLINE_DIR": str(home / ".cline"),
+        "CLINE_API_KEY": KEY,
+        "CLINE_PROVIDER": "openai-compatible",
+        "CLINE_MODEL": "scripted-model",
+    }
+
+
+def _operable_agent(_: Path, url: str) -> dict[str, str]:
+    return {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": url}
+
+
+def _pi(home: Path, url: str) -> dict[str, str]:
+    provider = {
+        "baseUrl": f"{url}/v1",
+        "api": "openai-completions",
+        "apiKey": KEY,
+        "models": [{"id": "scripted-model"}],
+    }
+    folder = home / ".pi" / "agent"
+    _write(folder / "models.json", json.dumps({"providers": {"scripted": provider}}))
+    _write(
+        folder / "settings.json",
+        json.dumps({"defaultProvider": "scripted", "defaultModel": "scripted-model"}),
+    )
+    return {"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1"}
+
+
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
@@ -139,10 +216,15 @@ def _write(path: Path, text: str) -> None:
 
 _SETTINGS = {
     "claude-code": _claude_code,
+    "cline": _cline,
     "codex": _codex,
+    "copilot": _copilot,
     "gemini": _gemini,
     "goose": _goose,
     "hermes": _hermes,
+    "kimi-code": _kimi_code,
     "opencode": _opencode,
+    "operable-agent": _operable_agent,
+    "pi": _pi,
     "qwen": _qwen,
 }

@@ -22,9 +22,11 @@ def handle(request):
 
 
 def test_the_agents_that_the_project_promises_are_there():
-    promised = "aionrs claude-code codex codex-app-server gemini goose hermes opencode operable-agent qwen"
+    promised = (
+        "aionrs claude-code cline codex codex-app-server copilot gemini goose hermes kimi-code opencode"
+    )
 
-    assert set(promised.split()) <= set(NAMES)
+    assert {*promised.split(), "operable-agent", "qwen"} <= set(NAMES)
 
 
 def test_a_manifest_loads_strictly_without_a_warning_and_has_an_arm(handle):
@@ -72,7 +74,7 @@ def test_what_the_protocol_selects_is_said_in_the_agents_own_words(name, mode, s
 AGENTS = sorted(
     name
     for name in PINS
-    if name not in {"node", "mcp-inspector", "skills-ref"} and not name.startswith("cloud-")
+    if name not in {"node", "mcp-inspector", "skills-ref", "pi"} and not name.startswith("cloud-")
 )
 
 

@@ -51,6 +51,31 @@ def test_a_command_is_a_line_or_a_list_as_the_schema_has_it():
     assert outside.arguments["sandbox_permissions"] == "require_escalated"
 
 
+def test_one_thing_is_given_to_a_tool_that_takes_several():
+    commands = {"type": "array", "items": {"type": "string"}}
+    address = {"url": {"type": "string"}, "prompt": {"type": "string"}}
+    requests = {
+        "type": "array",
+        "items": {"type": "object", "properties": address, "required": ["url", "prompt"]},
+    }
+
+    run = call("shell", {"command": "ls"}, offered("run_commands", commands=commands))
+    fetch = call("fetch", {"url": "http://a"}, offered("fetch_web_content", requests=requests))
+
+    assert run.arguments == {"commands": ["ls"]}
+    assert fetch.arguments == {"requests": [{"url": "http://a", "prompt": "scripted"}]}
+
+
+def test_an_address_is_fetched_and_a_file_deleted_in_the_words_of_the_tool():
+    fetch = call("fetch", {"url": "http://a"}, offered("webfetch", "url"))
+    asked = call("fetch", {"url": "http://a"}, offered("web_fetch", "prompt"))
+    delete = call("delete", {"path": "a"}, Offered("apply_patch", {}, freeform=True))
+
+    assert fetch.arguments == {"url": "http://a"}
+    assert asked.arguments == {"prompt": "http://a"}
+    assert delete.arguments == "*** Begin Patch\n*** Delete File: a\n*** End Patch\n"
+
+
 def test_what_a_schema_requires_and_the_script_leaves_out_is_filled_in():
     tool = offered(
         "Bash",

@@ -16,8 +16,9 @@ names a script (`SCRIPT:greet`) or brings it (`SCRIPT:[{"say":"Hello"}]` for one
 after the last reply, and without a marker, the default is given. Steps:
 
     say TEXT (chunks, delay)     think TEXT (chunks, delay)     a text or a list of pieces; delay: seconds between them
-    call ROLE (args, id)         write {path, text}, shell {command}, read {path}, in the words of whichever tools are
-                                 offered; or a tool by its exact name with its exact arguments; several are parallel
+    call ROLE (args, id)         write {path, text}, shell {command}, read {path}, fetch {url}, delete {path}, in the words
+                                 of whichever tools are offered; or a tool by its exact name with its exact arguments;
+                                 several are parallel
     usage {input, output, cache_read, cache_write, thinking}     end REASON (stop, max_tokens, refusal)
     wait SECONDS                 hang true (until the client goes away)
     drop "cut" | "end"           the connection closed in the middle, or a proper end of HTTP without that of the reply
