@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from operable.flow import local_approvals
-from operable.flow.audit_chain import verify as verify_chain
+from operable.flow.audit_log import verify as verify_chain
 from operable.flow.executing import execute
 from operable.flow.verifying import verify_execution
 from tests.cli.drive import alive
@@ -105,10 +105,13 @@ def test_kill_9_of_the_runner_leaves_no_child_no_secret_and_no_used_approval_wit
     until(lambda: not alive(pid) and not os.path.exists(secret))
 
     (approval,) = local_approvals.listed(by.approvals)
-    _granted, record = audited(by)
+    _granted, record, use = audited(by)
     assert approval["status"] == "consumed"
     assert record["execution_id"] == approval["consumed_by_execution_id"]
-    assert record["approval_used"]["approval_id"] == approval["approval_id"]
+    assert use["status"] == "approval_used"
+    assert use["approval"] == {
+        "approval_id": approval["approval_id"], "execution_id": record["execution_id"],
+    }  # fmt: skip
     assert record["status"] == "started"
     assert verify_chain(by.place("audit"))["verified"] is True
     found = verify_execution(record["execution_id"], by)
@@ -174,9 +177,10 @@ def test_whenever_the_runner_is_killed_what_was_used_is_recorded_and_nothing_is_
     assert killed.returncode == -signal.SIGKILL
 
     (approval,) = local_approvals.listed(by.approvals)
-    _granted, record = audited(by)
+    _granted, record, use = audited(by)
     assert approval["status"] == "consumed"
-    assert record["approval_used"]["approval_id"] == approval["approval_id"]
+    assert (record["status"], use["status"]) == ("started", "approval_used")
+    assert use["approval"]["approval_id"] == approval["approval_id"]
     assert refused(value, "a", by).code in ("approval_required", "approval_log_invalid")
     assert os.listdir(by.cwd) == []
     # The lock that was left behind holds nobody up: a new approval is given, and works.

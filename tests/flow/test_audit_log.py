@@ -10,9 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operable.flow.audit_chain import Head, frozen, verify
-from operable.flow.audit_log import append, find, read
+from operable.flow.audit_record import GENESIS
+from operable.flow.audit_log import append, find, read, verify
 from operable.flow.contracts import FlowError
+from operable.state.sealed_head import Head
+from operable.state.sealed_verdict import frozen
 
 CANARY = "canary-4f1c9d-do-not-show"
 
@@ -40,6 +42,8 @@ def test_records_keep_their_members_and_gain_a_chain(tmp_path):
         "records": 2,
         "unsealed_lines": 0,
         "head": {"seq": 1, "hash": second["chain"]["hash"]},
+        "lost": 0,
+        "running": 0,
         "problems": [],
     }
 
@@ -158,7 +162,7 @@ def test_a_new_history_shows_against_an_anchor(tmp_path):
 
     assert verify(str(log))["verified"] is True
     assert verify(str(log), anchor=anchor)["verified"] is False
-    assert verify(str(log), anchor=Head())["verified"] is True
+    assert verify(str(log), anchor=Head(-1, GENESIS))["verified"] is True
 
 
 def test_a_line_that_a_crash_cut_short_is_dropped_by_the_next_append(tmp_path):
@@ -236,7 +240,7 @@ def test_a_fifo_in_place_of_the_head_makes_nobody_wait_and_nothing_is_half_writt
         assert verify(str(log))["verified"] is False
     else:
         (tmp_path / "kept").rename(tmp_path / "audit.ndjson.head")
-        with pytest.raises(FlowError, match="cannot be written"):
+        with pytest.raises(FlowError, match="Refusing to use a non-regular file"):
             append(str(log), {})
         assert verify(str(log))["records"] == 1
         assert verify(str(log))["verified"] is True
@@ -300,11 +304,11 @@ def test_appends_and_rotations_during_a_check_are_no_tampering(tmp_path):
 def test_what_follows_a_look_at_the_log_does_not_change_what_is_seen(tmp_path):
     log = tmp_path / "log"
     fill(log, 2)
-    with frozen(str(log)) as (head, parts):
+    with frozen(str(log)) as (stated, _, parts):
         fill(log, 30, rotate_at=300)
         seen = [json.loads(line) for _, part in parts for line in part]
 
-    assert head == Head(1, seen[-1]["chain"]["hash"])
+    assert stated.head == Head(1, seen[-1]["chain"]["hash"])
     assert [record["execution_id"] for record in seen] == ["e0", "e1"]
 
 
@@ -322,16 +326,12 @@ def test_a_power_cut_cannot_leave_the_head_behind_the_records(tmp_path, monkeypa
         done.append(f"{os.path.basename(old)} -> {os.path.basename(new)}")
         replace(old, new)
 
-    monkeypatch.setattr("operable.flow.audit_log.os.fsync", synced)
-    monkeypatch.setattr("operable.flow.audit_log.os.replace", replaced)
+    monkeypatch.setattr("operable.state.sealed_log.os.fsync", synced)
+    monkeypatch.setattr("operable.state.atomic.os.replace", replaced)
     fill(log, 1)
 
-    assert done == [
-        "audit.ndjson",
-        "audit.ndjson.head.new",
-        "audit.ndjson.head.new -> audit.ndjson.head",
-        ".",
-    ]
+    head = ["audit.ndjson.head.new", "audit.ndjson.head.new -> audit.ndjson.head", "."]
+    assert done == [*head, "audit.ndjson", *head]
 
 
 def test_a_full_disk_is_an_error_and_leaves_the_chain_whole(tmp_path):

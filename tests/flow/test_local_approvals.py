@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operable.flow import approval_store, audit_chain, audit_log, local_approvals
+from operable.flow import approval_store, audit_log, local_approvals
 from operable.flow.approval_records import matches_scope
 from operable.flow.caller import bind
 from operable.flow.canonical import canonical_text
@@ -680,7 +680,7 @@ def test_every_step_of_an_approval_is_in_the_audit_log(scene):
     assert revoked["approval"] == {
         "approval_id": made["approval_id"], "revoked_by": "boss", "reason": "no", "revoked_at": timestamp(NOW),
     }  # fmt: skip
-    assert audit_chain.verify(scene.store.audit)["verified"] is True
+    assert audit_log.verify(scene.store.audit)["verified"] is True
 
 
 def test_an_approval_that_cannot_be_recorded_is_not_given_but_one_can_always_be_taken_back(scene):

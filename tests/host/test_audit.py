@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.host import audit as audit_module
 from operable.host.audit import Audit, Head, parse_head, verify_audit
 from operable.kernel.canonical import canonical_json
 from operable.kernel.errors import Fail
@@ -180,12 +179,22 @@ def test_secrets_and_large_values_do_not_reach_the_chain(tmp_path):
     assert len(text) < 2000
 
 
-def test_time_never_runs_backwards_in_a_chain(tmp_path, monkeypatch):
+def test_time_never_runs_backwards_in_a_chain_and_what_the_clock_said_is_kept(tmp_path):
     path = chain(tmp_path, 1)
-    monkeypatch.setattr(audit_module, "_now", lambda: "1999-01-01T00:00:00.000Z")
-    chain(tmp_path, 1)
+    chain(tmp_path, 1, clock=lambda: 0.0)
+    first, second = map(json.loads, path.read_bytes().splitlines())
 
     assert codes(path) == []
+    assert second["ts"] == first["ts"]
+    assert second["metadata"]["clock"] == "1970-01-01T00:00:00.000Z"
+
+
+def test_a_record_of_the_future_is_counted_and_is_not_tampering(tmp_path):
+    path = chain(tmp_path, 1, clock=lambda: 4_000_000_000.0)
+    chain(tmp_path, 1)
+
+    found = verify_audit(str(path))
+    assert (found.ok, found.times_ahead) == (True, 2)
 
 
 def test_a_chain_that_cannot_be_written_says_so(tmp_path):

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from operable.cli.flow_work import told
 from operable.cli.flow_work_events import FlowAuditProblem, FlowAuditVerdict, FlowRecord
-from operable.flow import audit_chain, audit_log
+from operable.flow import audit_log
 from operable.flow.caller import Caller
 from operable.kernel.errors import Fail
+from operable.state.sealed_head import Head
 from operable.tool import Context, Warn
 
 _NOT_WHOLE = 65
@@ -50,7 +51,7 @@ def _text(value: object) -> str | None:
 def verdict(
     by: Caller, context: Context, anchor: str | None
 ) -> Iterator[FlowAuditProblem | FlowAuditVerdict]:
-    found = told(lambda: audit_chain.verify(by.place("audit"), anchor=_head(anchor)), "audit")
+    found = told(lambda: audit_log.verify(by.place("audit"), anchor=_head(anchor)), "audit")
     for problem in found["problems"]:
         yield FlowAuditProblem(**problem)
     head = found["head"]
@@ -65,10 +66,10 @@ def verdict(
         context.conclude(exit_code=_NOT_WHOLE)
 
 
-def _head(text: str | None) -> audit_chain.Head | None:
+def _head(text: str | None) -> Head | None:
     if text is None:
         return None
     seq, blank, digest = text.partition(" ")
     if not blank or not seq.isascii() or not seq.isdigit():
         raise Fail("usage", "INVALID_VALUE", '--anchor takes "SEQ HASH"', target="--anchor")
-    return audit_chain.Head(int(seq), digest)
+    return Head(int(seq), digest)

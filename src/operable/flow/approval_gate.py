@@ -3,7 +3,6 @@
 In between lie proof, identity, trust and policy, so that a task which one of them stops leaves its approval as it was.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from operable.flow import local_approvals
@@ -16,14 +15,11 @@ Json = dict[str, Any]
 
 
 class ApprovalGate:
-    """`append` writes a record to the audit log."""
+    """The approval that one execution needs, if it needs one."""
 
-    def __init__(
-        self, execution: Execution, approval_id: str | None, append: Callable[[Json], object]
-    ) -> None:
+    def __init__(self, execution: Execution, approval_id: str | None) -> None:
         self._it = execution
         self._approval_id = approval_id
-        self._append = append
         self._policy = approval_policy(execution.selected.task.get("approval"))
 
     def check(self) -> None:
@@ -58,10 +54,6 @@ class ApprovalGate:
             it.warnings.append(f"approval {it.approval_used['approval_id']} is unsigned")
 
     def _announce(self, used: Json) -> None:
-        """The record that stands for this execution until its end is recorded: if we are killed, for ever."""
+        """An approval whose use is in the audit log is used, whatever the file of approvals says by then."""
         it = self._it
-        if it.contract["audit"] != "none":
-            self._append({**it.record(), "approval_used": used, "status": "started"})
-        else:
-            # Nothing of the execution is recorded, but an approval that was used is not usable again.
-            record_use(it.caller.place("audit"), it.selected.source, used, it.execution_id, it.timestamp)
+        record_use(it.caller.place("audit"), it.selected.source, used, it.execution_id, it.timestamp)

@@ -20,7 +20,7 @@ from typing import Any
 
 from operable.flow.canonical import parse
 from operable.flow.contracts import FlowError
-from operable.flow.file_lock import EXCLUSIVE, held, wait_until
+from operable.state.lock import EXCLUSIVE, held, wait_until
 
 Json = dict[str, Any]
 # What other programs wait, and when they take a lock for abandoned.

@@ -45,7 +45,7 @@ def record_revocation(path: str, made: Mapping[str, Any], event: Mapping[str, An
 def record_use(
     path: str, source: Mapping[str, Any], used: Mapping[str, Any], execution_id: str, at: str
 ) -> None:
-    """For an execution that leaves no record of its own; those that do name the approval themselves."""
+    """Before the use: a process that dies in between has used the approval."""
     _append(path, _USED, source, at, {"approval_id": used["approval_id"], "execution_id": execution_id})
 
 

@@ -1,135 +1,165 @@
-"""The audit log of executions: one JSON line per record, each sealed with the one before (`audit_chain`).
+"""The audit log of executions: what was begun, how it ended, and what became of approvals.
 
-Records keep their own members and gain `chain`, so that readers of the plain log go on working. When a file is full it
-becomes `<name>.<seq of its first record>` and the chain goes on in a new one. Appends of any number of processes hold an
-exclusive lock, files have mode 0600, links are refused, and a line that a crash cut short is removed by the next append:
-no head ever named it. What is written was redacted before.
+The mechanism is `operable.state.sealed_log`, the format `operable.flow.audit_record`. `begin` comes before the first effect of an
+execution, `close` after the last: a process that dies in between leaves a record that the next writer closes as `lost`.
+Readers get one record per execution, the one that says most. What is written was redacted before, and members that are too
+large are replaced by their digest.
 """
 
-import hashlib
 import json
-import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 from operable.flow.attesting import SECTIONS, without_secrets
-from operable.flow.audit_chain import Head, frozen, lines, seal, spelled, stated_head, unlockable
-from operable.flow.canonical import parse
+from operable.flow.audit_record import STARTED, ExecutionFormat
+from operable.flow.canonical import canonical_text, hash_text, parse
 from operable.flow.contracts import FlowError
-from operable.flow.file_lock import EXCLUSIVE, held
-from operable.flow.homes import sync_folder
 from operable.flow.masking import Mask
 from operable.kernel.redact import Redactor
+from operable.state.atomic import NotRegularError
+from operable.state.sealed_end import DamagedError
+from operable.state.sealed_head import Head, UnreadableHeadError, load_public_key, read_head
+from operable.state.sealed_log import ROTATE_AT, LockError, Opened, SealedLog
+from operable.state.sealed_record import LOST
+from operable.state.sealed_settings import operator_log
+from operable.state.sealed_verdict import check, frozen
 
 Json = dict[str, Any]
-ROTATE_AT = 16 * 1024 * 1024
-_TAIL = 64 * 1024
+# What evidence is signed over is kept as it is up to a size that no manifest was seen to reach; the rest is for reading.
+_SIGNED_LIMIT, _MEMBER_LIMIT = 256 * 1024, 16 * 1024
+_SIGNED = frozenset({*SECTIONS, "identity", "evidence", "attestation"})
+# The end of an execution whose contract records only failures: readers see nothing of it.
+_SILENT = "succeeded"
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An execution whose start is on disk."""
+
+    log: SealedLog
+    opened: Opened
 
 
 def append(
     path: str, record: Mapping[str, Any], *, secrets: Iterable[str] = (), rotate_at: int = ROTATE_AT
 ) -> Head:
     """Seal and write one record, after removing what it must not show. FlowError when it cannot be written."""
+    plain = _plain(record, secrets)
+    with _writing():
+        return operator_log(path, ExecutionFormat(), rotate_at=rotate_at).append(plain)
+
+
+def begin(path: str, record: Mapping[str, Any], *, secrets: Iterable[str] = ()) -> Begun:
+    """Record that an execution starts. FlowError when that cannot be written: then it must not start."""
+    plain = _plain({**record, "status": STARTED}, secrets)
+    with _writing():
+        log = operator_log(path, ExecutionFormat())
+        return Begun(log, log.begin(plain))
+
+
+def close(begun: Begun, record: Mapping[str, Any], *, secrets: Iterable[str] = ()) -> Head:
+    """Record how it ended."""
+    plain = _plain(record, secrets)
+    with _writing():
+        return begun.log.close(begun.opened, plain)
+
+
+def close_silently(begun: Begun) -> Head:
+    """Record only that it ended well: nothing that a reader of executions sees."""
+    started = begun.opened.record
+    return close(
+        begun, {name: started.get(name) for name in ("execution_id", "timestamp")} | {"status": _SILENT}
+    )
+
+
+def newest(path: str) -> Head | None:
+    """The newest record that the log's head names. Returns None for a log without one; FlowError for a damaged head."""
     try:
-        plain = parse(json.dumps(_shown(record, list(secrets))))  # as every reader will see its numbers
-    except (TypeError, ValueError):
-        raise FlowError("internal_error", "the audit record is not JSON") from None
-    plain.pop("chain", None)
+        stated = read_head(path)
+    except UnreadableHeadError as error:
+        raise FlowError("internal_error", f"the head of the audit log cannot be read: {error}") from None
+    return None if stated is None or stated.head.seq < 0 else stated.head
+
+
+def verify(path: str, *, anchor: Head | None = None, key: str | None = None) -> Json:
+    """Check every record of every file. `anchor` was kept elsewhere, `key` is the file of the key that signs heads."""
     try:
-        os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
-        with _locked(path), _opened(path) as fd:
-            size, line = _last_line(fd)
-            if size < os.fstat(fd).st_size:
-                os.ftruncate(fd, size)
-            head = _head_after(path, fd, line, size)
-            if size < rotate_at or (first := _first_seq(path)) is None:
-                return _write(path, fd, plain, head, size)
-            _rename(path, f"{path}.{first:012d}")
-            with _opened(path) as fresh:
-                return _write(path, fresh, plain, head, 0)
-    except OSError as error:
-        raise FlowError("internal_error", f"the audit log cannot be written: {error.strerror}") from None
-
-
-def _shown(record: Mapping[str, Any], secrets: list[str]) -> Json:
-    """The record without secrets.
-
-    Known values and members with the name of a secret go everywhere; what merely looks like one stays in sections that
-    are signed elsewhere, because changing them would make their signatures fail.
-    """
-    mask, redactor = Mask(secrets), Redactor(secrets)
-    signed = {*SECTIONS, "identity", "evidence", "attestation"}
+        public = None if key is None else load_public_key(key)
+    except ValueError as error:
+        raise FlowError("invalid_argument", str(error)) from None
+    with _reading():
+        found = check(
+            path, ExecutionFormat(), anchors=() if anchor is None else (anchor,), public_key=public
+        )
+    problems = [
+        {"code": each.code, "message": each.message}
+        | ({} if each.file is None else {"file": each.file, "line": each.line})
+        for each in found.problems
+    ]
     return {
-        name: mask.value(without_secrets(value)) if name in signed else redactor.value(value)
-        for name, value in record.items()
+        "verified": found.ok,
+        "records": found.records,
+        "unsealed_lines": found.unsealed,
+        "head": None if found.head is None else {"seq": found.head.seq, "hash": found.head.hash},
+        "lost": found.lost,
+        "running": found.running,
+        "problems": problems,
     }
 
 
-@contextmanager
-def _locked(path: str) -> Iterator[None]:
-    """An exclusive lock beside the log: the log itself is renamed when it is full."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(held(f"{path}.lock", EXCLUSIVE, _opened))
-        except OSError as problem:
-            raise unlockable(problem) from None
-        yield
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[int]:
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    if os.path.islink(path):
-        raise FlowError("internal_error", f"Refusing to use a non-regular file: {path}")
-    fd = os.open(path, flags, 0o600)
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise FlowError("internal_error", f"Refusing to use a non-regular file: {path}")
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def _rename(path: str, full: str) -> None:
-    if os.path.lexists(full):
-        raise FlowError("internal_error", f"the audit log cannot be rotated: {full} exists")
-    os.rename(path, full)
-
-
-def _write(path: str, fd: int, record: Json, head: Head, size: int) -> Head:
-    place = {"seq": head.seq + 1, "prev": head.hash}
-    sealed = seal(record, place)
-    line = spelled({**record, "chain": {**place, "hash": sealed}})
-    try:
-        at = 0
-        while at < len(line):
-            at += os.write(fd, line[at:])
-        os.fsync(fd)
-        new = Head(head.seq + 1, sealed)
-        _write_head(path, new)
-    except OSError:
-        # Also when only the head could not be written: records that run ahead of it would look like dropped ones.
-        os.ftruncate(fd, size)
-        raise
-    # The head on disk like the record: after a power cut, records that run ahead of it would look like added ones.
-    sync_folder(os.path.dirname(path) or ".")
-    return new
-
-
 def read(path: str, limit: int | None = None) -> tuple[list[Json], list[Json]]:
-    """The newest records, oldest first, over all files; and a warning per malformed line."""
+    """The newest records, oldest first, over all files, one per execution; and a warning per malformed line."""
     records: list[Json] = []
     warnings: list[Json] = []
-    with frozen(path) as (_, parts):
+    ended: dict[int, Json] = {}
+    with _reading(), frozen(path) as (_, _, parts):
         for _, part in reversed(parts):
             found, bad = _read_one(part)
-            records, warnings = found + records, bad + warnings
+            records, warnings = _without_stages(found, ended) + records, bad + warnings
             if limit is not None and len(records) >= limit:
                 return records[len(records) - limit :], warnings
     return records, warnings
+
+
+def find(path: str, execution_id: str) -> Json:
+    """The newest record of an execution."""
+    ended: dict[int, Json] = {}
+    with _reading(), frozen(path) as (_, _, parts):
+        for _, part in reversed(parts):
+            for record in reversed(_without_stages(_read_one(part)[0], ended)):
+                if record.get("execution_id") == execution_id:
+                    return record
+    raise FlowError("invalid_argument", f"Execution not found in audit log: {execution_id}")
+
+
+def holding(path: str, needle: bytes) -> Iterator[Json]:
+    """The records whose line has these bytes, oldest first: reading all of a large log as JSON would take seconds."""
+    with _reading(), frozen(path) as (_, _, parts):
+        for line in chain.from_iterable(part for _, part in parts):
+            if needle in line:
+                yield from _read_one([line])[0]
+
+
+def _without_stages(records: list[Json], ended: dict[int, Json]) -> list[Json]:
+    """One record per execution. `ended` has what closes records of older files; records of this one are added."""
+    shown: list[Json] = []
+    for record in reversed(records):
+        chain = record.get("chain")
+        place = chain if isinstance(chain, Mapping) else {}
+        if isinstance(place.get("closes"), int):
+            ended[place["closes"]] = record
+            if record.get("status") in (_SILENT, LOST):
+                continue
+        end = ended.pop(place["seq"], None) if place.get("kind") == STARTED else None
+        if end is None:
+            shown.append(record)
+        elif end.get("status") == LOST:
+            shown.append({**record, "status": LOST})
+    shown.reverse()
+    return shown
 
 
 def _read_one(part: Iterable[bytes]) -> tuple[list[Json], list[Json]]:
@@ -146,78 +176,63 @@ def _read_one(part: Iterable[bytes]) -> tuple[list[Json], list[Json]]:
     return records, warnings
 
 
-def find(path: str, execution_id: str) -> Json:
-    """The newest record of an execution."""
-    with frozen(path) as (_, parts):
-        for _, part in reversed(parts):
-            for record in reversed(_read_one(part)[0]):
-                if record.get("execution_id") == execution_id:
-                    return record
-    raise FlowError("invalid_argument", f"Execution not found in audit log: {execution_id}")
-
-
-def holding(path: str, needle: bytes) -> Iterator[Json]:
-    """The records whose line has these bytes, oldest first: reading all of a large log as JSON would take seconds."""
-    with frozen(path) as (_, parts):
-        for line in chain.from_iterable(part for _, part in parts):
-            if needle in line:
-                yield from _read_one([line])[0]
-
-
-def _last_line(fd: int) -> tuple[int, bytes | None]:
-    """Where the last whole line ends, and the line."""
-    size, window = os.fstat(fd).st_size, _TAIL
-    while True:
-        start = max(0, size - window)
-        data = os.pread(fd, size - start, start)
-        end = data.rfind(b"\n")
-        before = data.rfind(b"\n", 0, max(end, 0))
-        if end >= 0 and (before >= 0 or start == 0):
-            return start + end + 1, data[before + 1 : end]
-        if start == 0:
-            return 0, None
-        window *= 4
-
-
-def _head_after(path: str, fd: int, line: bytes | None, size: int) -> Head:
-    """What the next record continues."""
-    stated = stated_head(path, [])
-    if line is None:
-        return stated or Head()
+def _plain(record: Mapping[str, Any], secrets: Iterable[str]) -> Json:
+    """The record as it is written: as every reader will see its numbers, without secrets, bounded."""
     try:
-        sealed = parse(line)["chain"]
-        own = Head(int(sealed["seq"]), str(sealed["hash"]))
-        # A head that the log does not reach: its newest records were dropped or changed. Continuing what is left would
-        # write a new head, and nobody would ever find out; continuing the head leaves the gap where it is.
-        return stated if stated is not None and stated.seq >= own.seq else own
-    except (ValueError, LookupError, TypeError):
-        if stated is not None:
-            message = "the audit log's last record is damaged; nothing is appended to it"
-            raise FlowError("internal_error", message) from None
-    # A log that another program wrote, without seals: the chain begins after it and seals it whole.
-    digest = hashlib.sha256()
-    for at in range(0, size, _TAIL):
-        digest.update(os.pread(fd, min(_TAIL, size - at), at))
-    return Head(-1, f"sha256:{digest.hexdigest()}")
+        plain: Json = parse(json.dumps(_shown(record, list(secrets))))
+        plain.pop("chain", None)
+        return {name: _bounded(name, value) for name, value in plain.items()}
+    except (TypeError, ValueError):
+        raise FlowError("internal_error", "the audit record is not JSON") from None
 
 
-def _first_seq(path: str) -> int | None:
-    for line in lines(path):
-        try:
-            return int(parse(line)["chain"]["seq"])
-        except (ValueError, LookupError, TypeError):
-            continue
-    return None
+def _shown(record: Mapping[str, Any], secrets: list[str]) -> Json:
+    """The record without secrets.
+
+    Known values and members with the name of a secret go everywhere; what merely looks like one stays in sections that
+    are signed elsewhere, because changing them would make their signatures fail.
+    """
+    mask, redactor = Mask(secrets), Redactor(secrets)
+    return {
+        name: mask.value(without_secrets(value)) if name in _SIGNED else redactor.value(value)
+        for name, value in record.items()
+    }
 
 
-def _write_head(path: str, head: Head) -> None:
-    draft = f"{path}.head.new"
-    fd = os.open(
-        draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600
-    )
+def _bounded(name: str, value: Any) -> Any:
+    text = canonical_text(value)
+    if len(text) <= (_SIGNED_LIMIT if name in _SIGNED else _MEMBER_LIMIT):
+        return value
+    return {"$redacted": True, "characters": len(text), "digest": hash_text(text)}
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
     try:
-        os.write(fd, f"{head.seq} {head.hash}\n".encode())
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-    os.replace(draft, f"{path}.head")
+        yield
+    except DamagedError as error:
+        message = f"the audit log is damaged; nothing is appended to it: {error}"
+        raise FlowError("internal_error", message) from None
+    except OSError as error:
+        raise _refused(error, "written") from None
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _refused(error, "read") from None
+
+
+def _refused(error: OSError, what: str) -> FlowError:
+    match error:
+        case NotRegularError():
+            message = f"Refusing to use a non-regular file: {error.filename}"
+        case TimeoutError():
+            message = "the audit log is locked by something that hangs"
+        case LockError():
+            message = f"the audit log cannot be locked: {error.strerror}"
+        case _:
+            message = f"the audit log cannot be {what}: {error.strerror}"
+    return FlowError("internal_error", message)

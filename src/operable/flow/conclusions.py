@@ -1,7 +1,8 @@
-"""How an execution ends: with an answer or a refusal, and before either a record in the audit log.
+"""The records of an execution: that it starts, before its first effect; how it ended, before its caller gets an answer.
 
-Who gets no answer would run the task again, so that a task which has run and could not be recorded is an error that says
-both. What could not be cleaned up belongs to the record, and to the refusal.
+An execution whose start cannot be recorded does not start. Who gets no answer would run the task again, so that a task which
+has run and whose end could not be recorded is an error that says both. What could not be cleaned up belongs to the record,
+and to the refusal. A contract that records only failures has a record of the start too: being killed is a failure.
 """
 
 from collections.abc import Mapping
@@ -19,8 +20,15 @@ class Conclusion:
 
     def __init__(self, execution: Execution) -> None:
         self._it = execution
+        self._begun: audit_log.Begun | None = None
         self._recorded = False
         self._left_behind: list[str] = []
+
+    def begin(self) -> None:
+        """Record that it starts. FlowError when that cannot be written: then nothing may be done."""
+        it = self._it
+        if it.contract["audit"] != "none":
+            self._begun = audit_log.begin(it.caller.place("audit"), it.mask.value(it.record()))
 
     def left_behind(self, what: str) -> None:
         """Something that should be gone is not."""
@@ -71,14 +79,18 @@ class Conclusion:
         return FlowError(problem.code, message, **details)
 
     def record(self, *, ok: bool, error: Mapping[str, Any] | None = None) -> None:
-        policy = self._it.contract["audit"] or "always"
-        if self._recorded or policy == "none" or (policy == "on-failure" and ok and error is None):
+        """Record how it ended, once, as the contract says."""
+        it, policy = self._it, self._it.contract["audit"] or "always"
+        if self._recorded or policy == "none":
             return
-        self.append(self._it.record(error=error))
-        self._recorded = True
-
-    def append(self, record: Json) -> None:
-        """Write to the audit log, without secrets."""
-        it = self._it
+        if policy == "on-failure" and ok and error is None:
+            if self._begun is not None:
+                audit_log.close_silently(self._begun)
+            return
         secrets = it.identified.secrets if it.identified is not None else ()
-        audit_log.append(it.caller.place("audit"), it.mask.value(record), secrets=secrets)
+        record = it.mask.value(it.record(error=error))
+        if self._begun is None:
+            audit_log.append(it.caller.place("audit"), record, secrets=secrets)
+        else:
+            audit_log.close(self._begun, record, secrets=secrets)
+        self._recorded = True

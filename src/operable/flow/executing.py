@@ -1,11 +1,13 @@
 """Running one task of a manifest here and now: every gate, then the work, then what is said about it afterwards.
 
-    selection, binding, allowed paths -> an approval exists -> enclosure -> proof -> identity -> trust -> authorization
-    -> credentials -> the approval is used -> the work -> verify -> credentials gone -> attestation -> evidence -> audit
+    selection, binding, allowed paths -> an approval exists -> enclosure -> the start is recorded -> proof -> identity -> trust
+    -> authorization -> credentials -> the approval is used -> the work -> verify -> credentials gone -> attestation -> evidence
+    -> the end is recorded
 
 Nothing that costs anything (an approval, a credential, a start) comes before everything that could refuse has been asked.
-An approval is used at the last moment, after a record of it is in the audit log: also kill -9 leaves no used approval of
-which nobody knows by what. Failures of any gate are recorded too. Credentials go whatever happens.
+The start is on disk before the first program, request or credential of the execution: also kill -9 leaves no effect without
+a record. An approval is used at the last moment, after a record of its use. Failures of any gate are recorded too. Credentials
+go whatever happens.
 """
 
 import time
@@ -106,7 +108,7 @@ class _Run:
         self._it = execution
         self._options = options
         self._conclusion = Conclusion(execution)
-        self._approval = ApprovalGate(execution, options.approval_id, self._conclusion.append)
+        self._approval = ApprovalGate(execution, options.approval_id)
 
     def answer(self) -> Json:
         it = self._it
@@ -114,6 +116,7 @@ class _Run:
         try:
             self._gate()
             with self._place() as work:
+                self._conclusion.begin()
                 self._govern()
                 with self._credentials() as given:
                     materialised = given.described()

@@ -30,7 +30,7 @@ def verify_execution(
     elif isinstance(attestation := record.get("attestation"), Mapping):
         found = verify_attestation(attestation, record, caller.surroundings, allowed_signers=believed)
     else:
-        unfinished = record.get("status") == "started"
+        unfinished = record.get("status") in ("started", "lost")
         reason = "the execution was begun and its end was never recorded" if unfinished else _unsigned(record)
         found = _unverified(record, reason)
     if found["verified"] and is_future(record.get("timestamp"), time.time()):

@@ -1,49 +1,50 @@
-"""The audit chain: one record per turn, tool call, decision and secret use, each sealed with the one before (AIP-7).
+"""The audit chain of agents: a record before each turn, tool call, decision and secret use, and how it ended (AIP-7).
 
-Records are lines of canonical JSON (RFC 8785) in the form of `agentgovernance/v1`: `seq` counts from 0, `prevHash` is the
-hash of the record before (64 zeros for the first), `hash` is SHA-256 over the record without `hash`. Processes share one
-chain per workspace: an append holds an exclusive lock, and continues from whatever the file then ends with. What is
-written passes redaction, and large values are replaced by `{"$redacted":true}` and their digest, so that a record can
-neither leak nor grow without limit.
+The mechanism is `operable.state.sealed_log`, the format `operable.host.audit_record`; here is what belongs into a record. What is
+written passes redaction, and what is large is replaced by its digest, so that a record can neither leak nor grow. A record
+that cannot be written is a Fail, and what it announces must not happen.
 
-Beside the chain, `<name>.head` holds the last seq and hash. `verify_audit` finds each line that was edited, removed, moved
-or added, and with the head (or an anchor kept elsewhere) a chain that was cut short. What no chain can show by itself:
-somebody who may write both files can make a new, consistent history. Keep an anchor where that somebody cannot write.
+`verify_audit` finds each line that was edited, removed, moved or added, and with the head beside the chain (or an anchor kept
+elsewhere) a chain that was cut short.
 """
 
-import fcntl
-import os
-import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 import msgspec
 
+from operable.host.audit_record import AuditFormat, spelled_time
 from operable.kernel.canonical import canonical_json, digest
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Redactor
+from operable.state import sealed_head
+from operable.state.sealed_end import DamagedError
+from operable.state.sealed_head import Head, load_public_key
+from operable.state.sealed_log import ROTATE_AT, Draft, Opened, SealedLog
+from operable.state.sealed_settings import operator_log
+from operable.state.sealed_verdict import check, frozen
 
-GENESIS = "0" * 64
 # A record is for people and machines that ask "what happened", not a copy of the data.
 VALUE_LIMIT = 4096
-_TAIL = 64 * 1024
+# Names, references and ids: a longer one keeps its beginning and gets its digest.
+NAME_LIMIT = 256
+_SHOWN = 64
+# Waited for on the host's event loop: longer than any write takes, shorter than an agent's patience.
+_WAIT = 5.0
+# A record counts as one of the future when it is this much ahead of our clock.
+_SKEW = 300.0
 _REDACTED = {"$redacted": True}
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The last record of a chain."""
-
-    seq: int
-    hash: str
+_CODES = {"gap": "seq_gap"}  # AIP-7 has its own word
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a chain. `code`: chain.broken, chain.seq_gap, chain.tampered, chain.truncated, chain.unreadable."""
+    """What is wrong with a chain.
+
+    `code`: chain.broken, chain.seq_gap, chain.tampered, chain.truncated, chain.unreadable, chain.damaged, chain.unsigned.
+    """
 
     code: str
     line: int
@@ -52,11 +53,18 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What `verify_audit` found. A chain without problems is as it was written, as far as its head reaches."""
+    """What `verify_audit` found. A chain without problems is as it was written, as far as its head reaches.
+
+    `lost` counts what was begun by a process that ended before it recorded the end, `running` what may still be closed.
+    """
 
     records: int
     head: Head | None
     problems: tuple[Problem, ...] = ()
+    lost: int = 0
+    running: int = 0
+    is_torn: bool = False
+    times_ahead: int = 0
 
     @property
     def ok(self) -> bool:
@@ -66,11 +74,22 @@ class Verified:
 class Audit:
     """Appends to one chain. Any number of these, in any number of processes, may share the file."""
 
-    def __init__(self, path: str, *, actor: str, secrets: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        actor: str,
+        secrets: Iterable[str] = (),
+        rotate_at: int = ROTATE_AT,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self.path = path
         self._actor = actor
         self._redactor = Redactor(secrets)
-        self._known: tuple[int, Head, str] | None = None  # size of the file, its last record, its time
+        self._rotate_at = rotate_at
+        self._clock = clock
+        self._log: SealedLog | None = None
+        self._due: list[Draft] = []
 
     def record(
         self,
@@ -81,72 +100,91 @@ class Audit:
         output: Any = None,
         decision: tuple[str, str] | None = None,
         metadata: Mapping[str, Any] | None = None,
-    ) -> Head:
-        """Append one record; `decision` is (policy reference, allow|deny|…). Fail io/AUDIT_UNWRITABLE."""
-        entry: dict[str, Any] = {
-            "$schema": "agentgovernance/v1",
-            "doctype": "audit-event",
-            "actor": {"id": self._actor},
-            "action": action,
-            "subject": dict(subject),
-        }
-        for name, value in (("input", input), ("output", output), ("metadata", metadata)):
-            if value is not None:
-                entry[name] = self._bounded(value)
-        if decision is not None:
-            entry["policy"] = {"ref": self._redactor.text(decision[0]), "decision": decision[1]}
+        closes: Opened | None = None,
+        later: bool = False,
+    ) -> None:
+        """Append one record; `decision` is (policy reference, allow|deny|…), `closes` is what it ends.
+
+        It is on disk when this returns; `later`: with the next record or `flush`, for what has happened already. Fail
+        io/AUDIT_UNWRITABLE or validation/AUDIT_DAMAGED: do not go on.
+        """
+        draft = Draft(self._entry(action, subject, input, output, decision, metadata), closes=closes)
+        self._due.append(draft)
+        if not later:
+            self.flush()
+
+    def begin(
+        self,
+        action: str,
+        *,
+        subject: Mapping[str, str],
+        input: Any = None,
+        decision: tuple[str, str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        later: bool = False,
+    ) -> Opened:
+        """Append the record of something that begins now. Nothing of it may happen before it is on disk."""
+        entry = self._entry(action, subject, input, None, decision, metadata)
+        opened = Opened(entry)
+        self._due.append(Draft(entry, opens=opened))
+        if not later:
+            self.flush()
+        return opened
+
+    def flush(self) -> None:
+        """Write what is due, at the price of one record."""
+        due, self._due = self._due, []
+        if not due:
+            return
         try:
-            return self._append(entry)
+            if self._log is None:
+                self._log = operator_log(self.path, AuditFormat(), rotate_at=self._rotate_at, wait=_WAIT)
+                self._log.clock = self._clock
+            self._log.write(due)
+        except DamagedError as error:
+            raise Fail(
+                "validation",
+                "AUDIT_DAMAGED",
+                f"the audit chain was changed, and nothing is appended to it: {error}",
+                target=self.path,
+                hint="operable agent audit verify; then move the damaged file away",
+            ) from error
         except OSError as error:
             raise Fail(
                 "io",
                 "AUDIT_UNWRITABLE",
-                f"the audit chain cannot be written: {error.strerror}",
+                f"the audit chain cannot be written: {error.strerror or error}",
                 target=self.path,
                 hint="nothing goes on unrecorded; make the file writable",
             ) from error
 
-    def _append(self, entry: dict[str, Any]) -> Head:
-        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-        fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            size, head, last_time = self._end_of(fd)
-            entry["seq"] = head.seq + 1
-            entry["ts"] = max(_now(), last_time)  # never before the record before, whatever the clock does
-            entry["prevHash"] = head.hash
-            sealed = sha256(canonical_json(entry)).hexdigest()
-            line = canonical_json({**entry, "hash": sealed}) + b"\n"
-            _write_all(fd, line, size)
-            new = Head(entry["seq"], sealed)
-            self._known = (size + len(line), new, entry["ts"])
-            _write_head(self.path, new)
-            return new
-        finally:
-            os.close(fd)
+    def _entry(
+        self,
+        action: str,
+        subject: Mapping[str, str],
+        given: Any,
+        output: Any,
+        decision: tuple[str, str] | None,
+        metadata: Mapping[str, Any] | None,
+    ) -> dict[str, Any]:
+        entry: dict[str, Any] = {
+            "$schema": "agentgovernance/v1",
+            "doctype": "audit-event",
+            "actor": {"id": self._name(self._actor)},
+            "action": self._name(action),
+            "subject": {name: self._name(text) for name, text in subject.items()},
+        }
+        for name, value in (("input", given), ("output", output), ("metadata", metadata)):
+            if value is not None:
+                entry[name] = self._bounded(value)
+        if decision is not None:
+            entry["policy"] = {"ref": self._name(decision[0]), "decision": decision[1]}
+        return entry
 
-    def _end_of(self, fd: int) -> tuple[int, Head, str]:
-        size = os.fstat(fd).st_size
-        if self._known is not None and self._known[0] == size:
-            return self._known
-        if size == 0:
-            return 0, Head(-1, GENESIS), ""
-        end, line = _last_line(fd, size)
-        if end < size:
-            os.ftruncate(fd, end)  # the tail of a write that a crash cut short: no head ever named it
-        if line is None:
-            return 0, Head(-1, GENESIS), ""
-        try:
-            last = msgspec.json.decode(line)
-            return end, Head(int(last["seq"]), str(last["hash"])), str(last["ts"])
-        except (msgspec.MsgspecError, LookupError, TypeError, ValueError) as error:
-            raise Fail(
-                "validation",
-                "AUDIT_DAMAGED",
-                "the last record of the audit chain cannot be read; nothing is appended to it",
-                target=self.path,
-                hint="verify the chain, then move the damaged file away",
-            ) from error
+    def _name(self, text: str) -> str:
+        """A name without secrets; a long one keeps its beginning and gets its digest."""
+        plain = self._redactor.text(text).encode("utf-8", "replace").decode()  # lone surrogates have no UTF-8
+        return plain if len(plain) <= NAME_LIMIT else f"{plain[:_SHOWN]}… {digest(plain)}"
 
     def _bounded(self, value: Any) -> Any:
         plain = self._redactor.value(msgspec.to_builtins(value))
@@ -159,116 +197,62 @@ class Audit:
         return {**_REDACTED, "bytes": size, "digest": digest(plain)}
 
 
-def verify_audit(path: str, *, anchor: Head | None = None) -> Verified:
-    """Check a whole chain, offline. `anchor`: a record that must be in it (else the head file beside it is used)."""
-    problems: list[Problem] = []
-    previous = Head(-1, GENESIS)
-    records, last_time = 0, ""
-    wanted = [head for head in (anchor, _read_head(path)) if head is not None]
-    seen: set[Head] = set()
-    for number, line in enumerate(_lines(path), 1):
-        found = _check(line, number, previous, last_time, problems)
-        if found is None:
-            continue
-        records += 1
-        previous, last_time = found
-        if any(previous.seq == head.seq for head in wanted):
-            seen.add(previous)
-    for head in wanted:
-        if head.seq > previous.seq:
-            text = f"the chain ends at seq {previous.seq}, but had reached {head.seq}"
-            problems.append(Problem("chain.truncated", records, text))
-        elif head not in seen:
-            text = f"the record with seq {head.seq} is not the one that was anchored"
-            problems.append(Problem("chain.tampered", head.seq + 1, text))
-    return Verified(records, previous if records else None, tuple(problems))
+def verify_audit(path: str, *, anchor: Head | None = None, key: str | None = None) -> Verified:
+    """Check a whole chain, offline. `anchor`: a record that must be in it; `key`: a file with the key that signed its head.
 
-
-def _check(
-    line: bytes, number: int, previous: Head, last_time: str, problems: list[Problem]
-) -> tuple[Head, str] | None:
+    Fail io/AUDIT_UNREADABLE if it cannot be read, config/AUDIT_KEY_INVALID for a key that is not one.
+    """
+    limit = spelled_time(time.time() + _SKEW)
     try:
-        record = msgspec.json.decode(line.rstrip(b"\n"))
-        seq, own, before, ts = record["seq"], record.pop("hash"), record["prevHash"], str(record["ts"])
-        sealed = sha256(canonical_json(record)).hexdigest()
-        exact = canonical_json({**record, "hash": own}) + b"\n" == line
-    except (msgspec.MsgspecError, UnicodeDecodeError, LookupError, TypeError, ValueError, AttributeError):
-        problems.append(Problem("chain.unreadable", number, f"line {number} is no whole record"))
-        return None
-    if sealed != own or not exact:
-        problems.append(Problem("chain.tampered", number, f"the record on line {number} was changed"))
-    if seq != previous.seq + 1:
-        text = f"line {number} has seq {seq} after {previous.seq}"
-        problems.append(Problem("chain.seq_gap", number, text))
-    elif before != previous.hash:
-        problems.append(Problem("chain.broken", number, f"line {number} does not continue the line before"))
-    if ts < last_time:
-        problems.append(Problem("chain.broken", number, f"line {number} is older than the line before"))
-    return Head(seq if isinstance(seq, int) else previous.seq + 1, str(own)), ts
+        found = check(
+            path,
+            AuditFormat(),
+            anchors=() if anchor is None else (anchor,),
+            public_key=None if key is None else load_public_key(key),
+            is_future=lambda at: at > limit,
+        )
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    except ValueError as error:
+        raise Fail("config", "AUDIT_KEY_INVALID", str(error), target=key) from error
+    problems = tuple(
+        Problem(f"chain.{_CODES.get(each.code, each.code)}", each.line or 0, each.message)
+        for each in found.problems
+    )
+    return Verified(
+        found.records,
+        found.head,
+        problems,
+        lost=found.lost,
+        running=found.running,
+        is_torn=found.is_torn,
+        times_ahead=found.times_ahead,
+    )
 
 
-def _lines(path: str) -> Iterable[bytes]:
+def read_audit(path: str) -> Iterator[tuple[str, int, bytes]]:
+    """(file, line number, line) of every whole line of a chain, over all of its files, as they are at one moment."""
     try:
-        with open(path, "rb") as file:
-            yield from file
-    except FileNotFoundError:
-        return
+        with frozen(path) as (_, _, parts):
+            for file, lines in parts:
+                for number, line in enumerate(lines, 1):
+                    if line.endswith(b"\n"):
+                        yield file, number, line
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
-def _last_line(fd: int, size: int) -> tuple[int, bytes | None]:
-    """Where the last whole line ends, and the line; records are bounded, so that a few blocks hold it."""
-    window = _TAIL
-    while True:
-        start = max(0, size - window)
-        data = os.pread(fd, size - start, start)
-        last = data.rfind(b"\n")
-        before = data.rfind(b"\n", 0, max(last, 0))
-        if last >= 0 and (before >= 0 or start == 0):
-            return start + last + 1, data[before + 1 : last]
-        if start == 0:
-            return 0, None
-        window *= 4
-
-
-def _write_all(fd: int, line: bytes, size: int) -> None:
-    try:
-        written = os.write(fd, line)
-        while written < len(line):
-            written += os.write(fd, line[written:])
-    except OSError:
-        os.ftruncate(fd, size)
-        raise
-
-
-def _write_head(path: str, head: Head) -> None:
-    """Replace the head beside the chain. Called with the chain's lock held."""
-    draft = f"{path}.head.new"
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(fd, f"{head.seq} {head.hash}\n".encode())
-    finally:
-        os.close(fd)
-    os.replace(draft, f"{path}.head")
-
-
-def _read_head(path: str) -> Head | None:
-    try:
-        with open(f"{path}.head", encoding="ascii", errors="replace") as file:
-            return parse_head(file.read())
-    except FileNotFoundError:
-        return None
+def _unreadable(path: str, error: OSError) -> Fail:
+    return Fail(
+        "io", "AUDIT_UNREADABLE", f"the audit chain cannot be read: {error.strerror or error}", target=path
+    )
 
 
 def parse_head(text: str) -> Head:
     """`SEQ HASH`, as the head file has it and as an anchor is written down elsewhere."""
-    match = re.fullmatch(r"(-?\d+) ([0-9a-f]{64})\s*", text)
-    if match is None:
+    try:
+        return sealed_head.parse_head(text.strip())
+    except ValueError as error:
         raise Fail(
             "validation", "ANCHOR_INVALID", "an anchor is a sequence number and a hash of 64 hex digits"
-        )
-    return Head(int(match[1]), match[2])
-
-
-def _now() -> str:
-    now = time.time()
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03d}Z"
+        ) from error

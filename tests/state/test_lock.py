@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import itertools
 import os
 import signal
 import subprocess
@@ -11,10 +12,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from operable.flow import audit_log, file_lock
-from operable.flow.audit_chain import verify
+from operable.flow import audit_log
+from operable.flow.audit_log import verify
 from operable.flow.contracts import FlowError
-from operable.flow.file_lock import EXCLUSIVE, SHARED, held
+from operable.state.lock import EXCLUSIVE, SHARED, held
 from tests.flow.callers import until
 
 
@@ -36,16 +37,14 @@ time.sleep(600)
 """
 
 
-def test_a_lock_that_is_held_ends_in_a_timeout_and_one_of_a_killed_process_is_free(tmp_path, monkeypatch):
+def test_a_lock_that_is_held_ends_in_a_timeout_and_one_of_a_killed_process_is_free(tmp_path):
     path = str(tmp_path / "lock")
     with subprocess.Popen([sys.executable, "-c", HOLDER, path], stdout=subprocess.PIPE) as holder:
         try:
             assert holder.stdout is not None
             assert holder.stdout.readline() == b"held\n"
-            with monkeypatch.context() as short:
-                short.setattr(file_lock, "_PATIENCE", 0.05)
-                with pytest.raises(TimeoutError), held(path, SHARED, opened):
-                    pass
+            with pytest.raises(TimeoutError), held(path, SHARED, opened, wait=0.05):
+                pass
         finally:
             holder.send_signal(signal.SIGKILL)
             holder.wait()
@@ -101,8 +100,8 @@ def test_an_audit_log_that_cannot_be_locked_is_neither_written_nor_judged(
     def refuse(_fd, _kind):
         raise problem
 
-    monkeypatch.setattr(file_lock, "_PATIENCE", 0.05)
-    monkeypatch.setattr("operable.flow.file_lock.fcntl.flock", refuse)
+    monkeypatch.setattr("operable.state.lock.time.monotonic", itertools.count(step=20.0).__next__)
+    monkeypatch.setattr("operable.state.lock.fcntl.flock", refuse)
     with pytest.raises(FlowError) as caught:
         audit_log.append(path, {"execution_id": "e1"}) if work == "append" else verify(path)
     monkeypatch.undo()

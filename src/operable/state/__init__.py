@@ -1,0 +1,1 @@
+"""Everything on disk, once: locks, files that appear whole, sealed logs."""

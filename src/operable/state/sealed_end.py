@@ -1,0 +1,169 @@
+"""The end of a sealed log as a writer finds it: what the next record continues, and whether that is what was left there.
+
+Called with the log's lock held. It removes a torn line, takes over records that a crash left ahead of the head, makes the
+first head of a new log, and describes any other difference as damage.
+"""
+
+import hashlib
+import os
+from dataclasses import dataclass, field
+
+from operable.state.atomic import opened
+from operable.state.sealed_file import full_files, last_line, lines_back, lines_of, tail
+from operable.state.sealed_head import Head, Signer, Stated, UnreadableHeadError, read_head, write_head
+from operable.state.sealed_record import Json, RecordFormat, SealedRecord
+
+_PIECE = 64 * 1024
+
+
+class DamagedError(ValueError):
+    """The log was changed, and nothing is appended to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What the next record continues. `damage`: how the log differs from its head."""
+
+    head: Head
+    open: tuple[int, ...] = ()
+    size: int = 0
+    at: str = ""
+    damage: Json | None = None
+    seen: int = field(default=-1)  # the largest number in the file, where that is not the head's
+
+
+def read_end(path: str, format: RecordFormat, signer: Signer | None, *, most_ahead: int) -> End:
+    """Raises DamagedError if the last line is not a record: nothing says what the next one would continue."""
+    stated, complaint = _stated(path)
+    with opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
+        whole, size = tail(fd)
+        if whole < 0:
+            raise DamagedError("the log ends with a line that is too long for a record")
+        if whole < size:
+            os.ftruncate(fd, whole)
+        line = next(lines_back(fd, whole), None)
+        if stated is None and complaint is None and not _is_sealed(path, line, format):
+            return _begun(path, fd, whole, format, signer)
+        newest = _newest(path, line, format, stated)
+        if newest is not None and stated is not None and newest.head.seq > stated.head.seq:
+            ahead = _ahead(fd, whole, stated.head, format, most_ahead)
+            if ahead is not None:
+                os.fsync(fd)
+                numbers = _opened_after(stated.open, ahead)
+                write_head(path, newest.head, numbers, signer)
+                return End(newest.head, numbers, whole, newest.at)
+    found = newest.head if newest is not None else Head(-1, format.genesis)
+    at = newest.at if newest is not None else ""
+    if stated is None:
+        return End(found, (), whole, at, _damage(None, found, complaint or "the head is missing"))
+    if stated.head == found or (stated.head.seq == -1 and newest is None):
+        return End(stated.head, stated.open, whole, at)
+    reason = "records are missing" if found.seq < stated.head.seq else "the newest records are others"
+    return End(stated.head, stated.open, whole, at, _damage(stated.head, found, reason), seen=found.seq)
+
+
+def find_record(path: str, format: RecordFormat, seq: int) -> Json | None:
+    """A record by its number. Returns None if it is not there any more."""
+    files = [*full_files(path), path]
+    firsts = [int(name.rpartition(".")[2]) for name in files[:-1]]
+    index = sum(first <= seq for first in firsts)
+    for name in files[max(0, index - 1) : index + 1]:
+        for line in lines_of(name):
+            try:
+                sealed = format.read(line)
+            except ValueError:
+                continue
+            if sealed.head.seq == seq:
+                return sealed.record
+            if sealed.head.seq > seq:
+                break
+    return None
+
+
+def _stated(path: str) -> tuple[Stated | None, str | None]:
+    try:
+        return read_head(path), None
+    except UnreadableHeadError:
+        return None, "the head cannot be read"
+
+
+def _is_sealed(path: str, line: bytes | None, format: RecordFormat) -> bool:
+    """Whether a log without a head had one: its end is sealed, or it has full files."""
+    if full_files(path):
+        return True
+    if line is None:
+        return False
+    if not format.continues_unsealed:
+        return True
+    try:
+        format.read(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _begun(path: str, fd: int, size: int, format: RecordFormat, signer: Signer | None) -> End:
+    """A new log, or one that another program wrote without seals, which the chain then seals as a whole.
+
+    The head comes before the first record, so that a log with records and without a head is always one that lost it.
+    """
+    head = Head(-1, format.genesis)
+    if size:
+        digest = hashlib.sha256()
+        for at in range(0, size, _PIECE):
+            digest.update(os.pread(fd, min(_PIECE, size - at), at))
+        head = Head(-1, f"sha256:{digest.hexdigest()}")
+    write_head(path, head, (), signer)
+    return End(head, (), size)
+
+
+def _newest(path: str, line: bytes | None, format: RecordFormat, stated: Stated | None) -> SealedRecord | None:
+    """The last record: of the newest file, else of the one before it (a crash came between renaming and the next write)."""
+    if line is None:
+        full = full_files(path)
+        line = last_line(full[-1]) if full else None
+    if line is None:
+        return None
+    try:
+        return format.read(line)
+    except ValueError:
+        if stated is not None and stated.head.seq == -1 and format.continues_unsealed:
+            return None  # what another program wrote, with a head and without a record
+        raise DamagedError("the last line of the log is not a record") from None
+
+
+def _ahead(fd: int, end: int, head: Head, format: RecordFormat, most: int) -> list[SealedRecord] | None:
+    """The records after the head, oldest first. Returns None if they do not continue it."""
+    found: list[SealedRecord] = []
+    for line in lines_back(fd, end):
+        try:
+            record = format.read(line)
+        except ValueError:
+            break
+        if found and not _continues(found[-1], record.head):
+            return None
+        if record.head == head:
+            break
+        if not record.intact or len(found) == most or record.head.seq <= head.seq:
+            return None
+        found.append(record)
+    found.reverse()
+    return found if found and _continues(found[0], head) else None
+
+
+def _continues(record: SealedRecord, before: Head) -> bool:
+    return record.prev == before.hash and record.head.seq == before.seq + 1
+
+
+def _opened_after(numbers: tuple[int, ...], records: list[SealedRecord]) -> tuple[int, ...]:
+    kept = dict.fromkeys(numbers)
+    for record in records:
+        if record.opens:
+            kept[record.head.seq] = None
+        if record.closes is not None:
+            kept.pop(record.closes, None)
+    return tuple(kept)
+
+
+def _damage(stated: Head | None, found: Head, reason: str) -> Json:
+    return {"reason": reason, "head": None if stated is None else str(stated), "found": str(found)}

@@ -1,0 +1,73 @@
+"""The files of a sealed log: the newest, the full ones beside it, and their lines, read with bounded memory.
+
+A full file has the name `<log>.<number of its first record>`, twelve digits, so that names sort as the records do. Only the
+newest file changes. A line longer than LINE_LIMIT is not a record: it is read in pieces, and each piece is not one either.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from operable.state.atomic import open_private, opened
+
+LINE_LIMIT = 4 * 1024 * 1024
+"""No record is longer; formats replace what is large by its digest long before."""
+_WINDOW = 16 * 1024  # holds the last record of most logs
+
+
+def full_files(path: str) -> list[str]:
+    """The full files of a log, oldest first."""
+    folder, name = os.path.dirname(path) or ".", os.path.basename(path)
+    full = re.compile(re.escape(name) + r"\.\d{12}\Z")
+    try:
+        return [os.path.join(folder, each) for each in sorted(os.listdir(folder)) if full.match(each)]
+    except FileNotFoundError:
+        return []
+
+
+def lines_of(path: str) -> Iterator[bytes]:
+    """The lines of a file that does not change."""
+    with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
+        yield from bounded_lines(file, os.fstat(file.fileno()).st_size)
+
+
+def bounded_lines(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """The lines among the next `size` bytes; the last one may have no end."""
+    while size > 0 and (line := file.readline(min(size, LINE_LIMIT))):
+        size -= len(line)
+        yield line
+
+
+def last_line(path: str) -> bytes | None:
+    """The last whole line of a file. Returns None if there is none."""
+    with opened(path, os.O_RDONLY) as fd:
+        return next(lines_back(fd, tail(fd)[0]), None)
+
+
+def tail(fd: int) -> tuple[int, int]:
+    """(where the last whole line ends, the size). What lies between is a torn line."""
+    size = os.fstat(fd).st_size
+    at = size
+    while at > 0 and size - at <= LINE_LIMIT:
+        start = max(0, at - _WINDOW)
+        last = os.pread(fd, at - start, start).rfind(b"\n")
+        if last >= 0:
+            return start + last + 1, size
+        at = start
+    return (0 if at == 0 else -1), size
+
+
+def lines_back(fd: int, end: int) -> Iterator[bytes]:
+    """The whole lines before `end`, the last one first, each with its newline; it ends before a line that is too long."""
+    kept, at = b"", end
+    while True:
+        start = kept.rfind(b"\n", 0, max(0, len(kept) - 1)) + 1
+        if kept and (start > 0 or at == 0):
+            yield kept[start:]
+            kept = kept[:start]
+        elif at == 0 or len(kept) > LINE_LIMIT:
+            return
+        else:
+            above = max(0, at - _WINDOW)
+            kept, at = os.pread(fd, at - above, above) + kept, above

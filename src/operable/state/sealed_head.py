@@ -1,0 +1,165 @@
+"""The head of a sealed log: the file `<log>.head`, which says how far the log had come.
+
+    SEQ HASH                  the newest record that is on disk for certain
+    open SEQ SEQ …            the records that were begun and not yet closed; left out if there are none
+    ed25519 KEY SIGNATURE     over the lines above, where the operator gave a key; both in base64
+
+It is written as a whole, after the records that it names. Without it, dropping the newest records would not show. A signature
+shows a head that was made by another program; it does not show that an older head was put back, an anchor does.
+"""
+
+import base64
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from operable.state.atomic import opened, write_whole
+
+# Everything that is begun at one moment in one log: more is a leak, and refused.
+OPEN_LIMIT = 4096
+_LIMIT = 128 * 1024
+_FIRST = re.compile(r"(-1|\d{1,18}) ((?:sha256:)?[0-9a-f]{64})\Z")
+_SIGNED_AS = b"operable sealed head 1\n"
+
+Signer = Callable[[bytes], str]
+"""Makes the last line of a head from the lines before it."""
+
+
+class UnreadableHeadError(ValueError):
+    """There is a file in the place of the head, and it is not one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A record of a chain: its number and its hash."""
+
+    seq: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.hash}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What the file says. `signature` is its last line, over `body`."""
+
+    head: Head
+    open: tuple[int, ...] = ()
+    body: bytes = b""
+    signature: str | None = None
+
+
+def parse_head(text: str) -> Head:
+    """The first line of a head, as it is kept elsewhere as an anchor. Raises ValueError if it is not one."""
+    match = _FIRST.match(text.strip("\n"))
+    if match is None:
+        raise ValueError("a head is a sequence number and a hash of 64 hex digits")
+    return Head(int(match[1]), match[2])
+
+
+def read_head(log: str) -> Stated | None:
+    """The stated head of a log. Returns None if it has none; raises UnreadableHeadError for anything else than a head."""
+    try:
+        with opened(f"{log}.head", os.O_RDONLY) as fd, os.fdopen(os.dup(fd), "rb") as file:
+            data = file.read(_LIMIT + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UnreadableHeadError(error.strerror or "unreadable") from error
+    try:
+        return _parsed(data)
+    except ValueError as error:
+        raise UnreadableHeadError(str(error)) from error
+
+
+def _parsed(data: bytes) -> Stated:
+    if len(data) > _LIMIT or not data.endswith(b"\n"):
+        raise ValueError("not a whole head")
+    first, *rest = data.decode("ascii").split("\n")[:-1]
+    numbers: tuple[int, ...] = ()
+    if rest and rest[0].startswith("open "):
+        numbers = tuple(int(word) for word in rest.pop(0)[5:].split(" "))
+    signature = rest.pop(0) if rest and rest[0].startswith("ed25519 ") else None
+    if rest:
+        raise ValueError("a head has other lines")
+    return Stated(parse_head(first), numbers, _body(parse_head(first), numbers), signature)
+
+
+def write_head(log: str, head: Head, numbers: tuple[int, ...], signer: Signer | None) -> Stated:
+    """Replace the head of a log, on disk when this returns. The caller holds the log's lock."""
+    body = _body(head, numbers)
+    signature = None if signer is None else signer(body)
+    data = body if signature is None else body + signature.encode("ascii") + b"\n"
+    write_whole(f"{log}.head", data, draft=f"{log}.head.new")
+    return Stated(head, numbers, body, signature)
+
+
+def _body(head: Head, numbers: tuple[int, ...]) -> bytes:
+    shown = f"open {' '.join(map(str, numbers))}\n" if numbers else ""
+    return f"{head}\n{shown}".encode("ascii")
+
+
+def load_signer(path: str) -> Signer:
+    """A signer with the Ed25519 private key in a file (PEM or OpenSSH). Raises ValueError if it cannot be used."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    data = _key_file(path)
+    try:
+        load = (
+            serialization.load_ssh_private_key
+            if b"OPENSSH PRIVATE KEY" in data
+            else serialization.load_pem_private_key
+        )
+        key = load(data, None)
+    except Exception as error:  # of many types, some of which show what they read
+        raise ValueError(f"{path} is not an unencrypted private key ({type(error).__name__})") from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise ValueError(f"{path} is not an Ed25519 key")
+    public = base64.b64encode(key.public_key().public_bytes_raw()).decode("ascii")
+    return lambda body: (
+        f"ed25519 {public} {base64.b64encode(key.sign(_SIGNED_AS + body)).decode('ascii')}"
+    )
+
+
+def load_public_key(path: str) -> bytes:
+    """The raw Ed25519 public key of a file: PEM, OpenSSH, or the private key. Raises ValueError if it is not one."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    data = _key_file(path)
+    if b"PRIVATE KEY" in data:
+        return base64.b64decode(load_signer(path)(b"").split(" ")[1])
+    try:
+        ssh = data.lstrip().startswith(b"ssh-")
+        key = serialization.load_ssh_public_key(data) if ssh else serialization.load_pem_public_key(data)
+    except Exception as error:
+        raise ValueError(f"{path} is not a public key ({type(error).__name__})") from None
+    if not isinstance(key, Ed25519PublicKey):
+        raise ValueError(f"{path} is not an Ed25519 key")
+    return key.public_bytes_raw()
+
+
+def is_signed_by(stated: Stated, public: bytes) -> bool:
+    """Whether the owner of this key signed exactly this head."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    if stated.signature is None:
+        return False
+    try:
+        signature = base64.b64decode(stated.signature.split(" ")[2], validate=True)
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, _SIGNED_AS + stated.body)
+    except (InvalidSignature, ValueError, IndexError):
+        return False
+    return True
+
+
+def _key_file(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(_LIMIT)
+    except OSError as error:
+        raise ValueError(f"the key {path} cannot be read: {error.strerror}") from None

@@ -1,0 +1,253 @@
+"""A log that cannot forget: every record is sealed with the one before, on disk before its writer goes on, and closed or lost.
+
+Theory of operation. A write holds an exclusive lock, compares the end of the log with its head, writes its records with one
+`write`, syncs them, and only then replaces the head. So the head names a record that is on disk, and a crash leaves at most one
+batch ahead of it and one torn line: the next write takes over the former and removes the latter. Any other difference means
+that the log was cut, edited or replaced. It is then continued from its head with a DAMAGE notice, or refused, as its owner
+chose; either way it never verifies again (`sealed_verdict`).
+
+`begin` writes a record that stays open until `close`, or until its process has ended: then the next process that writes
+closes it as LOST. A process holds one byte of `<log>.alive` for each record that it began. What is in a record, and what may
+not be, is for its format.
+"""
+
+import contextlib
+import errno
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from operable.state.atomic import make_folder, opened, sync_folder, write_all
+from operable.state.lock import EXCLUSIVE, WAIT, held, is_held, presence
+from operable.state.sealed_end import DamagedError, End, find_record, read_end
+from operable.state.sealed_file import LINE_LIMIT, full_files, last_line, lines_of
+from operable.state.sealed_head import OPEN_LIMIT, Head, Signer, read_head, write_head
+from operable.state.sealed_record import DAMAGE, LOST, RETIRED, Json, Place, RecordFormat
+
+ROTATE_AT = 16 * 1024 * 1024
+# Records that one write may have: what a crash leaves ahead of the head is at most this.
+BATCH_LIMIT = 64
+# A crash of a large host leaves many open records; the rest are closed by the writes after the next.
+_LOST_LIMIT = BATCH_LIMIT // 2
+_DRAFT_LIMIT = BATCH_LIMIT - _LOST_LIMIT - 2  # and a notice of damage, and one of retirement
+
+
+class LockError(OSError):
+    """The log cannot be locked. A lock that another process holds for too long is a TimeoutError."""
+
+
+@dataclass(slots=True)
+class Opened:
+    """A record that was begun. Its number is known once it is written."""
+
+    record: Json
+    head: Head | None = None
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A record to be written: alone, the beginning of something (`opens`), or its end (`closes`)."""
+
+    record: Json
+    opens: Opened | None = None
+    closes: Opened | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A record on its way. What it closes has a number, or is opened in the same batch."""
+
+    record: Json
+    opens: Opened | None = None
+    closes: Opened | int | None = None
+    kind: str | None = None
+
+
+@dataclass(slots=True)
+class SealedLog:
+    """One log. Any number of these, in any number of threads and processes, may write it.
+
+    `keep`: how many full files stay beside the newest; None: all. `refuses_damage`: nothing is appended to a log that was
+    changed. `signer`: signs every head. `wait`: how long the lock is waited for, in seconds.
+    """
+
+    path: str
+    format: RecordFormat
+    rotate_at: int = ROTATE_AT
+    keep: int | None = None
+    refuses_damage: bool = False
+    signer: Signer | None = None
+    wait: float = WAIT
+    clock: Callable[[], float] = time.time
+    _has_settled: bool = field(default=False, init=False)
+
+    def append(self, record: Json) -> Head:
+        """Write one record. It is on disk when this returns; OSError or DamagedError: nothing was written."""
+        return self.write([Draft(record)])[0]
+
+    def begin(self, record: Json) -> Opened:
+        """Write a record that is open until it is closed. Do nothing of what it announces before this returns."""
+        opened = Opened(record)
+        self.write([Draft(record, opens=opened)])
+        return opened
+
+    def close(self, opened: Opened, record: Json) -> Head:
+        """Write how it ended. If that fails, it counts as lost: nobody recorded its end."""
+        return self.write([Draft(record, closes=opened)])[0]
+
+    def write(self, drafts: Sequence[Draft]) -> list[Head]:
+        """Write several records at the price of one. Up to 30 of them are all on disk when this returns, or none is."""
+        if not drafts:
+            return []
+        if len(drafts) > _DRAFT_LIMIT:
+            half = len(drafts) // 2
+            return self.write(drafts[:half]) + self.write(drafts[half:])
+        try:
+            make_folder(os.path.dirname(self.path))
+            with self._locked():
+                return self._write(drafts)[-len(drafts) :]
+        finally:
+            for draft in drafts:
+                self._is_closed(draft.closes)
+
+    def settle(self) -> int:
+        """Close as lost what dead processes began. Returns how many are written now."""
+        if not os.path.lexists(f"{self.path}.head"):
+            return 0
+        with self._locked():
+            self._has_settled = False
+            return len(self._write([]))
+
+    def _is_closed(self, opened: Opened | None) -> None:
+        if opened is not None and opened.head is not None and not opened.closed:
+            opened.closed = True
+            presence(f"{self.path}.alive").release(opened.head.seq)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(held(f"{self.path}.lock", EXCLUSIVE, wait=self.wait))
+            except TimeoutError:
+                raise
+            except OSError as error:
+                raise LockError(error.errno, error.strerror, error.filename) from error
+            yield
+
+    def _write(self, drafts: Sequence[Draft]) -> list[Head]:
+        """With the lock held: what the log itself has to say first, then the records. The head of each."""
+        end = read_end(self.path, self.format, self.signer, most_ahead=BATCH_LIMIT)
+        lines = [_Line(self._notice(DAMAGE, end.damage, None), kind=DAMAGE)] if end.damage else []
+        if end.damage and self.refuses_damage:
+            raise DamagedError(str(end.damage["reason"]))
+        if not self._has_settled:
+            lines += self._lost(end)
+        end, retired, dropped = self._rotated(end)
+        lines += retired
+        lines += [_Line(draft.record, draft.opens, draft.closes) for draft in drafts]
+        heads = self._put(end, lines) if lines else []
+        self._has_settled = True
+        for path in dropped:
+            os.unlink(path)
+        return heads
+
+    def _notice(self, kind: str, facts: Json, about: Json | None) -> Json:
+        return self.format.notice(kind, facts, about, self.clock())
+
+    def _lost(self, end: End) -> list[_Line]:
+        dead = [number for number in end.open if is_held(f"{self.path}.alive", number) is False]
+        lines = []
+        for number in dead[:_LOST_LIMIT]:
+            facts = {"reason": "the process that began it ended without closing it", "begun": number}
+            record = self._notice(LOST, facts, find_record(self.path, self.format, number))
+            lines.append(_Line(record, closes=number, kind=LOST))
+        return lines
+
+    def _rotated(self, end: End) -> tuple[End, list[_Line], list[str]]:
+        """A full file gets its own name; too many of them are named in a notice, and removed after it is on disk."""
+        if end.size < self.rotate_at or (first := _first_seq(self.path, self.format)) is None:
+            return end, [], []
+        full = f"{self.path}.{first:012d}"
+        if os.path.lexists(full):
+            raise FileExistsError(errno.EEXIST, "the full file cannot be renamed: its name is taken", full)
+        os.rename(self.path, full)
+        sync_folder(os.path.dirname(self.path) or ".")
+        fresh = replace(end, size=0)
+        files = full_files(self.path)
+        dropped = [] if self.keep is None else files[: max(0, len(files) - self.keep)]
+        line = last_line(dropped[-1]) if dropped else None
+        if line is None:
+            return fresh, [], []
+        facts = {"through": str(self.format.read(line).head), "files": len(dropped)}
+        return fresh, [_Line(self._notice(RETIRED, facts, None), kind=RETIRED)], dropped
+
+    def _put(self, end: End, lines: Sequence[_Line]) -> list[Head]:
+        """Seal the records, hold the numbers of those that are begun, and write all of it."""
+        numbers, begun = dict.fromkeys(end.open), dict[int, int]()
+        data, heads = bytearray(), list[Head]()
+        head, after, now = end.head, end.at, self.clock()
+        alive = presence(f"{self.path}.alive")
+        try:
+            for each in lines:
+                seq, closes = max(head.seq, end.seen) + 1, _number(each.closes, begun)
+                place = Place(
+                    seq, head.hash, now, after, opens=each.opens is not None, closes=closes, kind=each.kind
+                )
+                line, sealed, after = self.format.seal(each.record, place)
+                if len(line) >= LINE_LIMIT:
+                    raise OSError(errno.EFBIG, "the record is too large")
+                head = Head(seq, sealed)
+                data += line
+                heads.append(head)
+                numbers.pop(-1 if closes is None else closes, None)
+                if each.opens is not None:
+                    alive.hold(seq)
+                    begun[id(each.opens)] = seq
+                    numbers[seq] = None
+            if len(numbers) > OPEN_LIMIT:
+                raise OSError(errno.EAGAIN, f"{OPEN_LIMIT} records are begun and not closed")
+            self._commit(end, bytes(data), head, tuple(numbers))
+        except BaseException:
+            for seq in begun.values():
+                alive.release(seq)
+            raise
+        for each, at in zip(lines, heads, strict=True):
+            if each.opens is not None:
+                each.opens.head = at
+        return heads
+
+    def _commit(self, end: End, data: bytes, head: Head, numbers: tuple[int, ...]) -> None:
+        with opened(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
+            try:
+                write_all(fd, data)
+                os.fsync(fd)
+                write_head(self.path, head, numbers, self.signer)
+            except OSError:
+                # Also if only the head could not be written: this batch was not acknowledged.
+                if not _is_stated(self.path, head):
+                    os.ftruncate(fd, end.size)
+                raise
+
+
+def _number(opened: Opened | int | None, begun: dict[int, int]) -> int | None:
+    """The number of what a record closes; it may have been opened a line before."""
+    if not isinstance(opened, Opened):
+        return opened
+    return begun.get(id(opened)) if opened.head is None else opened.head.seq
+
+
+def _is_stated(path: str, head: Head) -> bool:
+    """Whether the head was replaced although the call failed: then the records must stay."""
+    with contextlib.suppress(ValueError):
+        stated = read_head(path)
+        return stated is not None and stated.head == head
+    return True
+
+
+def _first_seq(path: str, format: RecordFormat) -> int | None:
+    for line in lines_of(path):
+        with contextlib.suppress(ValueError):
+            return format.read(line).head.seq
+    return None
