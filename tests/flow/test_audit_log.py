@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operable.flow.audit_record import GENESIS
 from operable.flow.audit_log import append, find, read, verify
+from operable.flow.audit_record import GENESIS
 from operable.flow.contracts import FlowError
 from operable.state.sealed_head import Head
 from operable.state.sealed_verdict import frozen
@@ -308,6 +308,7 @@ def test_what_follows_a_look_at_the_log_does_not_change_what_is_seen(tmp_path):
         fill(log, 30, rotate_at=300)
         seen = [json.loads(line) for _, part in parts for line in part]
 
+    assert stated is not None
     assert stated.head == Head(1, seen[-1]["chain"]["hash"])
     assert [record["execution_id"] for record in seen] == ["e0", "e1"]
 

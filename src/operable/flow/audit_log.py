@@ -1,9 +1,9 @@
 """The audit log of executions: what was begun, how it ended, and what became of approvals.
 
-The mechanism is `operable.state.sealed_log`, the format `operable.flow.audit_record`. `begin` comes before the first effect of an
-execution, `close` after the last: a process that dies in between leaves a record that the next writer closes as `lost`.
-Readers get one record per execution, the one that says most. What is written was redacted before, and members that are too
-large are replaced by their digest.
+The mechanism is `operable.state.sealed_log`, the format `operable.flow.audit_record`. `begin` comes before the first
+effect of an execution, `close` after the last: a process that dies in between leaves a record that the next writer closes
+as `lost`. Readers get one record per execution, the one that says most. What is written was redacted before, and members
+that are too large are replaced by their digest.
 """
 
 import json
@@ -41,6 +41,7 @@ class Begun:
 
     log: SealedLog
     opened: Opened
+    record: Json
 
 
 def append(
@@ -57,7 +58,7 @@ def begin(path: str, record: Mapping[str, Any], *, secrets: Iterable[str] = ()) 
     plain = _plain({**record, "status": STARTED}, secrets)
     with _writing():
         log = operator_log(path, ExecutionFormat())
-        return Begun(log, log.begin(plain))
+        return Begun(log, log.begin(plain), plain)
 
 
 def close(begun: Begun, record: Mapping[str, Any], *, secrets: Iterable[str] = ()) -> Head:
@@ -69,9 +70,8 @@ def close(begun: Begun, record: Mapping[str, Any], *, secrets: Iterable[str] = (
 
 def close_silently(begun: Begun) -> Head:
     """Record only that it ended well: nothing that a reader of executions sees."""
-    started = begun.opened.record
     return close(
-        begun, {name: started.get(name) for name in ("execution_id", "timestamp")} | {"status": _SILENT}
+        begun, {name: begun.record.get(name) for name in ("execution_id", "timestamp")} | {"status": _SILENT}
     )
 
 
@@ -91,10 +91,8 @@ def verify(path: str, *, anchor: Head | None = None, key: str | None = None) -> 
     except ValueError as error:
         raise FlowError("invalid_argument", str(error)) from None
     with _reading():
-        found = check(
-            path, ExecutionFormat(), anchors=() if anchor is None else (anchor,), public_key=public
-        )
-    problems = [
+        found = check(path, ExecutionFormat(), anchors=() if anchor is None else (anchor,), public_key=public)
+    problems: list[Json] = [
         {"code": each.code, "message": each.message}
         | ({} if each.file is None else {"file": each.file, "line": each.line})
         for each in found.problems

@@ -1,9 +1,10 @@
 """The record format of the audit log of executions: one JSON line per record, with its own members and `chain`.
 
-`chain` has `seq` (counting from 0 over all files), `prev` (the hash of the record before; of everything before the chain, when
-a log without seals is continued) and `hash` (over the canonical text of the record without `hash`). `kind` is `started` for a
-record that begins an execution, else what the record says about the log itself; `closes` is the number of the record whose
-execution it ends. Readers of the plain log go on working. A record has one spelling: not even a blank can be changed.
+`chain` has `seq` (counting from 0 over all files), `prev` (the hash of the record before; of everything before the chain,
+when a log without seals is continued) and `hash` (over the canonical text of the record without `hash`). `kind` is
+`started` for a record that begins an execution, else what the record says about the log itself; `closes` is the number of
+the record whose execution it ends. Readers of the plain log go on working. A record has one spelling: not even a blank
+can be changed.
 """
 
 import json

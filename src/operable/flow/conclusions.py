@@ -1,8 +1,9 @@
 """The records of an execution: that it starts, before its first effect; how it ended, before its caller gets an answer.
 
-An execution whose start cannot be recorded does not start. Who gets no answer would run the task again, so that a task which
-has run and whose end could not be recorded is an error that says both. What could not be cleaned up belongs to the record,
-and to the refusal. A contract that records only failures has a record of the start too: being killed is a failure.
+An execution whose start cannot be recorded does not start. Who gets no answer would run the task again, so that a task
+which has run and whose end could not be recorded is an error that says both. What could not be cleaned up belongs to the
+record, and to the refusal. A contract that records only failures has a record of the start too: being killed is a
+failure.
 """
 
 from collections.abc import Mapping

@@ -1,13 +1,13 @@
 """Running one task of a manifest here and now: every gate, then the work, then what is said about it afterwards.
 
-    selection, binding, allowed paths -> an approval exists -> enclosure -> the start is recorded -> proof -> identity -> trust
-    -> authorization -> credentials -> the approval is used -> the work -> verify -> credentials gone -> attestation -> evidence
-    -> the end is recorded
+    selection, binding, allowed paths -> an approval exists -> enclosure -> the start is recorded -> proof -> identity
+    -> trust -> authorization -> credentials -> the approval is used -> the work -> verify -> credentials gone ->
+    attestation -> evidence -> the end is recorded
 
 Nothing that costs anything (an approval, a credential, a start) comes before everything that could refuse has been asked.
-The start is on disk before the first program, request or credential of the execution: also kill -9 leaves no effect without
-a record. An approval is used at the last moment, after a record of its use. Failures of any gate are recorded too. Credentials
-go whatever happens.
+The start is on disk before the first program, request or credential of the execution: also kill -9 leaves no effect
+without a record. An approval is used at the last moment, after a record of its use. Failures of any gate are recorded
+too. Credentials go whatever happens.
 """
 
 import time

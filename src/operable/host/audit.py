@@ -1,11 +1,11 @@
 """The audit chain of agents: a record before each turn, tool call, decision and secret use, and how it ended (AIP-7).
 
-The mechanism is `operable.state.sealed_log`, the format `operable.host.audit_record`; here is what belongs into a record. What is
-written passes redaction, and what is large is replaced by its digest, so that a record can neither leak nor grow. A record
-that cannot be written is a Fail, and what it announces must not happen.
+The mechanism is `operable.state.sealed_log`, the format `operable.host.audit_record`; here is what belongs into a record.
+What is written passes redaction, and what is large is replaced by its digest, so that a record can neither leak nor grow.
+A record that cannot be written is a Fail, and what it announces must not happen.
 
-`verify_audit` finds each line that was edited, removed, moved or added, and with the head beside the chain (or an anchor kept
-elsewhere) a chain that was cut short.
+`verify_audit` finds each line that was edited, removed, moved or added, and with the head beside the chain (or an anchor
+kept elsewhere) a chain that was cut short.
 """
 
 import time
@@ -25,6 +25,8 @@ from operable.state.sealed_head import Head, load_public_key
 from operable.state.sealed_log import ROTATE_AT, Draft, Opened, SealedLog
 from operable.state.sealed_settings import operator_log
 from operable.state.sealed_verdict import check, frozen
+
+__all__ = ["Audit", "Head", "Opened", "Problem", "Verified", "parse_head", "read_audit", "verify_audit"]
 
 # A record is for people and machines that ask "what happened", not a copy of the data.
 VALUE_LIMIT = 4096
@@ -125,7 +127,7 @@ class Audit:
     ) -> Opened:
         """Append the record of something that begins now. Nothing of it may happen before it is on disk."""
         entry = self._entry(action, subject, input, None, decision, metadata)
-        opened = Opened(entry)
+        opened = Opened()
         self._due.append(Draft(entry, opens=opened))
         if not later:
             self.flush()

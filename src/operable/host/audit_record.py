@@ -1,11 +1,12 @@
 """The record format of the audit chain of agents: `agentgovernance/v1` of AIP-7, one line of canonical JSON (RFC 8785).
 
-`seq` counts from 0, `prevHash` is the hash of the record before (64 zeros for the first), `hash` is SHA-256 over the record
-without `hash`. A record that begins something has `metadata.phase: started`, the one that closes it `metadata.closes` with its
-number. What is said about the chain itself has an action `audit.damage`, `audit.lost` or `audit.retired`.
+`seq` counts from 0, `prevHash` is the hash of the record before (64 zeros for the first), `hash` is SHA-256 over the
+record without `hash`. A record that begins something has `metadata.phase: started`, the one that closes it
+`metadata.closes` with its number. What is said about the chain itself has an action `audit.damage`, `audit.lost` or
+`audit.retired`.
 
-`ts` never decreases, as the standard wants it. A record made while the clock is behind the record before has the time of that
-record, and `metadata.clock` with what the clock said.
+`ts` never decreases, as the standard wants it. A record made while the clock is behind the record before has the time of
+that record, and `metadata.clock` with what the clock said.
 """
 
 import time

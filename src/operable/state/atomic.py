@@ -1,8 +1,8 @@
 """Private files: opened without following links, and replaced as a whole.
 
-A file that `write_whole` replaces is either the old one or the new one, also after a crash: the new content is on disk before
-it gets the name, and the name is on disk before the call returns. Files have mode 0600, folders 0700. A symbolic link, a FIFO
-or a device in the place of a file is refused, and opening one never waits.
+A file that `write_whole` replaces is either the old one or the new one, also after a crash: the new content is on disk
+before it gets the name, and the name is on disk before the call returns. Files have mode 0600, folders 0700. A symbolic
+link, a FIFO or a device in the place of a file is refused, and opening one never waits.
 """
 
 import errno

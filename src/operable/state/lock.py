@@ -1,8 +1,9 @@
 """The kernel's locks on files: released by the kernel when their process ends, in whatever way it ends.
 
-`held` is an exclusive or shared lock on a file beside what it guards. It is asked for again and again until it is ours or the
-wait ends (TimeoutError), because a blocked call could not be ended. A lock whose file was removed meanwhile guards nothing, so
-the file is compared with its name once it is locked. A file system without locks is an OSError: no caller goes on without.
+`held` is an exclusive or shared lock on a file beside what it guards. It is asked for again and again until it is ours or
+the wait ends (TimeoutError), because a blocked call could not be ended. A lock whose file was removed meanwhile guards
+nothing, so the file is compared with its name once it is locked. A file system without locks is an OSError: no caller
+goes on without.
 
 `Presence` answers "does the process that began number N still live?": the process holds byte N of a file (an open file
 description lock). A process id would not do: it may belong to another process by now, or to another namespace.
@@ -139,7 +140,9 @@ def is_held(path: str, number: int) -> bool | None:
 
 
 def _set(fd: int, number: int, kind: int) -> None:
-    if hasattr(fcntl, "F_OFD_SETLK"):  # elsewhere than on Linux, nothing says who lives: `is_held` returns None
+    if hasattr(
+        fcntl, "F_OFD_SETLK"
+    ):  # elsewhere than on Linux, nothing says who lives: `is_held` returns None
         fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack(_FLOCK, kind, os.SEEK_SET, number, 1, 0))
 
 

@@ -117,7 +117,9 @@ def _begun(path: str, fd: int, size: int, format: RecordFormat, signer: Signer |
     return End(head, (), size)
 
 
-def _newest(path: str, line: bytes | None, format: RecordFormat, stated: Stated | None) -> SealedRecord | None:
+def _newest(
+    path: str, line: bytes | None, format: RecordFormat, stated: Stated | None
+) -> SealedRecord | None:
     """The last record: of the newest file, else of the one before it (a crash came between renaming and the next write)."""
     if line is None:
         full = full_files(path)

@@ -1,7 +1,8 @@
 """The files of a sealed log: the newest, the full ones beside it, and their lines, read with bounded memory.
 
-A full file has the name `<log>.<number of its first record>`, twelve digits, so that names sort as the records do. Only the
-newest file changes. A line longer than LINE_LIMIT is not a record: it is read in pieces, and each piece is not one either.
+A full file has the name `<log>.<number of its first record>`, twelve digits, so that names sort as the records do. Only
+the newest file changes. A line longer than LINE_LIMIT is not a record: it is read in pieces, and each piece is not one
+either.
 """
 
 import os

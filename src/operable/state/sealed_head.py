@@ -4,8 +4,8 @@
     open SEQ SEQ …            the records that were begun and not yet closed; left out if there are none
     ed25519 KEY SIGNATURE     over the lines above, where the operator gave a key; both in base64
 
-It is written as a whole, after the records that it names. Without it, dropping the newest records would not show. A signature
-shows a head that was made by another program; it does not show that an older head was put back, an anchor does.
+It is written as a whole, after the records that it names. Without it, dropping the newest records would not show. A
+signature shows a head that was made by another program; it does not show that an older head was put back, an anchor does.
 """
 
 import base64
@@ -103,6 +103,7 @@ def _body(head: Head, numbers: tuple[int, ...]) -> bytes:
 
 def load_signer(path: str) -> Signer:
     """A signer with the Ed25519 private key in a file (PEM or OpenSSH). Raises ValueError if it cannot be used."""
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -114,18 +115,17 @@ def load_signer(path: str) -> Signer:
             else serialization.load_pem_private_key
         )
         key = load(data, None)
-    except Exception as error:  # of many types, some of which show what they read
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise ValueError(f"{path} is not an unencrypted private key ({type(error).__name__})") from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise ValueError(f"{path} is not an Ed25519 key")
+        raise ValueError(f"{path} is not an Ed25519 key")  # noqa: TRY004 - of the file, not of an argument
     public = base64.b64encode(key.public_key().public_bytes_raw()).decode("ascii")
-    return lambda body: (
-        f"ed25519 {public} {base64.b64encode(key.sign(_SIGNED_AS + body)).decode('ascii')}"
-    )
+    return lambda body: f"ed25519 {public} {base64.b64encode(key.sign(_SIGNED_AS + body)).decode('ascii')}"
 
 
 def load_public_key(path: str) -> bytes:
     """The raw Ed25519 public key of a file: PEM, OpenSSH, or the private key. Raises ValueError if it is not one."""
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -135,10 +135,10 @@ def load_public_key(path: str) -> bytes:
     try:
         ssh = data.lstrip().startswith(b"ssh-")
         key = serialization.load_ssh_public_key(data) if ssh else serialization.load_pem_public_key(data)
-    except Exception as error:
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise ValueError(f"{path} is not a public key ({type(error).__name__})") from None
     if not isinstance(key, Ed25519PublicKey):
-        raise ValueError(f"{path} is not an Ed25519 key")
+        raise ValueError(f"{path} is not an Ed25519 key")  # noqa: TRY004 - of the file, not of an argument
     return key.public_bytes_raw()
 
 

@@ -1,14 +1,14 @@
-"""A log that cannot forget: every record is sealed with the one before, on disk before its writer goes on, and closed or lost.
+"""A log that cannot forget: every record is sealed with the one before, on disk before its writer goes on.
 
-Theory of operation. A write holds an exclusive lock, compares the end of the log with its head, writes its records with one
-`write`, syncs them, and only then replaces the head. So the head names a record that is on disk, and a crash leaves at most one
-batch ahead of it and one torn line: the next write takes over the former and removes the latter. Any other difference means
-that the log was cut, edited or replaced. It is then continued from its head with a DAMAGE notice, or refused, as its owner
-chose; either way it never verifies again (`sealed_verdict`).
+Theory of operation. A write holds an exclusive lock, compares the end of the log with its head, writes its records with
+one `write`, syncs them, and only then replaces the head. So the head names a record that is on disk. A crash leaves at
+most one batch ahead of it and one torn line: the next write takes over the former and removes the latter. Any other
+difference means that the log was cut, edited or replaced. It is then continued from its head with a DAMAGE notice, or
+refused, as its owner chose; either way it never verifies again (`sealed_verdict`).
 
 `begin` writes a record that stays open until `close`, or until its process has ended: then the next process that writes
-closes it as LOST. A process holds one byte of `<log>.alive` for each record that it began. What is in a record, and what may
-not be, is for its format.
+closes it as LOST. A process holds one byte of `<log>.alive` for each record that it began. What is in a record, and what
+may not be, is for its format.
 """
 
 import contextlib
@@ -41,7 +41,6 @@ class LockError(OSError):
 class Opened:
     """A record that was begun. Its number is known once it is written."""
 
-    record: Json
     head: Head | None = None
     closed: bool = False
 
@@ -89,7 +88,7 @@ class SealedLog:
 
     def begin(self, record: Json) -> Opened:
         """Write a record that is open until it is closed. Do nothing of what it announces before this returns."""
-        opened = Opened(record)
+        opened = Opened()
         self.write([Draft(record, opens=opened)])
         return opened
 

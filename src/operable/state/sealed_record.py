@@ -1,7 +1,7 @@
 """What a sealed log knows of its records, whatever their format: place, seal, and the few kinds that mean something to it.
 
-A format is a codec between the records of an application and lines. It decides the members and the spelling; the log decides
-the order, what is begun and closed, and what is written about the log itself (`notice`).
+A format is a codec between the records of an application and lines. It decides the members and the spelling; the log
+decides the order, what is begun and closed, and what is written about the log itself (`notice`).
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ RETIRED = "retired"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a record goes: after the record with hash `prev`. `after` is the time of that record, as the format spells it."""
+    """Where a record goes: after the one with hash `prev`, whose time is `after` in the format's spelling."""
 
     seq: int
     prev: str

@@ -1,11 +1,12 @@
 """Whether a sealed log is what was written: every record, in order, up to its head.
 
-Readers see the log as it is at one moment (`frozen`): they hold the writers' lock while they read the head and open the newest
-file, and read afterwards. So a long check delays no writer, and takes none for tampering. It streams: memory does not grow
-with the log, and at most PROBLEM_LIMIT problems are kept.
+Readers see the log as it is at one moment (`frozen`): they hold the writers' lock while they read the head and open the
+files, and read afterwards. So a long check delays no writer, and takes none for tampering. It streams: memory does not
+grow with the log, and at most PROBLEM_LIMIT problems are kept.
 
-One torn last line and records that continue the head are what a crash leaves, and are not problems. What no chain shows by
-itself: a person who may write both files can make a new, consistent history. An anchor that is kept elsewhere shows that.
+One torn last line and records that continue the head are what a crash leaves, and are not problems. What no chain shows
+by itself: a person who may write both files can make a new, consistent history. An anchor that is kept elsewhere shows
+that.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 
 from operable.state.atomic import open_private, opened
 from operable.state.lock import SHARED, WAIT, held, is_held
-from operable.state.sealed_file import bounded_lines, full_files, lines_of
+from operable.state.sealed_file import bounded_lines, full_files
 from operable.state.sealed_head import Head, Stated, UnreadableHeadError, is_signed_by, read_head
 from operable.state.sealed_log import BATCH_LIMIT, LockError
 from operable.state.sealed_record import DAMAGE, LOST, RETIRED, RecordFormat, SealedRecord
@@ -111,7 +112,9 @@ class _Walk:
     def take(self, line: bytes, file: str, number: int, *, is_newest: bool) -> None:
         verdict, place = self._verdict, (file, number)
         if is_newest and not line.endswith(b"\n"):
-            verdict.is_torn = True  # the write that a crash cut short; the head says whether it was acknowledged
+            verdict.is_torn = (
+                True  # the write that a crash cut short; the head says whether it was acknowledged
+            )
             return
         try:
             record = self._format.read(line)
@@ -182,12 +185,10 @@ class _Walk:
 
 
 @contextmanager
-def frozen(
-    path: str, *, wait: float = WAIT
-) -> Iterator[tuple[Stated | None, str | None, list[Part]]]:
+def frozen(path: str, *, wait: float = WAIT) -> Iterator[tuple[Stated | None, str | None, list[Part]]]:
     """(the stated head, why it cannot be read, the files with their lines, oldest first), all of one moment.
 
-    Full files never change, so that only the newest is held open. Raises NotRegularError, LockError or TimeoutError.
+    All files are held open: a full one may be retired meanwhile. Raises NotRegularError, LockError or TimeoutError.
     """
     with ExitStack() as stack:
         with _no_writes(path, wait):
@@ -196,10 +197,10 @@ def frozen(
                 stated = read_head(path)
             except UnreadableHeadError as error:
                 complaint = str(error)
-            parts: list[Part] = [(name, lines_of(name)) for name in full_files(path)]
-            if os.path.lexists(path):
-                file = stack.enter_context(os.fdopen(open_private(path, os.O_RDONLY), "rb"))
-                parts.append((path, bounded_lines(file, os.fstat(file.fileno()).st_size)))
+            parts: list[Part] = []
+            for name in (*full_files(path), *([path] if os.path.lexists(path) else [])):
+                file = stack.enter_context(os.fdopen(open_private(name, os.O_RDONLY), "rb"))
+                parts.append((name, bounded_lines(file, os.fstat(file.fileno()).st_size)))
         yield stated, complaint, parts
 
 

@@ -278,7 +278,7 @@ def test_the_newest_records_are_given_and_malformed_lines_are_said(tmp_path):
     assert client("audit", limit="1")["count"] == 1
     with open(by.place("audit"), "a", encoding="utf-8") as file:
         file.write("nonsense\n")
-    assert client("audit")["warnings"] == [{"line_number": 4, "message": "malformed audit record skipped"}]
+    assert client("audit")["warnings"] == [{"line_number": 7, "message": "malformed audit record skipped"}]
     assert len(audited(by)) == 3
 
 

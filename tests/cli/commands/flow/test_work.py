@@ -150,7 +150,7 @@ def test_from_approval_to_verdict(place):
     assert verdict.exit_code == 0
     assert verdict.of("flow_verification")[0]["verified"] is True
     records = place("audit", "--newest", "3").of("flow_record")
-    assert [record["outcome"] for record in records] == ["started", "exit 0", "approval_revoked"]
+    assert [record["outcome"] for record in records] == ["approval_used", "exit 0", "approval_revoked"]
 
 
 def test_an_edited_audit_log_is_found_and_so_is_an_execution_that_nobody_signed(place):
