@@ -1,5 +1,7 @@
 """Free text without its secrets."""
 
+import json
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -73,6 +75,9 @@ def test_a_secret_after_its_name_never_survives(place, name, secret):
     assert secret not in masked
     assert name in masked
     assert redact_text(masked) == masked
+    quoted = redact_text(json.dumps({"log": text}))
+    assert secret not in quoted
+    assert redact_text(quoted) == quoted
 
 
 @given(secret=SECRET)
@@ -117,6 +122,28 @@ def test_a_secret_in_a_header_or_login_never_survives(place, secret):
 def test_only_the_value_is_replaced(text, masked):
     assert redact_text(text) == masked
     assert redact_text(masked) == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password={})0000A",
+        "password=[]]hunter2",
+        'password={"hunter2xyz',
+        "password=([{hunter2",
+        "password=null#hunter2",
+        "password=None)hunter2",
+        "token=0)hunter2",
+        "password='{}'hunter2",
+        '{"log": "a\\nghp_16C7e42F292c6912E7710c838347Ae178B4a"}',
+        '{"log": "a\\n-----BEGIN PRIVATE KEY-----\\nhunter2\\n-----END PRIVATE KEY-----"}',
+        '{"log": "password: |\\n  hunter2\\n"}',
+    ],
+)
+def test_neither_brackets_nor_escapes_talk_the_redactor_out_of_a_secret(text):
+    masked = redact_text(text)
+    for secret in ("0000A", "hunter2", "16C7e42F292c69"):
+        assert secret not in masked
 
 
 @pytest.mark.parametrize(
@@ -170,6 +197,8 @@ HOSTILE = [
     "a", " ", "\n", '"', "\\", "token", "token=", 'token="', "token: [", "token: ['", "sk-", "eyJ", "eyJ-", "://", "a://a@", "?a=&",
     "-----BEGIN PRIVATE KEY-----", "--token ", "Bearer ", "<token>", "<token ", "name: ", "login a ", "token:\n", "token: |\n ", "\\\"",
     'token="""', "-H ", "-u a:", "=&;,", "key: value\n", "a.", "a-", "AKIA", "/?", "Authorization: ", "x://?a=",
+    'token: {"a":', "token: {", 'token("', '"\\"', '"\\n', "'\\n", "token: x is not ", "token: str = ", "setx token ", "key: a ", "token: $",
+    "token=f(", 'token={"', "token: not ", "{{ ", "token='a'b",
 ]  # fmt: skip
 
 

@@ -27,6 +27,8 @@ _HARMLESS = frozenset(
     ).split()
 )
 _HARMLESS_STARTS = ("tokeniz", "tokenis", "secretar")
+# A name that ends so names what went wrong with a secret, and never holds one: `KeyError`, `TokenExpiredException`.
+_TROUBLE = frozenset("error errors exception warning failure fault failed".split())
 # A number under such a name counts something (`max_tokens: 4096`, `keys: 3`), it is no secret.
 _COUNTING = frozenset(
     (
@@ -73,6 +75,8 @@ def is_secret_name(name: str) -> bool:
     if not contains_any(lowered, HINTS):
         return False
     found = words(name)
+    if found and found[-1] in _TROUBLE:
+        return False
     secret = [word for word in found if _is_secret_word(word)]
     if secret and not _MEASURING.isdisjoint(found):
         return not _PLURALS.issuperset(secret)

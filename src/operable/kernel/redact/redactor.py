@@ -41,7 +41,7 @@ class Redactor:
 
     def value(self, value: "Any") -> "Any":
         """A copy of JSON data: strings under secret names masked, all other strings as text; the shape stays."""
-        return mask_members(self.known.value(value), self.text)
+        return mask_members(self.known.value(value), redact_prose)
 
     def _key_line(self, line: bytes) -> bytes:
         self._key_lines -= 1

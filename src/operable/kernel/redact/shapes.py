@@ -51,7 +51,9 @@ _SHAPES: tuple[tuple[str, str], ...] = (
 )
 
 HINTS = tuple(hint for hints, _ in _SHAPES for hint in hints.split())
-# Not inside a longer word: a digest that happens to contain "AKIA" stays readable.
-SHAPE = re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(pattern for _, pattern in _SHAPES) + ")")
+# Not inside a longer word: a digest that happens to contain "AKIA" stays readable. The letter of an escape is not a word.
+SHAPE = re.compile(
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf]))(?:" + "|".join(pattern for _, pattern in _SHAPES) + ")"
+)
 KEY_BEGINS = b"PRIVATE KEY"
 KEY_ENDS = re.compile(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
