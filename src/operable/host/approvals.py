@@ -22,6 +22,7 @@ import msgspec
 
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
+from operable.kernel.redact import Known
 from operable.wire.events import Choice
 
 # Long enough to fetch a cup of coffee, short enough that a forgotten session does not hold an agent for the night.
@@ -81,7 +82,15 @@ def argument_digest(tool: str, arguments: Any) -> str:
 class Desk:
     """The open questions of one session. Belongs to the session's loop."""
 
-    def __init__(self, folder: str, *, timeout: float = TIMEOUT, on_ask: OnAsk | None = None) -> None:
+    def __init__(
+        self,
+        folder: str,
+        *,
+        timeout: float = TIMEOUT,
+        on_ask: OnAsk | None = None,
+        secrets: Known | None = None,
+    ) -> None:
+        self._known = secrets if secrets is not None else Known()
         self.timeout = timeout
         self._folder = os.path.join(folder, _FOLDER)
         self._on_ask = on_ask
@@ -102,7 +111,7 @@ class Desk:
         ask = msgspec.structs.replace(ask, expires_at=int((time.time() + self.timeout) * 1000))
         self._open[ask.id] = (ask, asyncio.get_running_loop().create_future())
         draft = _name(ask.id) + ".new"
-        _write(self._folder, draft, msgspec.json.encode(ask))
+        _write(self._folder, draft, msgspec.json.encode(self._known.value(msgspec.to_builtins(ask))))
         os.replace(os.path.join(self._folder, draft), os.path.join(self._folder, _name(ask.id) + ".ask"))
         self._watch()
 

@@ -18,7 +18,7 @@ import msgspec
 from operable.host.audit_record import AuditFormat, spelled_time
 from operable.kernel.canonical import canonical_json, digest
 from operable.kernel.errors import Fail
-from operable.kernel.redact import Redactor
+from operable.kernel.redact import Known, Redactor
 from operable.state import sealed_head
 from operable.state.sealed_end import DamagedError
 from operable.state.sealed_head import Head, load_public_key
@@ -81,7 +81,7 @@ class Audit:
         path: str,
         *,
         actor: str,
-        secrets: Iterable[str] = (),
+        secrets: Known | Iterable[str] = (),
         rotate_at: int = ROTATE_AT,
         clock: Callable[[], float] = time.time,
     ) -> None:

@@ -25,7 +25,9 @@ from operable.host.confinement_places import OUTSIDE, identity, mounts, programs
 from operable.host.delivery import Delivered, deliver
 from operable.host.vaulting import Vault
 from operable.kernel.errors import Fail
+from operable.kernel.redact import Known
 from operable.manifest.blocks import Sandbox as Block
+from operable.proc.environment import secret_values
 from operable.proc.keeper import KEEPER
 from operable.proc.remote import remote_command
 from operable.proc.sandbox import cgroup
@@ -72,6 +74,7 @@ class Wanted:
         default=None, repr=False
     )  # the key of a cloud provider; None: the operator's
     on_attempt: Callable[[Attempt], object] = lambda _: None
+    known: Known | None = field(default=None, repr=False)  # of the session; None: what the vault learns
 
 
 @dataclass(slots=True)
@@ -81,7 +84,7 @@ class Confined:
     provider: str
     enforcement: Enforcement
     timeout: float | None  # seconds that one command may take, when the manifest says so
-    values: tuple[str, ...] = field(repr=False, default=())  # to be masked in everything that comes out
+    known: Known = field(repr=False, default_factory=Known)  # to be masked in everything that comes out
     cwd: str = "/"  # the workspace as it is seen inside
     _box: Sandbox | None = None
     _confinement: Confinement | None = None
@@ -152,7 +155,10 @@ def confine(wanted: Wanted) -> Confined:
     box = provider(wanted.sandbox.provider)
     _admit(box, wanted)
     folder = tempfile.mkdtemp(prefix="operable-session-")  # 0700
-    place = Confined(box.name, (), None, _folder=folder)
+    known = wanted.known
+    if known is None:
+        known = Known() if wanted.vault is None else wanted.vault.known
+    place = Confined(box.name, (), None, known=known, _folder=folder)
     try:
         KEEPER.leave(folder)  # secret files must not survive kill -9 either
         (_prepare_elsewhere if box.elsewhere else _prepare)(place, box, wanted, folder)
@@ -225,7 +231,8 @@ def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None
         network=not inside and not egress,
     )
     place._box, place._confinement, place._env = box, confinement, env  # noqa: SLF001
-    place.cwd, place.values = cwd, tuple(delivered.values)
+    place.cwd = cwd
+    place.known.add(*secret_values(env))
     place.timeout = None if block.limits.timeout_ms is None else block.limits.timeout_ms / 1000
     report, confinement = _report(box, confinement, wanted)
     place.enforcement, place._confinement = report, confinement  # noqa: SLF001
@@ -243,7 +250,7 @@ def _prepare_elsewhere(place: Confined, box: Sandbox, wanted: Wanted, folder: st
     confinement = place_elsewhere(block, shown, delivered, wanted.home, wanted.credential)
     place._box, place._env = box, _passthrough(block) | delivered.env  # noqa: SLF001 - we are making it
     place.cwd = confinement.cwd
-    place.values = (*delivered.values, *box.secrets(confinement))
+    place.known.add(*secret_values(place._env), *box.secrets(confinement))  # noqa: SLF001
     place.timeout = None if block.limits.timeout_ms is None else block.limits.timeout_ms / 1000
     place.enforcement, place._confinement = _report(box, confinement, wanted)  # noqa: SLF001
 

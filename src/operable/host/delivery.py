@@ -3,7 +3,7 @@
 Theory of operation. For each secret the exposures of its entry decide; an entry without any is a variable. `env` and `file`
 are fetched once, when the session starts. `egress-substitute` gives the program `$$SECRET[NAME]$$`, and the egress proxy
 fetches the value each time it puts it in, for the hosts that it is meant for. Files are 0600, in a private folder of the
-session, and are gone with it. `values` is what has to be masked in everything that the program says.
+session, and are gone with it. The vault's registry knows each value before the program has it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ class Delivered:
     env: dict[str, str] = field(default_factory=dict, repr=False)
     files: dict[str, str] = field(default_factory=dict)  # place inside -> file of the host
     substitutes: list[Substitute] = field(default_factory=list, repr=False)
-    values: list[str] = field(default_factory=list, repr=False)
 
     @property
     def any(self) -> bool:
@@ -89,7 +88,7 @@ class _Delivery:
                 "SECRET_INVALID",
                 f"the secret {self.entry.slug} cannot be delivered: it has a NUL byte",
             )
-        self.delivered.values.append(value)
+        self.vault.known.add(value)
         return value
 
     def _file(self, exposure: Exposure) -> None:

@@ -92,7 +92,7 @@ def ready_elsewhere(manifest: AgentCli, confined: Confined) -> Ready:
     done = run(confined.command(argv, {}, None), timeout=timeout)
     found = find(block.parse, done.text, done.stderr)
     if found is None:
-        said = " ".join(redact_text(done.stderr, confined.values).split())[-300:]
+        said = " ".join(redact_text(done.stderr, confined.known).split())[-300:]
         why = f"{block.cmd!r} (status {done.status}) printed no version on that machine: {said}"
         raise mismatch(manifest.name, manifest.bin, Version(None, fits=False, why=why))
     if not in_range(found, block.range):

@@ -10,7 +10,7 @@ decided and everything that ran is in the audit chain before it takes effect.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ from operable.host.approvals import Ask, Decision, argument_digest, needs_option
 from operable.host.audit import Audit
 from operable.host.policy import ALLOW, ASK, DENY, Policy, Rule, Ruling
 from operable.host.tool_call import Call
-from operable.kernel.redact import Redactor
+from operable.kernel.redact import Known, Redactor
 from operable.wire.events import MUTATING_KINDS, AgentPrompt, ToolCall, ToolResult, TurnEnd
 
 
@@ -37,7 +37,7 @@ class Gate:
         attended: bool,
         asking: bool,
         quirks: Mapping[str, Any],
-        secrets: tuple[str, ...] = (),
+        secrets: Known | Iterable[str] = (),
     ) -> None:
         self.workspace = workspace
         self.seen_as = seen_as or workspace  # as the agent calls it: a sandbox may show it elsewhere

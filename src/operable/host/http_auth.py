@@ -25,10 +25,9 @@ _PURPOSE = "session"
 
 @dataclass(frozen=True, slots=True)
 class Authorization:
-    """Headers, and the values in them that must be masked wherever something is told."""
+    """Headers. The values in them are in the registry of the session."""
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    values: tuple[str, ...] = field(default=(), repr=False)
 
 
 def authorization(loaded: Loaded, placing: Placing, url: str) -> Authorization:
@@ -49,12 +48,9 @@ def authorization(loaded: Loaded, placing: Placing, url: str) -> Authorization:
             target=manifest.id,
             hint="use https in mcp.url",
         )
-    values: list[str] = []
 
     def revealed(found: re.Match[str]) -> str:
-        value = vault.reveal(found[1], _PURPOSE).reveal()
-        values.append(value)
-        return value
+        return vault.reveal(found[1], _PURPOSE).reveal()
 
     headers = {name: _PLACEHOLDER.sub(revealed, text) for name, text in templates.items()}
     for name, text in headers.items():
@@ -63,7 +59,7 @@ def authorization(loaded: Loaded, placing: Placing, url: str) -> Authorization:
             raise Fail(
                 "config", "HTTP_HEADER_INVALID", f"the header {name!r} cannot be sent", target=manifest.id
             )
-    return Authorization(headers, tuple(values))
+    return Authorization(headers)
 
 
 def _templates(manifest: AgentCli, vault: Vault, placing: Placing) -> dict[str, str]:

@@ -22,7 +22,7 @@ import msgspec
 from operable.host.http_address import same_host
 from operable.host.http_client import client, errors
 from operable.host.http_reading import Envelope, Place, body, envelope, events, refusal
-from operable.kernel.redact import redact_text, redact_url
+from operable.kernel.redact import Redactor, redact_url
 from operable.proc.child import End
 from operable.proc.excerpt import Excerpt
 from operable.wire.frames import LineTooLong
@@ -105,8 +105,8 @@ class Remote:
     async def ended(self) -> None:
         await self._ended.wait()
 
-    def stderr_text(self, secrets: tuple[str, ...] = (), limit: int = 4000) -> str:
-        return redact_text(self._trouble.text().strip(), secrets)[-limit:]
+    def stderr_text(self, redactor: Redactor, limit: int = 4000) -> str:
+        return redactor.text(self._trouble.text().strip())[-limit:]
 
     # --- messages
 

@@ -40,9 +40,11 @@ from operable.host.start_options import StartOptions, options_from
 from operable.host.starting import Start, new_session_id, start_session
 from operable.host.vaulting import Vault
 from operable.kernel.errors import Fail
+from operable.kernel.redact import Known
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loading import Loaded
 from operable.manifest.patches import Spawn, spawn_for, strategy_for
+from operable.proc.environment import secret_values
 from operable.proc.spawn import Command
 from operable.wire.events import Notice
 
@@ -57,8 +59,10 @@ async def begin(loaded: Loaded, given: Mapping[str, Any], *, trusted: bool) -> S
     check_resume(manifest, arm, wanted)
     check_rules(manifest, arm, wanted)
     registry = Registry(wanted.state)
-    audit = Audit(registry.audit_path(wanted.workspace), actor=f"agent:{manifest.id}")
-    placing = _placing(manifest, chosen, wanted, audit, trusted=trusted)
+    known = Known(secret_values(wanted.env, given=True))
+    known.add(*secret_values(chosen.env))
+    audit = Audit(registry.audit_path(wanted.workspace), actor=f"agent:{manifest.id}", secrets=known)
+    placing = _placing(manifest, chosen, wanted, audit, known, trusted=trusted)
     if manifest.mcp is not None and manifest.mcp.transport != "stdio":
         return await _start_remote(loaded, arm, chosen, wanted, registry, placing)
     login = await asyncio.to_thread(login_variables, loaded, placing)
@@ -99,7 +103,7 @@ async def _start(
         _common(loaded, arm, chosen, wanted, registry, confined.cwd, elsewhere=confined.elsewhere),
         spawn=_spawner(manifest, chosen, ready, wanted, confined),
         limits=limits,
-        secrets=confined.values,
+        secrets=confined.known,
         confine=confined.command,
         seen_as=confined.cwd,
         on_close=confined.close,
@@ -117,13 +121,13 @@ async def _start_remote(
     """An agent that runs elsewhere: nothing to install, start or confine; where it is must be on the egress list."""
     manifest = loaded.as_(AgentCli)
     url, is_sse = remote_address(loaded)
-    known = await asyncio.to_thread(authorization, loaded, placing, url)
+    allowed = await asyncio.to_thread(authorization, loaded, placing, url)
     start = replace(
         _common(loaded, arm, chosen, wanted, registry, wanted.workspace),
         connect=lambda on_lines, on_end: Remote(
-            url, is_sse=is_sse, on_lines=on_lines, on_end=on_end, headers=known.headers
+            url, is_sse=is_sse, on_lines=on_lines, on_end=on_end, headers=allowed.headers
         ),
-        secrets=known.values,
+        secrets=placing.known,
     )
     text = "the agent runs elsewhere: nothing but its address is enforced"
     return await _compared(
@@ -180,7 +184,7 @@ async def _compared(
 
 
 def _placing(
-    manifest: AgentCli, chosen: Spawn, wanted: StartOptions, audit: Audit, *, trusted: bool
+    manifest: AgentCli, chosen: Spawn, wanted: StartOptions, audit: Audit, known: Known, *, trusted: bool
 ) -> Placing:
     others = set(manifest.models.env.values()) - set(chosen.model_variables)
     return Placing(
@@ -190,6 +194,7 @@ def _placing(
         home=wanted.home,
         backends=wanted.secret_backends,
         accept_shared_env=wanted.accept_shared_env,
+        known=known,
         unneeded=frozenset(others if chosen.model_variables else ()),
     )
 
@@ -214,8 +219,10 @@ def placing_for(loaded: Loaded, wanted: StartOptions) -> Placing:
     """The place of a trusted manifest, with nothing chosen but what the options say."""
     manifest = loaded.as_(AgentCli)
     chosen = spawn_for(manifest, mode=wanted.mode, options=wanted.options, model=wanted.model)
-    audit = Audit(Registry(wanted.state).audit_path(wanted.workspace), actor=f"agent:{manifest.id}")
-    return _placing(manifest, chosen, wanted, audit, trusted=True)
+    known = Known(secret_values(wanted.env, given=True))
+    path = Registry(wanted.state).audit_path(wanted.workspace)
+    audit = Audit(path, actor=f"agent:{manifest.id}", secrets=known)
+    return _placing(manifest, chosen, wanted, audit, known, trusted=True)
 
 
 def _launch(loaded: Loaded, wanted: StartOptions, login: Mapping[str, str], vault: Vault | None) -> Launch:
@@ -241,6 +248,7 @@ def _spawner(
     manifest: AgentCli, chosen: Spawn, ready: Ready, wanted: StartOptions, confined: Confined
 ) -> Callable[[tuple[str, ...]], Command]:
     env = {**ready.env, **chosen.env, **wanted.env}
+    confined.known.add(*secret_values(env))  # also what the readiness of the agent has added: its login
     program: tuple[str, ...] = (ready.binary, *chosen.args)
     if manifest.mcp is not None and manifest.mcp.command is not None:
         program = (manifest.mcp.command, *manifest.mcp.args)

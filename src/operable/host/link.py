@@ -6,7 +6,7 @@ is gone. After each call into the connection its outgoing bytes are written. Noi
 bounded number of times: an agent that prints warnings there must neither be refused nor fill the log.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -23,7 +23,7 @@ from operable.host.arm import (
     TurnCommand,
 )
 from operable.host.transport import EOF_GRACE, LINE_LIMIT, TERM_GRACE, Process, Transport
-from operable.kernel.redact import redact_text
+from operable.kernel.redact import Known, Redactor
 from operable.proc.spawn import Command
 from operable.wire.events import AgentError, Notice
 
@@ -58,7 +58,7 @@ class Link:
         on_ended: Callable[[Transport], object],
         on_broken: Callable[[PeerError], object],
         connect: Connect | None = None,
-        secrets: tuple[str, ...] = (),
+        secrets: Known | Iterable[str] = (),
         line_limit: int = LINE_LIMIT,
         eof_grace: float = EOF_GRACE,
         term_grace: float = TERM_GRACE,
@@ -75,7 +75,7 @@ class Link:
         self._on_ended = on_ended
         self._on_broken = on_broken
         self._connect = connect
-        self._secrets = secrets
+        self._redactor = Redactor(secrets)
         self._line_limit = line_limit
         self._eof_grace = eof_grace
         self._term_grace = term_grace
@@ -150,7 +150,7 @@ class Link:
             await self.process.leave(eof_grace=self._eof_grace)
 
     def stderr(self) -> str:
-        return "" if self.process is None else self.process.stderr_text(self._secrets)
+        return "" if self.process is None else self.process.stderr_text(self._redactor)
 
     def with_stderr(self, happening: Happening, status: int | None) -> Happening:
         """An error of an agent that is gone, with how it ended and what it said last."""
@@ -163,7 +163,7 @@ class Link:
 
     def masked(self, text: str) -> str:
         """What the agent said, for an error: without the session's secrets, and not endless."""
-        return " ".join(redact_text(text, self._secrets).split())[:_SAID]
+        return " ".join(self._redactor.text(text).split())[:_SAID]
 
     def _run(
         self, words: tuple[str, ...], stdin: bytes | None = None, *, keep_stdin: bool = True
@@ -201,10 +201,8 @@ class Link:
         if self.noise > NOISE_TOLD and number.rstrip("0") != "1":
             return None
         # Masked before it is cut: half of a secret would not be known as one.
-        quoted = redact_text(noise.line[:_NOISE_READ].decode("utf-8", "replace"), self._secrets)[
-            :_NOISE_QUOTED
-        ]
-        reason = redact_text(noise.reason, self._secrets)[:_NOISE_QUOTED]
+        quoted = self._redactor.text(noise.line[:_NOISE_READ].decode("utf-8", "replace"))[:_NOISE_QUOTED]
+        reason = self._redactor.text(noise.reason)[:_NOISE_QUOTED]
         text = f"the agent printed a line that is no message ({reason})"
         data = {"line": quoted, "count": self.noise}
         return Notice("stdout_noise", text, self.opening.session_id, data)

@@ -8,6 +8,9 @@ in other processes (`operable.host.log_files`). So a reader that stalls slows no
 Durability. An event that was shown has been handed to the system: it survives the death of the host, by kill -9 too.
 `sync` asks for more, against a power cut: the session calls it after each turn-end and at its close, in a thread.
 
+Secrets. What the session's registry knows is masked before it is written. Text comes in pieces: the end of one is held back
+while it can be the beginning of a secret, until the next event at the latest.
+
 Files. Segments named by the number of their first event; beyond SEGMENT bytes a new one begins, beyond RETENTION bytes the
 oldest go, and who asks for what went gets one `log_gap` notice in its place. A line that a crash tore is cut off on
 opening. A write that fails (disk full) leaves no half line, and raises: what cannot be kept is not shown.
@@ -19,14 +22,14 @@ import time
 import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
 
 import msgspec
 
-from operable.host.log_files import FileCursor, Record, decode_records, last_record, segment_name, segments
+from operable.host.log_files import FileCursor, Record, last_record, segment_name, segments
 from operable.kernel.errors import Fail
-from operable.kernel.redact.forms import forms
-from operable.kernel.redact.names import MASK
-from operable.wire.events import AnyEvent
+from operable.kernel.redact import Known, StreamMask, as_known
+from operable.wire.events import AnyEvent, TextDelta, Thought
 
 # What readers in this process share. A few chunks of a flooding agent: who is further behind than that reads the file.
 WINDOW = 256 * 1024
@@ -43,14 +46,16 @@ class SessionLog:
         self,
         folder: str,
         *,
-        secrets: Iterable[str] = (),
+        secrets: Known | Iterable[str] = (),
         segment_limit: int = SEGMENT,
         retention: int = RETENTION,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.folder = folder
         self.closed = False
-        self._secrets = [form.encode("utf-8", "surrogatepass") for form in forms(secrets)]
+        self._known = as_known(secrets)
+        self._stream: StreamMask = self._known.stream()
+        self._speaking: TextDelta | Thought | None = None  # whose end is held back
         self._segment_limit = segment_limit
         self._retention = retention
         self._clock = clock
@@ -65,19 +70,42 @@ class SessionLog:
         """Write the events, then show them. Fail io/LOG_WRITE_FAILED: none of them is in the log."""
         if self.closed:
             raise Fail("conflict", "LOG_CLOSED", "the session log is closed", target=self.folder)
+        return self._keep(self._joined(events) if self._known else events)
+
+    def _keep(self, events: Sequence[AnyEvent]) -> list[Record]:
         now = int(self._clock() * 1000)
         records = [Record(number, now, event) for number, event in enumerate(events, self.last_id + 1)]
         data = _encode_lines(records)
-        if self._secrets and any(form in data for form in self._secrets):
-            for form in self._secrets:
-                data = data.replace(form, MASK.encode())
-            records = decode_records(data)
+        if self._known and self._known.data(data) is not data:
+            records = [_masked(record, self._known) for record in records]
+            data = _encode_lines(records)
         if self._size >= self._segment_limit:
             self._roll()
         self._write(data)
         self.last_id += len(records)
         self._show(records, len(data))
         return records
+
+    def _joined(self, events: Sequence[AnyEvent]) -> list[AnyEvent]:
+        """The events, with a secret that was cut into several pieces of text masked as one."""
+        found: list[AnyEvent] = []
+        for event in events:
+            if type(self._speaking) is not type(event):
+                found += self._rest()
+            if isinstance(event, TextDelta | Thought):
+                text = self._stream.feed(event.text)
+                self._speaking = event
+                if text or not event.text:
+                    found.append(event if text == event.text else msgspec.structs.replace(event, text=text))
+            else:
+                found.append(event)
+        return found
+
+    def _rest(self) -> list[AnyEvent]:
+        """What was held back, when nothing can follow it any more."""
+        last, self._speaking = self._speaking, None
+        text = self._stream.flush()
+        return [msgspec.structs.replace(last, text=text)] if last is not None and text else []
 
     def reader(self, after: int = 0) -> "Reader":
         """A reader in this process that begins behind the event with this number; 0: at the first."""
@@ -97,6 +125,10 @@ class SessionLog:
     def close(self) -> None:
         """No more events. Readers get what there is, then their end."""
         if not self.closed:
+            rest = self._rest()
+            if rest:
+                with suppress(Fail):  # a full disk: the owner has been told by the append before
+                    self._keep(rest)
             self.closed = True
             _sync_and_close(self._fd)
             self._tell()
@@ -210,6 +242,13 @@ class Reader:
         async for batch in self.batches():
             for record in batch:
                 yield record
+
+
+def _masked(record: Record, known: Known) -> Record:
+    """The record with its texts masked; its form stays, whatever the secrets are."""
+    members = msgspec.to_builtins(record.event)
+    shown = {name: item if name == "type" else known.value(item) for name, item in members.items()}
+    return Record(record.id, record.at, msgspec.convert(shown, AnyEvent))
 
 
 def _open_newest(folder: str) -> tuple[int, int, int]:

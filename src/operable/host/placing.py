@@ -15,6 +15,7 @@ from operable.host.elsewhere import key_reference
 from operable.host.launch.places import Places
 from operable.host.vaulting import Actor, Use, Vault
 from operable.kernel.errors import Fail
+from operable.kernel.redact import Known
 from operable.manifest.blocks import Sandbox
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.kinds.secrets import Secret, Secrets
@@ -34,6 +35,7 @@ class Placing:
     home: str | None = None  # a folder of the host that is the agent's home inside; None: an empty one
     backends: tuple[str, ...] = ("environment",)
     accept_shared_env: bool = False
+    known: Known = field(default_factory=Known, repr=False)  # the secrets of the session
     # Variables that hold the keys of providers whose model was not chosen: their secrets are not needed.
     unneeded: frozenset[str] = field(default_factory=frozenset)
 
@@ -56,6 +58,7 @@ def place(loaded: Loaded, placing: Placing, binary: str) -> Confined:
             accept_shared_env=placing.accept_shared_env,
             credential=_credential(vault, key_reference(block)),
             on_attempt=lambda attempt: _attempted(placing.audit, attempt),
+            known=placing.known,
         )
     )
 
@@ -89,6 +92,7 @@ def vault_of(loaded: Loaded, placing: Placing) -> Vault | None:
         backends=placing.backends,
         on_use=lambda use: _used(placing.audit, use),
         context={"agent": manifest.id},
+        known=placing.known,
     )
 
 

@@ -32,6 +32,7 @@ from operable.host.session import Session
 from operable.host.transport import EOF_GRACE, LINE_LIMIT, TERM_GRACE
 from operable.host.works import Limits, Works
 from operable.kernel.errors import Fail
+from operable.kernel.redact import Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Start:
     on_ask: OnAsk | None = None
     limits: Limits = field(default_factory=Limits)
     budget: Mapping[str, float] = field(default_factory=dict)
-    secrets: tuple[str, ...] = ()
+    secrets: Known = field(default_factory=Known, repr=False)
     session_id: str | None = None
     label: str | None = None
     actor: str = ""
@@ -115,7 +116,12 @@ def _session(
         home=home,
         log=SessionLog(home.folder, secrets=start.secrets),
         gate=gate,
-        desk=Desk(home.folder, timeout=policy.ask_timeout or TIMEOUT, on_ask=start.on_ask),
+        desk=Desk(
+            home.folder,
+            timeout=policy.ask_timeout or TIMEOUT,
+            on_ask=start.on_ask,
+            secrets=start.secrets,
+        ),
         budget=Budget({**policy.budget, **start.budget}, asyncio.get_running_loop().time),
         methods=ClientMethods(
             gate,

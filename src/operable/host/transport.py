@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from operable.kernel.redact import redact_text
+from operable.kernel.redact import Redactor
 from operable.proc.child import OPEN, Child, End
 from operable.proc.ladder import Graces
 from operable.proc.spawn import Command
@@ -42,7 +42,7 @@ class Transport(Protocol):
     def kill(self, cause: str) -> None: ...
     async def leave(self, *, eof_grace: float) -> None: ...
     async def ended(self) -> None: ...
-    def stderr_text(self, secrets: tuple[str, ...] = ()) -> str: ...
+    def stderr_text(self, redactor: Redactor) -> str: ...
 
 
 class Process:
@@ -111,9 +111,9 @@ class Process:
     async def ended(self) -> None:
         await self._ended.wait()
 
-    def stderr_text(self, secrets: tuple[str, ...] = (), limit: int = STDERR_SHOWN) -> str:
+    def stderr_text(self, redactor: Redactor, limit: int = STDERR_SHOWN) -> str:
         """What it wrote to stderr, redacted: the beginning and the end of it."""
-        text = redact_text(self._child.stderr.text().strip(), secrets)
+        text = redactor.text(self._child.stderr.text().strip())
         if len(text) > limit:
             text = f"{text[: limit // 4]}\n[...]\n{text[-(limit - limit // 4) :]}"
         return text

@@ -1,9 +1,9 @@
 """Secrets by their slug: who may have one, where it is kept, and a note of every use (AIP-19).
 
 Theory of operation. A `Vault` joins an inventory (`SECRETS.md`) with the backends in `secrets/`. `reveal` checks the grants
-before any backend is asked, fetches, and tells `on_use`, allowed or not; it keeps nothing. What comes back is a `Secret`,
-which shows its value only to who asks for it: not to `print`, not to a log, not to pickle. Where it goes from here is for
-`delivery`.
+before any backend is asked, fetches, and tells `on_use`, allowed or not; what it fetched is `known` from
+then on. What comes back is a `Secret`, which shows its value only to who asks for it: not to `print`, not to a log, not to
+pickle. Where it goes from here is for `delivery`.
 
 An entry is found by its `backend` (`vault://pass/team/key` or `pass://team/key`: backend and place), or else by its slug
 in the backends of the host, in their order.
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 from operable.host.secret_backend import backend
 from operable.kernel.errors import Fail
+from operable.kernel.redact import Known
 
 if TYPE_CHECKING:
     from operable.manifest.kinds.secrets import Grant, Secrets
@@ -103,17 +104,20 @@ class Vault:
     backends: tuple[str, ...] = ("environment",)
     on_use: Callable[[Use], object] = lambda _: None
     context: Mapping[str, str] = field(default_factory=dict)
+    known: Known = field(default_factory=Known, repr=False)  # learns every value before anybody has it
 
     def reveal(self, slug: str, purpose: str) -> Secret:
         """Fail authz/SECRET_DENIED, not_found/SECRET_UNKNOWN or SECRET_MISSING; nothing is fetched before it is allowed."""
         entry, granted = self._entitled("reveal", slug, purpose)
         value = self._fetch(entry)
+        self.known.add(value)
         self._tell("secret.reveal", slug, purpose, granted)
         return Secret(slug, value)
 
     def keep(self, slug: str, value: str, purpose: str) -> None:
         """Put a new value where `reveal` will find it. Fail like `reveal`, or config/SECRET_NOT_WRITABLE."""
         entry, granted = self._entitled("rotate", slug, purpose)
+        self.known.add(value)
         for name, location in self._places(entry):
             kept = backend(name)
             if kept.write is not None and kept.missing() is None:

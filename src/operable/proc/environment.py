@@ -2,6 +2,8 @@
 
 A host's environment holds its owner's secrets (cloud keys, tokens of other tools, a debugger's settings). A tool needs a
 search path, a home, a locale, a clock zone, a place for temporary files, and what its caller gives it knowingly.
+
+`secret_values` says which of the values that a child gets must not come back in what it prints.
 """
 
 import os
@@ -47,6 +49,44 @@ def environment(
             )
         chosen[name] = value
     return chosen
+
+
+def secret_values(variables: Mapping[str, str], *, given: bool = False) -> list[str]:
+    """The values to mask: of variables with a secret name, passwords in addresses, tokens by their shape.
+
+    A path to something that exists stays readable: the file is the secret, not its name. `given`: the caller chose these
+    variables for this child, so a value that looks generated counts also.
+    """
+    from operable.kernel.redact.names import is_secret_name
+    from operable.kernel.redact.shapes import has_shape
+    from operable.kernel.redact.urls import passwords
+
+    found: list[str] = []
+    for name, value in variables.items():
+        if "//" in value:
+            found += passwords(value)
+        generated = has_shape(value) or (given and _is_generated(value))
+        secret = is_secret_name(name) and not (value.isalpha() and len(value) < _WORD)
+        if (secret or generated) and not (os.path.isabs(value) and os.path.lexists(value)):
+            found.append(value)
+    return found
+
+
+# A shorter value of letters alone is a word (`yes`, `none`, `true`) that would be masked all over.
+_WORD = 8
+_GENERATED = 12
+
+
+def _is_generated(value: str) -> bool:
+    """Whether it has letters and digits, is long, and is neither an address nor a path nor a text."""
+    return (
+        len(value) >= _GENERATED
+        and any(map(str.isdigit, value))
+        and any(map(str.isalpha, value))
+        and not any(map(str.isspace, value))
+        and "://" not in value
+        and not value.startswith(("/", "./", "~"))
+    )
 
 
 def is_encodable(text: str) -> bool:

@@ -25,7 +25,6 @@ from operable.host.launch.step import Person
 from operable.host.launch.words import references
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
-from operable.kernel.redact import redact_text
 from operable.manifest.blocks import Auth, CompletesWhen, Login
 from operable.manifest.durations import seconds
 from operable.proc.terminal import Feed
@@ -215,7 +214,7 @@ class Authentication:
             status, said = end.status, ""
         else:
             done = run(command, timeout=LOGIN_TIMEOUT, stop=self.stop, feed=feed)
-            status, said = done.status, redact_text(done.stderr.strip())[-1000:]
+            status, said = done.status, done.said(1000)
         if status != 0:
             raise self.required(f"its login ended with {status}" + (f": {said}" if said else ""))
 

@@ -16,7 +16,6 @@ from operable.host.launch.machine import Machine
 from operable.host.launch.running import Done, run
 from operable.kernel.catalogue import load
 from operable.kernel.errors import Fail
-from operable.kernel.redact import redact_text
 from operable.manifest.blocks import Install
 from operable.proc.spawn import prepare
 
@@ -98,7 +97,7 @@ class Job:
                 raise
             raise MethodFailed(fail.message) from fail
         if done.status != 0:
-            said = redact_text(done.stderr.strip() or done.text.strip())[-_SAID:]
+            said = done.said(_SAID)
             name = os.path.basename(argv[0])
             raise MethodFailed(f"{name} ended with {done.status}: {said or 'it said nothing'}")
         return done

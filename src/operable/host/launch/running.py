@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from operable.host.launch.words import Line, line
 from operable.kernel.errors import EX_TIMEOUT, Fail
+from operable.kernel.redact import Redactor
 from operable.proc.child import OPEN, Child, End
+from operable.proc.environment import secret_values
 from operable.proc.reactor import SelectorReactor
 from operable.proc.spawn import Command, prepare
 from operable.proc.terminal import Feed, Terminal, converse
@@ -30,6 +32,11 @@ class Done:
     stdout: bytes
     stderr: str
     cut: bool = False
+    redactor: Redactor = field(default_factory=Redactor, repr=False)  # knows the variables that it was given
+
+    def said(self, limit: int) -> str:
+        """The end of what it printed, for an error: without secrets."""
+        return self.redactor.text(self.stderr.strip() or self.text.strip())[-limit:]
 
     @property
     def text(self) -> str:
@@ -127,7 +134,8 @@ def run(
     finally:
         reactor.close()
     judge(ends[0], command, timeout)
-    return Done(ends[0].status, bytes(kept), ends[0].stderr.text(), cut=total > limit)
+    redactor = Redactor(secret_values(command.env, given=True))
+    return Done(ends[0].status, bytes(kept), ends[0].stderr.text(), cut=total > limit, redactor=redactor)
 
 
 def judge(end: End, command: Command, timeout: float) -> None:

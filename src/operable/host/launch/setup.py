@@ -172,7 +172,7 @@ class Setup:
         given = {**values, "value": value}
         done = self.surroundings.run(text, timeout=_PERSIST_TIMEOUT, values=given)
         if done.status != 0:
-            said = redact_text(done.stderr.strip() or done.text.strip(), [value])[-1000:]
+            said = redact_text(done.said(1000), [value])
             raise StepFailed(f"the command that keeps its value ended with {done.status}: {said}")
 
     def _values(self, *texts: str) -> dict[str, str]:

@@ -7,7 +7,6 @@ With `interactive: true` it runs on a terminal of its own that is joined to the 
 from operable.host.launch.running import judge
 from operable.host.launch.step import Step, StepFailed, StepJob
 from operable.kernel.errors import Fail
-from operable.kernel.redact import redact_text
 
 _SAID = 2000
 
@@ -24,7 +23,7 @@ def _run(job: StepJob) -> str | None:
             raise
         raise StepFailed(fail.message) from fail
     if done.status != 0:
-        said = redact_text(done.stderr.strip() or done.text.strip())[-_SAID:]
+        said = done.said(_SAID)
         raise StepFailed(f"the command ended with {done.status}: {said or 'it said nothing'}")
     if step.persist is None:
         return None

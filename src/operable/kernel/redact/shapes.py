@@ -55,5 +55,12 @@ HINTS = tuple(hint for hints, _ in _SHAPES for hint in hints.split())
 SHAPE = re.compile(
     r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf]))(?:" + "|".join(pattern for _, pattern in _SHAPES) + ")"
 )
+
+
+def has_shape(text: str) -> bool:
+    """Whether something in the text is a secret by its shape."""
+    return any(hint in text for hint in HINTS) and SHAPE.search(text) is not None
+
+
 KEY_BEGINS = b"PRIVATE KEY"
 KEY_ENDS = re.compile(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")

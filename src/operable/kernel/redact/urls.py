@@ -26,6 +26,9 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _SCHEME = re.compile(r"[A-Za-z0-9+.-]++:\\?/\\?/")  # `:\/\/` is how some JSON writers spell it
 
 
+_USERINFO = re.compile(r"//[^/\s:@]*+:([^/\s@]++)@")
+_QUERY_PAIR = re.compile(r"[?&;#]([^?&;#\s]++)")
+_SHORTEST_PASSWORD = 8  # a shorter value in a query is a word or a number
 _NESTING = 3  # addresses inside the query of addresses; deeper ones are hidden whole
 
 
@@ -98,6 +101,16 @@ def _mask_pairs(query: str, nesting: int) -> str:
 def _plain_key(piece: str) -> str:
     key = piece.partition("=")[0]
     return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), key) if "%" in key else key
+
+
+def passwords(text: str) -> list[str]:
+    """The passwords in the addresses of a text, and what stands in their queries under the names of secrets."""
+    found: list[str] = _USERINFO.findall(text)
+    for pair in _QUERY_PAIR.findall(text):
+        value = pair.partition("=")[2]
+        if len(value) >= _SHORTEST_PASSWORD and value not in redact_url(f"https://host/?{pair}"):
+            found.append(value)
+    return found
 
 
 def is_secret_query_key(key: str, *, signed: bool = False) -> bool:
