@@ -58,7 +58,7 @@ _ATTRIBUTE = re.compile(
     r"(?:\.[A-Za-z_]++)++\Z"
 )
 _REFERENCE = re.compile(
-    r"\$\{?[A-Z_]++\}?\Z|%[A-Z_]++%\Z|\{\{[ \w.]*+(?:\}\})?\Z|<[A-Za-z_ -]++>?\Z|[*•]{3,}\Z|\.{3,}\Z|…\Z|[xX]{3,}\Z"
+    r"\$\{?[A-Z_]++\}?\Z|%[A-Z_]++%\Z|\{\{[ A-Za-z_.]*+(?:\}\})?\Z|<[A-Za-z_ -]++>?\Z|[*•]{3,}\Z|\.{3,}\Z|…\Z|[xX]{3,}\Z"
 )
 _LETTERS = re.compile(r"[A-Za-z]++(?:['’][a-z]++)?\Z")
 _QUOTES = "`'\"‘’“”()[]{}<>.,;:!?"
@@ -79,9 +79,11 @@ def is_plain(value: str, name: str, *, weak: bool) -> bool:
     if any(map(str.isdigit, value)):
         return False
     core = value.strip(_QUOTES)
+    if _REFERENCE.match(value) or _REFERENCE.match(value.rstrip(",;.)]")):
+        return True
     if not core:
-        return len(value) <= 3  # `unexpected token: }`
-    if core.lower() in _WORDS or core.lower() == name.lower() or _REFERENCE.match(value.rstrip(",;.)]")):
+        return weak and len(value) <= 3  # `unexpected token: }`
+    if core.lower() in _WORDS or core.lower() == name.lower():
         return True
     if _is_placeholder(core, name):
         return True

@@ -235,8 +235,8 @@ def _mask_value(
     more = _GLUED.match(text, value.end())  # `'{}'hunter2`: a shell joins what stands together
     if more is not None:
         return MASK, more.end()
-    # An empty string hides nothing, and showing that helps.
-    if not content or is_plain(content, name, weak=weak) or is_message(content, weak=weak):
+    # An empty string hides nothing, and showing that helps; nor does what closes a call: `input("Password: ")`.
+    if not content.strip(")]};,") or is_plain(content, name, weak=weak) or is_message(content, weak=weak):
         return None
     quote = value[0][0]
     return quote + MASK + (quote if value.end(kind) < value.end() else ""), value.end()
