@@ -266,7 +266,7 @@ def test_a_secret_that_becomes_known_in_the_session_is_masked_from_then_on(tmp_p
 
     log.append([TextDelta("s", "hunter2-hunter2"), TurnEnd("s", "completed")])
 
-    assert [record.event for record in read_log(str(tmp_path))][0] == TextDelta("s", "[redacted]")
+    assert next(record.event for record in read_log(str(tmp_path))) == TextDelta("s", "[redacted]")
 
 
 def test_files_and_folder_are_private(tmp_path):
