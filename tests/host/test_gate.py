@@ -266,3 +266,92 @@ def test_a_question_of_the_agent_under_another_id_covers_the_call_that_follows(t
 
     assert alarms[0] is None
     assert alarms[1] is not None
+
+
+def _gate(tmp_path, policy, **quirks):
+    return Gate(
+        session_id="s",
+        workspace=str(tmp_path),
+        policy=policy,
+        audit=Audit(str(tmp_path / "audit.jsonl"), actor="a"),
+        attended=True,
+        asking=True,
+        quirks=quirks,
+    )
+
+
+def _run(gate, call_id, name, arguments, kind, **facts):
+    gate.tool_called(ToolCall("s", call_id, name, arguments, kind, **facts))
+    return gate.tool_finished(ToolResult("s", call_id, "ok"))
+
+
+@pytest.mark.parametrize(
+    "name, kind, alarms",
+    [
+        ("shell", "other", True),
+        ("mystery", "other", True),
+        ("mystery", "read", False),
+        ("mystery", "execute", True),
+        ("todo", "other", False),
+        ("look", "execute", False),
+        ("odd", "read", True),
+    ],
+)
+def test_a_kind_that_nobody_knows_counts_as_one_that_changes_something(tmp_path, name, kind, alarms):
+    tools = {
+        "shell": {"kind": "execute", "command": "command"},
+        "todo": "think",
+        "look": "search",
+        "odd": "other",
+    }
+    gate = _gate(tmp_path, rules(allow=["kind:read"]), tools=tools)
+
+    assert (_run(gate, "c1", name, {"command": "ls"}, kind) is not None) is alarms
+
+
+def test_an_unasked_call_that_the_rules_allow_by_its_map_is_no_alarm(tmp_path):
+    tools = {"shell": {"kind": "execute", "command": "command"}}
+    gate = _gate(tmp_path, rules(allow=["execute:ls *"]), tools=tools)
+
+    assert _run(gate, "c1", "shell", {"command": "ls -l"}, "other") is None
+    assert _run(gate, "c2", "shell", {"command": "rm x"}, "other") is not None
+
+
+@pytest.mark.parametrize("call_id", ["c1", None])
+def test_one_question_covers_one_call(tmp_path, call_id):
+    gate = _gate(tmp_path, rules(default="ask"))
+    gate.tool_called(ToolCall("s", "c1", "Bash", {"command": "ls"}, "execute"))
+    gate.rule(
+        AgentPrompt("s", "q1", tool_name="Bash", arguments={"command": "ls"}, kind="execute", call_id=call_id)
+    )
+
+    first = gate.tool_finished(ToolResult("s", "c1", "ok"))
+    second = _run(gate, "c2", "Bash", {"command": "ls"}, "execute")
+
+    assert first is None
+    assert second is not None
+
+
+def test_the_places_of_a_question_count_where_its_call_was_announced_without_them(tmp_path):
+    gate = _gate(tmp_path, rules(allow=["edit:ok"], deny=["edit:.env"]))
+    gate.tool_called(ToolCall("s", "c1", "Editing files", {"title": "Editing files"}, "edit", unnamed=True))
+
+    def ruled(path):
+        prompt = AgentPrompt(
+            "s", "q", tool_name="x", kind="edit", call_id="c1", locations=(path,), unnamed=True
+        )
+        return gate.rule(prompt).allowed
+
+    assert ruled(f"{tmp_path}/ok") is True
+    assert ruled(f"{tmp_path}/.env") is False
+
+
+def test_what_was_told_of_a_call_before_counts_against_its_question(tmp_path):
+    gate = _gate(tmp_path, rules(allow=["*"], deny=["execute:rm *"]))
+    gate.tool_called(ToolCall("s", "c1", "shell", {"command": "rm x"}, "execute"))
+
+    found = gate.rule(
+        AgentPrompt("s", "q", tool_name="shell", arguments={"command": "ls"}, kind="execute", call_id="c1")
+    )
+
+    assert found.allowed is False

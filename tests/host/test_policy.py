@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.host.policy import ALLOW, ASK, DENY, Policy, Rule, parse, rules
+from operable.host.pattern import ALLOW, ASK, DENY, parse
+from operable.host.policy import Policy, Rule, rules
 from operable.host.policy_file import load_policy, policy_from
 from operable.host.tool_call import Call
 from operable.kernel.errors import Fail

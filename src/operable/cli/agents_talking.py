@@ -20,7 +20,8 @@ from operable.cli.agents_screen import Screen
 from operable.cli.agents_wire import Said, row
 from operable.host.arm import Message
 from operable.host.log_files import read_log
-from operable.host.policy import ASK, Policy, rules
+from operable.host.pattern import ASK
+from operable.host.policy import Policy, rules
 from operable.host.policy_file import load_policy
 from operable.host.registry import Registry, SessionHome
 from operable.host.spoken import quoted, spoken

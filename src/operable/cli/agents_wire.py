@@ -56,6 +56,7 @@ class ToolCall(Event, type="tool-call"):
     kind: str = ABSENT
     title: str = ABSENT
     locations: list[str] = ABSENT
+    unnamed: bool = ABSENT
     id: int = ABSENT
     at: int = ABSENT
 
@@ -85,6 +86,8 @@ class AgentPrompt(Event, type="agent-prompt"):
     callId: str = ABSENT
     schema: Any = ABSENT
     url: str = ABSENT
+    locations: list[str] = ABSENT
+    unnamed: bool = ABSENT
     id: int = ABSENT
     at: int = ABSENT
 

@@ -147,7 +147,8 @@ def _found(name: str, workspace: str) -> "AgentCliHandle":
 
 def _rules(task: Mapping[str, Any], policy: "Policy | str | None") -> "Policy":
     """The caller's rules; for a task that only plans or reads, nothing that changes anything."""
-    from operable.host.policy import DENY, Policy, rules
+    from operable.host.pattern import DENY
+    from operable.host.policy import Policy, rules
     from operable.host.policy_file import load_policy
 
     chosen = load_policy(policy) if isinstance(policy, str) else policy or Policy()

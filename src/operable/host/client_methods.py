@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from operable.host.approvals import Ask, Decision, Desk
+from operable.host.approvals import Ask, Desk
 from operable.host.arm import ClientCall
 from operable.host.gate import Gate
 from operable.host.terminals import Terminal
@@ -79,7 +79,7 @@ class ClientMethods:
         try:
             match call.method:
                 case "fs/read_text_file":
-                    return self._read(call.params), None
+                    return await self._read(call.params, desk), None
                 case "fs/write_text_file":
                     return await self._write(call.params, desk), None
                 case "terminal/create":
@@ -117,10 +117,12 @@ class ClientMethods:
 
     # --- files
 
-    def _read(self, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def _read(self, params: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
         path = self._inside(params.get("path"), "fs/read_text_file")
-        ruled = self._gate.rule_own("fs/read_text_file", "read", {"path": path}, path)
-        if isinstance(ruled, Decision) and not ruled.allowed and ruled.by.startswith("policy:deny"):
+        ruled = self._gate.rule_reading("fs/read_text_file", {"path": self._named(path)})
+        if isinstance(ruled, Ask):
+            ruled = await desk.ask(ruled)
+        if not ruled.allowed:
             raise self._denied("fs/read_text_file", path, ruled.reason)
         try:
             fd = _open_beneath(self._root, path, os.O_RDONLY)
@@ -140,7 +142,7 @@ class ClientMethods:
         path, content = self._inside(params.get("path"), "fs/write_text_file"), params.get("content")
         if not isinstance(content, str):
             raise _RefusedError(INVALID, "content is a string")
-        await self._permit("fs/write_text_file", "edit", {"path": path}, path, desk)
+        await self._permit("fs/write_text_file", "edit", {"path": self._named(path)}, desk)
         fd = _open_beneath(self._root, path, os.O_WRONLY | os.O_CREAT)
         with os.fdopen(fd, "wb") as file:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -159,6 +161,10 @@ class ClientMethods:
             raise self._denied(method, path, f"{path} is outside the workspace")
         return real[len(self._root.rstrip("/")) + 1 :]
 
+    def _named(self, path: str) -> str:
+        """As rules and people see it. A path that would be read as something else (`~x`) is said in full."""
+        return f"./{path}" if path.startswith(("~", "file:")) else path
+
     def _denied(self, method: str, path: str, reason: str) -> "_RefusedError":
         """What was tried and may not be done is in the audit chain, like every other decision."""
         self._gate.note("agent.decision", reason, tool=method, arguments={"path": path}, allowed=False)
@@ -169,7 +175,8 @@ class ClientMethods:
     async def _create(self, params: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
         argv, shown = _argv(params)
         cwd = self._root if not params.get("cwd") else os.path.join(self._root, self._folder(params["cwd"]))
-        await self._permit("terminal/create", "execute", {"command": shown}, shown, desk)
+        where = {} if cwd == self._root else {"cwd": cwd}
+        await self._permit("terminal/create", "execute", {"command": shown, **where}, desk)
         running = [one for one in self._terminals.values() if not one.ended]
         if len(running) >= TERMINAL_LIMIT:
             raise _RefusedError(INTERNAL, f"there are {TERMINAL_LIMIT} commands running already")
@@ -219,10 +226,8 @@ class ClientMethods:
             raise _RefusedError(NOT_FOUND, "there is no such terminal")
         return terminal
 
-    async def _permit(
-        self, tool: str, kind: str, arguments: Mapping[str, Any], needle: str, desk: Desk
-    ) -> None:
-        found = self._gate.rule_own(tool, kind, arguments, needle)
+    async def _permit(self, tool: str, kind: str, arguments: Mapping[str, Any], desk: Desk) -> None:
+        found = self._gate.rule_own(tool, kind, arguments)
         if isinstance(found, Ask):
             found = await desk.ask(found)
         self._gate.note(

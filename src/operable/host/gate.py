@@ -1,26 +1,46 @@
 """Governance of one session: what the rules say about a question, what people said before, what ran without asking.
 
 Theory of operation. Every question of the agent passes `rule`: the policy answers, or a remembered decision does, or it
-becomes an `Ask` for the desk. Every tool call is followed from its announcement to its result. A call of a mutating kind
-that ran to success although nobody was asked, and that the policy does not allow, trips the alarm: in a mode that asks,
-such a call means that the agent does not do what its manifest says, and the session stops.
+becomes an `Ask` for the desk. A rule that denies comes before every yes that was given. Every tool call is followed from its
+announcement to its result. A call of a mutating kind, or of a kind that nobody knows, that ran to success although nobody
+was asked, and that the policy does not allow, trips the alarm: in a mode that asks, such a call means that the agent does
+not do what its manifest says, and the session stops. One question covers one call.
 
 A failed result does not trip it: agents check arguments before they ask, and report that as a failed call. Everything
 decided and everything that ran is in the audit chain before it takes effect.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from operable.host.approvals import Ask, Decision, argument_digest, needs_option
 from operable.host.audit import Audit
-from operable.host.policy import ALLOW, ASK, DENY, Policy, Rule, Ruling
-from operable.host.tool_call import Call
+from operable.host.grants import Grants, Thing, things
+from operable.host.pattern import ALLOW, ASK, DENY
+from operable.host.policy import Policy, Rule, Ruling
+from operable.host.tool_call import Call, Facts
+from operable.host.tool_map import ToolMap
 from operable.kernel.redact import Known, Redactor
 from operable.wire.events import MUTATING_KINDS, AgentPrompt, ToolCall, ToolResult, TurnEnd
+
+# What changes something, and what nobody knows.
+_WATCHED = MUTATING_KINDS | {"other"}
+
+
+@dataclass(slots=True)
+class _Question:
+    """A question of this turn: what it was about, and whether a call has used it up."""
+
+    call_id: str | None
+    sealed: str
+    kind: str
+    about: list[Thing]
+    lasting: bool  # the agent tells enough to know the same call again
+    elsewhere: bool  # it names no call that is known: some agents ask under another id than the call then has
+    used: bool = False
 
 
 class Gate:
@@ -49,12 +69,12 @@ class Gate:
         self._quirks = quirks
         self._redactor = Redactor(secrets)
         self._remembered: set[str] = set()
+        self._tools = ToolMap(quirks.get("tools"))
         self._open: dict[str, ToolCall] = {}
         self._approval: dict[str, str] = {}  # call id -> who allowed or denied it
-        self._asked: set[str] = set()  # ids and digests of the calls that were asked about in this turn
-        self._credit: Counter[str] = Counter()  # questions that name no known call, by kind
+        self._questions: dict[str, _Question] = {}  # by the id of the request
         self._made = 0  # questions of our own; an id is never used twice
-        self._granted: list[tuple[str, str]] = []  # (kind, text of the arguments) allowed in this turn
+        self._grants = Grants()
 
     # --- questions
 
@@ -63,10 +83,13 @@ class Gate:
         if not prompt.tool_name:
             return self._input(prompt)
         sealed = argument_digest(prompt.tool_name, prompt.arguments)
-        self._note_asked(prompt, sealed)
-        if sealed in self._remembered:
+        facts = self._asked(prompt)
+        self._note_asked(prompt, sealed, facts)
+        ruling = self.policy.judge(facts)
+        if ruling.effect == DENY and ruling.rule is not None:
+            return Decision(False, ruling.reason, by=_reference(ruling))
+        if ruling.effect != ALLOW and sealed in self._remembered:
             return Decision(True, "allowed before, for this session", by="session")
-        ruling = self._ruling(prompt)
         if ruling.effect == DENY or (ruling.effect == ASK and not self.attended):
             return Decision(False, ruling.reason, by=_reference(ruling))
         if ruling.effect == ALLOW:
@@ -83,14 +106,16 @@ class Gate:
     def decided(self, prompt: AgentPrompt, decision: Decision) -> None:
         """A question was answered: remember what is to be remembered, write it down."""
         sealed = argument_digest(prompt.tool_name, prompt.arguments)
+        question = self._questions.get(prompt.tool_call_id)
         if decision.allowed and decision.remember == "call":
-            self._remembered.add(sealed)
+            if question is not None and question.lasting:
+                self._remembered.add(sealed)
         elif decision.remember:
             effect = ALLOW if decision.allowed else DENY
             rule = Rule(effect, decision.remember, f"decided in this session by {decision.by or 'somebody'}")
             self.policy = self.policy.with_rules([rule])
-        if decision.allowed:
-            self._granted.append((prompt.kind, _text(prompt.arguments)))
+        if decision.allowed and question is not None:
+            self._grants.add(question.about)
         if prompt.call_id is not None:
             self._approval[prompt.call_id] = decision.by or "somebody"
         self._audit.record(
@@ -117,13 +142,30 @@ class Gate:
 
     # --- what the host does for the agent
 
-    def rule_own(self, tool: str, kind: str, arguments: Mapping[str, Any], needle: str) -> Decision | Ask:
-        """May the host itself do this (write a file, run a command)? A question about it may have been answered already."""
-        ruling = self.policy.decide(Call(tool, kind, dict(arguments)), self.workspace, self.seen_as)
+    def rule_own(self, tool: str, kind: str, arguments: Mapping[str, Any]) -> Decision | Ask:
+        """May the host itself do this (write a file, run a command)? A yes to exactly this may have been given already."""
+        facts = self._own(tool, kind, arguments)
+        ruling = self.policy.judge(facts)
+        if ruling.effect == DENY and ruling.rule is not None:
+            return Decision(False, ruling.reason, by=_reference(ruling))
+        # Used up also where a rule allows it: the yes was for this.
+        was_allowed = self._grants.use(facts)
         if ruling.effect == ALLOW:
             return Decision(True, ruling.reason, by=_reference(ruling))
-        if any(granted == kind and needle in text for granted, text in self._granted):
+        if was_allowed:
             return Decision(True, "allowed when the agent asked for it", by="turn")
+        return self._refuse_or_ask(tool, kind, arguments, ruling)
+
+    def rule_reading(self, tool: str, arguments: Mapping[str, Any]) -> Decision | Ask:
+        """May the host read this for the agent? Yes, unless a rule or the level of autonomy says something else."""
+        ruling = self.policy.judge(self._own(tool, "read", arguments))
+        if ruling.effect == ALLOW or (ruling.rule is None and self.policy.autonomy > 0):
+            return Decision(True, ruling.reason, by=_reference(ruling))
+        return self._refuse_or_ask(tool, "read", arguments, ruling)
+
+    def _refuse_or_ask(
+        self, tool: str, kind: str, arguments: Mapping[str, Any], ruling: Ruling
+    ) -> Decision | Ask:
         if ruling.effect == DENY or not self.attended:
             return Decision(False, ruling.reason, by=_reference(ruling))
         prompt = AgentPrompt(
@@ -134,10 +176,9 @@ class Gate:
     # --- what ran
 
     def begin_turn(self) -> None:
-        self._asked.clear()
         self._approval.clear()
-        self._credit.clear()
-        self._granted.clear()
+        self._questions.clear()
+        self._grants.clear()
 
     def tool_called(self, call: ToolCall) -> None:
         self._open[call.tool_call_id] = call
@@ -156,7 +197,8 @@ class Gate:
             metadata={"session": self._session_id, "call": call.tool_call_id, "error": result.is_error},
         )
         if self._is_unasked(call, result):
-            return f"{call.tool_name} ({call.kind}) ran without having asked, in a mode that asks"
+            kind = "of unknown kind" if call.kind == "other" else call.kind
+            return f"{call.tool_name} ({kind}) ran without having asked, in a mode that asks"
         return None
 
     def open_calls(self) -> list[ToolCall]:
@@ -181,34 +223,59 @@ class Gate:
         return f"{what}-{self._made}"
 
     def _is_unasked(self, call: ToolCall, result: ToolResult) -> bool:
-        if not self.asking or call.kind not in MUTATING_KINDS or result.is_error or result.denied:
+        question = self._question_about(call)
+        if question is not None:
+            question.used = True
             return False
+        if not self.asking or result.is_error or result.denied:
+            return False
+        facts = self._facts(_told(call))
+        if facts.kinds and not set(facts.kinds) & _WATCHED:
+            return False
+        return self.policy.judge(facts).effect != ALLOW
+
+    def _question_about(self, call: ToolCall) -> _Question | None:
+        """The question that covers this call: by its id, by its arguments, else one of its kind about no known call."""
         sealed = argument_digest(call.tool_name, call.arguments)
-        if call.tool_call_id in self._asked or sealed in self._asked:
-            return False
-        if self._credit[call.kind]:
-            self._credit[call.kind] -= 1
-            return False
-        ruling = self.policy.decide(
-            Call(call.tool_name, call.kind, call.arguments, call.locations), self.workspace, self.seen_as
+        left = [question for question in self._questions.values() if not question.used]
+        meant = (
+            *(question for question in left if question.call_id == call.tool_call_id),
+            *(question for question in left if question.sealed == sealed),
+            *(question for question in left if question.elsewhere and question.kind == call.kind),
         )
-        return ruling.effect != ALLOW
+        return meant[0] if meant else None
 
-    def _note_asked(self, prompt: AgentPrompt, sealed: str) -> None:
-        self._asked.add(sealed)
-        if prompt.call_id is not None:
-            self._asked.add(prompt.call_id)
-        if prompt.call_id is None or prompt.call_id not in self._open:
-            # Some agents ask under another id than the one under which the call then runs.
-            self._credit[prompt.kind] += 1
+    def _note_asked(self, prompt: AgentPrompt, sealed: str, facts: Facts) -> None:
+        self._questions[prompt.tool_call_id] = _Question(
+            prompt.call_id,
+            sealed,
+            prompt.kind,
+            things(facts),
+            facts.distinct,
+            elsewhere=prompt.call_id is None or prompt.call_id not in self._open,
+        )
 
-    def _ruling(self, prompt: AgentPrompt) -> Ruling:
+    def _asked(self, prompt: AgentPrompt) -> Facts:
+        """What a question is about: what it says itself, and what was told of its call before."""
         known = self._open.get(prompt.call_id or "")
-        kind = known.kind if known is not None and prompt.kind == "other" else prompt.kind
-        locations = known.locations if known is not None else ()
-        return self.policy.decide(
-            Call(prompt.tool_name, kind, prompt.arguments, locations), self.workspace, self.seen_as
+        return self._facts(
+            Call(
+                prompt.tool_name,
+                prompt.kind,
+                prompt.arguments,
+                prompt.locations,
+                (prompt.text,) if prompt.text else (),
+                prompt.unnamed,
+                told=() if known is None else (_told(known),),
+            )
         )
+
+    def _own(self, tool: str, kind: str, arguments: Mapping[str, Any]) -> Facts:
+        at_work = tuple(call.tool_name for call in self._open.values())
+        return self._facts(Call(tool, kind, dict(arguments), meanwhile=at_work))
+
+    def _facts(self, call: Call) -> Facts:
+        return Facts(call, self.workspace, self.seen_as, self._tools)
 
     def _input(self, prompt: AgentPrompt) -> Decision | Ask:
         if not self.attended:
@@ -236,5 +303,6 @@ def _reference(ruling: Ruling) -> str:
     return "policy" if ruling.rule is None else f"policy:{ruling.rule.effect} {ruling.rule.pattern}"
 
 
-def _text(arguments: Any) -> str:
-    return msgspec.json.encode(arguments).decode() if not isinstance(arguments, str) else arguments
+def _told(call: ToolCall) -> Call:
+    shown = (call.title,) if call.title else ()
+    return Call(call.tool_name, call.kind, call.arguments, call.locations, shown, call.unnamed)

@@ -11,24 +11,21 @@ A rule is an effect and a pattern:
 The most specific rule that matches decides: tool or kind with an argument, then an exact tool name, a tool pattern, a kind,
 `*`; among equals the one with more literal characters; among those deny before ask before allow. No rule: `default`.
 
-Two asymmetries keep an allow from being talked into more than it says. In a command line, `*` of an allow does not reach
-over `; & | < > $ ( )`, backquotes or line ends, while deny and ask also match any single command of a compound line. A call
-with several paths is allowed only when each is, and denied when one is; a path is judged by where it really leads
-(symbolic links resolved), and one outside the workspace is written absolute, so that no relative pattern matches it.
+A deny or ask that cannot be decided, because the agent does not tell the name, the kind or the argument, binds; an allow
+then does not. An allow needs every command line, path or address that the call states; deny and ask match any of them, and
+also what is only shown. In a command line, `*` of an allow does not reach over `; & | < > $ ( )`, backquotes or line ends,
+while deny and ask look at everything that the line may run (`operable.host.command_line`). A path is judged by where it
+really leads, and one outside the workspace is written absolute, so that no relative pattern allows it.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from operable.host.pattern import ALLOW, ASK, DENY, parse
 from operable.host.tool_call import Call, Facts
-from operable.wire.events import TOOL_KINDS
+from operable.host.tool_map import ToolMap
 
-ALLOW: Final = "allow"
-ASK: Final = "ask"
-DENY: Final = "deny"
-EFFECTS: Final = (ALLOW, ASK, DENY)
 # Levels of autonomy go from 0 to 4 (AIP-7 has both 0-3 and 0-4); a call is free below the level: read at 1, edit at 2, …
 FULL: Final = 4
 HIGHEST: Final = 3
@@ -39,9 +36,6 @@ RISKS: Final = {
     **dict.fromkeys(("execute", "other"), HIGHEST),
 }
 _STRENGTH = {ALLOW: 0, ASK: 1, DENY: 2}
-_PATH_KINDS = frozenset({"read", "edit", "delete", "move", "search"})
-_CONTROL = r";&|<>$()`\n\r"
-_COMPOUND = re.compile(r"[;&|()`\n\r]+|\$\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +74,36 @@ class Policy:
     budget: dict[str, float] = field(default_factory=dict)
     ask_timeout: float | None = None
 
-    def decide(self, call: Call, workspace: str, seen_as: str = "") -> Ruling:
+    def decide(
+        self, call: Call, workspace: str, seen_as: str = "", *, tools: ToolMap | None = None
+    ) -> Ruling:
         """What the rules say about this call. `seen_as`: what the agent calls the workspace, inside a sandbox."""
-        facts = Facts(call, workspace, seen_as or workspace)
-        best: tuple[tuple[int, int, int], Rule] | None = None
+        return self.judge(Facts(call, workspace, seen_as or workspace, tools))
+
+    def judge(self, facts: Facts) -> Ruling:
+        best: tuple[tuple[int, int, int], Rule, str] | None = None
+        short: dict[str, str] = {}  # allow rules that would match if something were told, and what that is
         for rule in self.rules:
             matcher = parse(rule.pattern)
-            if not matcher.matches(facts, rule.effect):
+            found = matcher.match(facts, rule.effect)
+            if rule.effect == ALLOW and found.missing:
+                short[rule.pattern] = found.missing
+            if not found.binds:
                 continue
             rank = (*matcher.specificity, _STRENGTH[rule.effect])
             if best is None or rank > best[0]:
-                best = (rank, rule)
-        ruling = Ruling(self.default) if best is None else Ruling(best[1].effect, best[1])
-        if ruling.effect == ALLOW and RISKS.get(facts.kind, HIGHEST) >= self.autonomy:
+                best = (rank, rule, found.missing)
+        if best is None:
+            ruling = Ruling(self.default, why=_why_not(self.default, short))
+        else:
+            why = (
+                f"the agent does not tell {best[2]}, so that {best[1].effect} {best[1].pattern} holds"
+                if best[2]
+                else ""
+            )
+            ruling = Ruling(best[1].effect, best[1], why)
+        risk = max((RISKS.get(kind, HIGHEST) for kind in facts.kinds), default=HIGHEST)
+        if ruling.effect == ALLOW and risk >= self.autonomy:
             return Ruling(ASK, ruling.rule, f"it is beyond autonomy {self.autonomy}")
         return ruling
 
@@ -127,83 +138,8 @@ def rules(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """A parsed pattern. `tool` None: any tool of `kind`; `kind` None: any kind; `argument` None: any argument."""
-
-    tool: str | None = None
-    kind: str | None = None
-    argument: str | None = None
-
-    @property
-    def specificity(self) -> tuple[int, int]:
-        literal = len(re.sub(r"[*?]", "", (self.argument or "") + (self.tool or "")))
-        if self.argument is not None:
-            return 4, literal
-        if self.tool is not None:
-            return (2 if set(self.tool) & set("*?") else 3), literal
-        return (1, 0) if self.kind is not None else (0, 0)
-
-    def matches(self, facts: Facts, effect: str) -> bool:
-        if self.kind is not None and facts.kind != self.kind:
-            return False
-        if self.tool is not None and not re.fullmatch(_glob(self.tool, r".", r"."), facts.tool, re.DOTALL):
-            return False
-        return self.argument is None or self._argument_matches(facts, effect)
-
-    def _argument_matches(self, facts: Facts, effect: str) -> bool:
-        argument = self.argument or ""
-        if facts.kind in _PATH_KINDS or (facts.paths and facts.command is None):
-            found = [_path_matches(argument, path, effect) for path in facts.paths]
-            return bool(found) and (all(found) if effect == ALLOW else any(found))
-        if facts.command is not None:
-            return _command_matches(argument, facts.command, effect)
-        if facts.address is not None:
-            return bool(re.fullmatch(_glob(argument, r".", r"."), facts.address, re.DOTALL))
-        return False
-
-
-def parse(text: str) -> Pattern:
-    """A pattern; ValueError says what is wrong with it."""
-    if text != text.strip() or not text:
-        raise ValueError("a pattern is not empty and has no spaces around it")
-    if text == "*":
-        return Pattern()
-    head, colon, rest = text.partition(":")
-    if colon and head == "kind":
-        if rest not in TOOL_KINDS:
-            raise ValueError(f"there is no kind {rest!r}; kinds are {' '.join(TOOL_KINDS)}")
-        return Pattern(kind=rest)
-    if colon and head in TOOL_KINDS:
-        if not rest:
-            raise ValueError(f"what follows {head}: is empty; write kind:{head} for every {head}")
-        return Pattern(kind=head, argument=rest)
-    tool, parenthesis, argument = text.partition("(")
-    if not parenthesis:
-        return Pattern(tool=text)
-    if not argument.endswith(")") or not tool:
-        raise ValueError("an argument stands in parentheses behind the tool: Bash(git *)")
-    return Pattern(tool=tool, argument=argument[:-1])
-
-
-def _glob(pattern: str, star: str, double: str) -> str:
-    """The regular expression of a pattern: `*` and `?` stand for `star`, `**` for `double`."""
-    pieces = re.split(r"(\*\*/?|\*|\?)", pattern)
-    words = {"*": f"{star}*", "?": star, "**": f"{double}*", "**/": f"(?:{double}*/)?"}
-    return "".join(words.get(piece) or re.escape(piece) for piece in pieces)
-
-
-def _path_matches(pattern: str, path: str, effect: str) -> bool:
-    if effect == ALLOW and path.startswith("/") and not pattern.startswith("/"):
-        return False  # outside the workspace: only a pattern that says so may allow that
-    return bool(re.fullmatch(_glob(pattern, r"[^/]", r"."), path, re.DOTALL))
-
-
-def _command_matches(pattern: str, command: str, effect: str) -> bool:
-    if effect == ALLOW:
-        # An allow stays within one simple command, unless its author wrote the operator literally.
-        inside = f"[^{_CONTROL}]"
-        return bool(re.fullmatch(_glob(pattern, inside, inside), command))
-    whole = re.compile(_glob(pattern, ".", "."), re.DOTALL)
-    parts = [part.strip() for part in _COMPOUND.split(command)]
-    return any(whole.fullmatch(part) for part in (command, *parts) if part)
+def _why_not(default: str, short: dict[str, str]) -> str:
+    if default == ALLOW or not short:
+        return ""
+    told = "; ".join(f"allow {pattern} needs {missing}" for pattern, missing in short.items())
+    return f"no rule allows it: {told}, which the agent does not tell"

@@ -20,7 +20,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from operable.host.policy import ALLOW, ASK, DENY, EFFECTS, FULL, Policy, Rule, parse
+from operable.host.pattern import ALLOW, ASK, DENY, EFFECTS, parse
+from operable.host.policy import FULL, Policy, Rule
 from operable.kernel.errors import Fail
 
 _KNOWN = ("allow", "deny", "ask", "default", "autonomy", "ask_timeout", "budget")

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from operable.host.approvals import OnAsk
-from operable.host.policy import ASK, Policy
+from operable.host.pattern import ASK
+from operable.host.policy import Policy
 from operable.host.policy_file import load_policy
 from operable.host.works import Limits
 from operable.kernel.errors import Fail

@@ -18,7 +18,8 @@ from operable.host.client_methods import ClientMethods, Confine
 from operable.host.gate import Gate
 from operable.host.link import Connect, Link, Spawn, no_process
 from operable.host.log import SessionLog
-from operable.host.policy import ASK, Policy
+from operable.host.pattern import ASK
+from operable.host.policy import Policy
 from operable.host.registry import (
     ERROR,
     STARTING,

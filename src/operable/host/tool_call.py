@@ -1,45 +1,145 @@
-"""A tool call as rules look at it: its command line, its address, and the files that it is about, as they really are.
+"""A tool call as rules look at it: its name, its kind, its command lines, its files, its addresses; each known or not.
 
-Agents name their arguments as they like; the names that are in use are listed here. A path is judged by where it leads:
-made absolute from the workspace, symbolic links resolved, and written relative to the workspace when it is inside.
+Agents describe the same call in many ways, so that every source counts. What stands in the arguments (under any usual
+spelling, at any depth), in a diff, in a patch or in the locations is *stated*. What is merely shown to people, such as a
+title, is *hinted*: some agents let their model write it, so that only rules that deny or ask look at it. The manifest may
+say which tool has which kind, and which member is its argument (`operable.host.tool_map`); then that member alone is what
+an allow looks at. A path is judged by where it leads: made absolute from the workspace, symbolic links resolved, and
+written relative to the workspace when it is inside.
 """
 
 import os
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from operable.host.command_line import Command, commands_in
+from operable.host.tool_arguments import Found, lines_of, shown_in, tells
+from operable.host.tool_map import ToolMap, Use
 from operable.wire.events import TOOL_KINDS
-
-_PATH_NAMES = (
-    "path file_path filePath abs_path absolute_path file filename notebook_path target_file"
-    " source destination old_path new_path from to paths files"
-).split()
-_COMMAND_NAMES = ("command", "cmd", "script", "commandLine", "command_line")
-_ADDRESS_NAMES = ("url", "uri", "address", "query")
-_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "fish"})
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is to be judged: one tool call, as its arm tells it."""
+    """What is to be judged: one tool call, as its arm tells it, from its announcement and from its question."""
 
     tool: str
     kind: str = "other"
     arguments: Any = None
     locations: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()  # titles and texts for people
+    unnamed: bool = False  # the agent does not name the tool: `tool` is its title
+    meanwhile: tuple[str, ...] = ()  # tools that are at work while the host is asked to do this
+    told: tuple["Call", ...] = ()  # the same call, as it was told before
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """The candidates for one argument. `known`: the stated ones are all there are."""
+
+    stated: tuple[str, ...] = ()
+    hinted: tuple[str, ...] = ()
+    known: bool = False
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (*self.stated, *self.hinted)
 
 
 class Facts:
     """The call in the forms in which patterns look at it, each worked out once."""
 
-    def __init__(self, call: Call, workspace: str, seen_as: str) -> None:
+    def __init__(self, call: Call, workspace: str, seen_as: str, tools: ToolMap | None = None) -> None:
         self.tool = call.tool
-        self.kind = call.kind if call.kind in TOOL_KINDS else "other"
-        self.command = command_of(call.arguments)
-        self.address = _first(call.arguments, _ADDRESS_NAMES)
-        self.paths = [real_path(outside(path, workspace, seen_as), workspace) for path in paths_of(call)]
+        self.named = not call.unnamed
+        self.names = (call.tool, *call.meanwhile)
+        self.root = os.path.realpath(workspace)
+        self._seen_as = seen_as
+        self._workspace = workspace
+        self._calls = (call, *call.told)
+        self._use = tools.use_of(call.tool) if tools is not None and self.named else Use()
+        self._found = Found()
+        for each in self._calls:
+            self._found.gather(each.arguments)
+        self.kinds = self._kinds()
+
+    def _kinds(self) -> tuple[str, ...]:
+        """What it may be; nothing: that is not known. `other` is what agents say when they do not know it themselves."""
+        if self._use.kind:
+            return (self._use.kind,)
+        told = {call.kind for call in self._calls if call.kind in TOOL_KINDS and call.kind != "other"}
+        return tuple(sorted(told))
+
+    @cached_property
+    def command(self) -> Argument:
+        shown = [text for call in self._calls for text in (*call.shown, *shown_in(call.arguments))]
+        hinted = tuple(dict.fromkeys(each for text in shown for each in _without_prefix(text)))
+        named = self._member(self._use.command)
+        if named is not None:
+            return Argument(named, (*self._found.commands, *hinted), bool(named))
+        found = tuple(dict.fromkeys(self._found.commands))
+        return Argument(found, hinted, bool(found) and not self._found.unreadable)
+
+    @cached_property
+    def runs(self) -> list[Command]:
+        """Everything that the command lines may run; what is only shown counts where it can be read."""
+        found = dict.fromkeys(run for line in self.command.stated for run in commands_in(line))
+        for line in self.command.hinted:
+            found.update(dict.fromkeys(run for run in commands_in(line) if None not in run))
+        return list(found)
+
+    @cached_property
+    def paths(self) -> Argument:
+        """Real paths; hinted are also their names before links are resolved, and the workspace where they contain it."""
+        named = self._member(self._use.path)
+        places = [place for call in self._calls for place in call.locations]
+        texts = [*(self._found.paths if named is None else named), *places]
+        stated = tuple(dict.fromkeys(real for text in texts for real in self._real(text)))
+        shown = [text for call in self._calls for text in (*call.shown, *shown_in(call.arguments))]
+        hints = [each for text in shown for each in (*_without_prefix(text), *text.split()[-1:])]
+        more = [real for text in (*hints, *self._found.paths) for real in self._real(text)]
+        more += [_lexical(self._outside(text), self.root) for text in texts]
+        more += ["." for real in stated if self.root.startswith(real.rstrip("/") + "/")]
+        enough = 2 if self.kinds == ("move",) else 1
+        known = len(stated) >= enough and not self._found.unreadable
+        return Argument(stated, tuple(dict.fromkeys(more)), known)
+
+    @cached_property
+    def address(self) -> Argument:
+        named = self._member(self._use.address)
+        found = tuple(dict.fromkeys(self._found.addresses or self._found.queries)) if named is None else named
+        return Argument(found, (*self._found.addresses, *self._found.queries), bool(found))
+
+    @property
+    def distinct(self) -> bool:
+        """Whether the same words again mean the same call: it tells more than what is shown to people."""
+        return any(tells(call.arguments) for call in self._calls)
+
+    def folder(self) -> str:
+        """Where a command runs: the workspace, where nothing else is said."""
+        return next((real for text in self._found.folders for real in self._real(text)), ".")
+
+    def _member(self, name: str) -> tuple[str, ...] | None:
+        """The values of the member that the manifest names; None: it names none."""
+        if not name:
+            return None
+        values = []
+        for call in self._calls:
+            value: Any = call.arguments
+            for step in name.split("."):
+                value = value.get(step) if isinstance(value, Mapping) else None
+            values += lines_of(value, prefixes=(f"{self.tool}: ", "$ "))
+        return tuple(dict.fromkeys(values))
+
+    def _outside(self, text: str) -> str:
+        return outside(text.removeprefix("file://"), self._workspace, self._seen_as)
+
+    def _real(self, text: str) -> list[str]:
+        """Where it leads from the workspace, and from every folder that the call names as its own."""
+        path = self._outside(text)
+        bases = ["", *(self._outside(folder) for folder in self._found.folders)]
+        return list(dict.fromkeys(real_path(os.path.join(base, path), self._workspace) for base in bases))
 
 
 def outside(path: str, workspace: str, seen_as: str) -> str:
@@ -56,57 +156,22 @@ def real_path(path: str, workspace: str) -> str:
         real = os.path.realpath(os.path.join(root, os.path.expanduser(path)))
     except ValueError:
         return f"/{path}"  # a NUL character: no file can have this name, and no pattern allows it
-    if real == root:
+    return _shortened(real, root)
+
+
+def _lexical(path: str, root: str) -> str:
+    return _shortened(os.path.normpath(os.path.join(root, os.path.expanduser(path))), root)
+
+
+def _shortened(path: str, root: str) -> str:
+    if path == root:
         return "."
-    return real[len(root) + 1 :] if real.startswith(root.rstrip("/") + "/") else real
+    return path[len(root.rstrip("/")) + 1 :] if path.startswith(root.rstrip("/") + "/") else path
 
 
-def command_of(arguments: Any) -> str | None:
-    """The command line of a call; a list of words that starts a shell with -c is the script that it is given."""
-    found: Any = None
-    if isinstance(arguments, dict):
-        found = next((arguments[name] for name in _COMMAND_NAMES if arguments.get(name)), None)
-    if isinstance(found, list) and all(isinstance(word, str) for word in found):
-        if len(found) == 3 and os.path.basename(found[0]) in _SHELLS and re.fullmatch(r"-l?i?c", found[1]):
-            return str(found[2])
-        from shlex import join
-
-        return join(found)
-    if isinstance(found, str):
-        extra = arguments.get("args")
-        if isinstance(extra, list) and extra and all(isinstance(word, str) for word in extra):
-            from shlex import join
-
-            return join([found, *extra])
-        return found.strip()
-    return None
-
-
-def paths_of(call: Call) -> list[str]:
-    found = list(call.locations)
-    if isinstance(call.arguments, dict):
-        for name in _PATH_NAMES:
-            value = call.arguments.get(name)
-            if isinstance(value, str) and value:
-                found.append(value)
-            elif isinstance(value, list):
-                found += [item for item in value if isinstance(item, str)]
-        for change in ("changes", "edits"):  # several files in one call: a mapping, or a list of objects
-            value = call.arguments.get(change)
-            found += _changed(value)
-    return list(dict.fromkeys(path.removeprefix("file://") for path in found))
-
-
-def _changed(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        return [key for key in value if isinstance(key, str)]
-    if isinstance(value, list):
-        named = [item.get("path") or item.get("file_path") for item in value if isinstance(item, dict)]
-        return [path for path in named if isinstance(path, str)]
-    return []
-
-
-def _first(arguments: Any, names: Sequence[str]) -> str | None:
-    if not isinstance(arguments, dict):
-        return None
-    return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), None)
+def _without_prefix(text: str) -> list[str]:
+    """A shown text, and what follows `terminal: `, `shell · ` or `$ ` in it."""
+    lines = text.strip().splitlines()[:50]
+    found = [text.strip(), *(line.removeprefix("$ ") for line in lines if line.startswith("$ "))]
+    found += [part[2] for mark in (": ", " · ") if (part := text.strip().partition(mark))[1]]
+    return [each.strip() for each in found if each.strip()]

@@ -81,7 +81,10 @@ class Thought(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, t
 
 
 class ToolCall(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, tag="tool-call"):
-    """The agent uses a tool. Comes once per call, before its result; `kind` is one of TOOL_KINDS."""
+    """The agent uses a tool. Comes once per call, before its result; `kind` is one of TOOL_KINDS.
+
+    `unnamed`: the agent does not name the tool, and `tool_name` is the title that it shows.
+    """
 
     session_id: str
     tool_call_id: str
@@ -90,6 +93,7 @@ class ToolCall(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, 
     kind: str = "other"
     title: str = ""
     locations: tuple[str, ...] = ()
+    unnamed: bool = False
 
 
 class ToolResult(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, tag="tool-result"):
@@ -118,6 +122,8 @@ class AgentPrompt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     call_id: str | None = None
     schema: Any = None
     url: str | None = None
+    locations: tuple[str, ...] = ()
+    unnamed: bool = False
 
 
 class TurnEnd(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, tag="turn-end"):

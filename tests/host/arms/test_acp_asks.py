@@ -27,7 +27,7 @@ from tests.requirement import requirement
 def test_a_question_comes_after_the_call_that_it_is_about():
     call, ask = talking().ask(CALL, request_id="uuid")
 
-    assert call == ToolCall("s1", "t1", "rm x", {"command": "rm x"}, "execute", "rm x")
+    assert call == ToolCall("s1", "t1", "rm x", {"command": "rm x"}, "execute", "rm x", unnamed=True)
     assert (ask.tool_name, ask.arguments, ask.kind, ask.call_id) == (
         "rm x",
         {"command": "rm x"},

@@ -45,7 +45,7 @@ def test_a_call_that_runs_is_told_at_once(kind):
 
     (told,) = talk.update(kind, toolCallId="t1", title="ls", kind="execute", status="in_progress")
 
-    assert told == ToolCall("s1", "t1", "ls", {"title": "ls"}, "execute", "ls")
+    assert told == ToolCall("s1", "t1", "ls", {"title": "ls"}, "execute", "ls", unnamed=True)
     assert talk.update("tool_call", toolCallId="t1", title="ls", status="pending") == []
 
 
@@ -120,25 +120,50 @@ def test_output_of_a_running_call_is_noticed():
 
 
 @pytest.mark.parametrize(
-    "fields, quirks, name",
+    "fields, quirks, name, unnamed",
     [
-        ({"name": "Bash", "title": "ls"}, {}, "Bash"),
-        ({"title": "shell · ls", "_meta": {"goose": {"toolCall": {"toolName": "shell"}}}}, {}, "shell"),
-        ({"title": "ls", "_meta": {"toolName": 3}}, {}, "ls"),
-        ({"title": "ls"}, {"tool_name_from_id": "__"}, "run_shell"),
-        ({"title": "terminal: ls"}, {"tool_name_from_title": ": "}, "terminal"),
-        ({"title": "ls"}, {"tool_name_from_title": ": "}, "ls"),
-        ({}, {}, "execute"),
+        ({"name": "Bash", "title": "ls"}, {}, "Bash", False),
+        (
+            {"title": "shell · ls", "_meta": {"goose": {"toolCall": {"toolName": "shell"}}}},
+            {},
+            "shell",
+            False,
+        ),
+        ({"title": "ls", "_meta": {"toolName": 3}}, {}, "ls", True),
+        ({"title": "ls"}, {"tool_name_from_id": "__"}, "run_shell", False),
+        ({"title": "terminal: ls"}, {"tool_name_from_title": ": "}, "terminal", False),
+        ({"title": "ls"}, {"tool_name_from_title": ": "}, "ls", False),
+        ({"title": "bash"}, {"tool_name_from_title": True}, "bash", False),
+        ({"title": "a: b"}, {}, "a: b", True),
+        ({}, {}, "execute", True),
+        ({}, {"tool_name_from_title": True}, "execute", True),
     ],
 )
-def test_a_tool_is_named_as_well_as_the_agent_says(fields, quirks, name):
+def test_a_tool_is_named_as_well_as_the_agent_says(fields, quirks, name, unnamed):
     talk = talking(quirks=quirks)
 
     (told,) = talk.update(
         "tool_call", toolCallId="run_shell__1", kind="execute", status="in_progress", **fields
     )
 
-    assert told.tool_name == name
+    assert (told.tool_name, told.unnamed) == (name, unnamed)
+
+
+def test_the_files_of_diffs_are_places_of_the_call_also_where_its_arguments_name_others():
+    diff = {"type": "diff", "path": "/w/b", "oldText": None, "newText": "x"}
+    talk = talking()
+
+    (told,) = talk.update(
+        "tool_call",
+        toolCallId="t1",
+        kind="edit",
+        status="in_progress",
+        rawInput={"path": "/w/a"},
+        locations=[{"path": "/w/c"}],
+        content=[diff],
+    )
+
+    assert told.locations == ("/w/c", "/w/b")
 
 
 def test_an_unknown_kind_of_tool_is_other():

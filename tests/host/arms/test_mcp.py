@@ -255,7 +255,7 @@ def test_structured_content_is_a_tool_result():
 
     _, call, result, end = server.result("done", structuredContent={"files": 3})
 
-    assert call == ToolCall("s1", "turn-1", "prompt", {"prompt": "hi", "cwd": "/work"})
+    assert call == ToolCall("s1", "turn-1", "prompt", {"prompt": "hi", "cwd": "/work"}, "think")
     assert result == ToolResult("s1", "turn-1", {"files": 3})
     assert end == TurnEnd("s1", "completed")
 

@@ -1,14 +1,24 @@
 """One tool call, as it is known so far, and what a report adds to it."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from operable.wire import events
 from operable.wire.acp import ToolFields
 
 
+class Marks(NamedTuple):
+    """Where an agent names its tools, if nowhere else: what ends the name in the id of a call, and in its title."""
+
+    in_id: str = ""
+    in_title: str = ""
+    titles_name: bool = (
+        False  # the first title of a call begins with the name of its tool, whatever the model says
+    )
+
+
 class Call:
-    """`told`: an event has said it; `asked` and `denied`: about permission."""
+    """`told`: an event has said it; `asked` and `denied`: about permission; `unnamed`: the name is the title."""
 
     __slots__ = (
         "arguments",
@@ -23,6 +33,7 @@ class Call:
         "status",
         "title",
         "told",
+        "unnamed",
     )
 
     def __init__(self, public_id: str) -> None:
@@ -38,6 +49,7 @@ class Call:
         self.told = False
         self.asked = False
         self.denied = False
+        self.unnamed = True
 
     def copy(self) -> "Call":
         other = Call(self.id)
@@ -45,8 +57,8 @@ class Call:
             setattr(other, name, getattr(self, name))
         return other
 
-    def merge(self, fields: ToolFields, marks: tuple[str, str]) -> None:
-        """Take in a report; `marks` end the name of the tool in its id and in its title."""
+    def merge(self, fields: ToolFields, marks: "Marks") -> None:
+        """Take in a report."""
         if fields.title:
             self.title = fields.title
         if fields.kind:
@@ -62,8 +74,12 @@ class Call:
         if fields.raw_output is not None:
             self.output = fields.raw_output
         # Where nothing names the tool, its first title does (opencode: first "bash", then the whole command).
-        name = fields.name or _named(fields.meta) or _before(fields.tool_call_id, marks[0])
-        self.name = name or self.name or _before(self.title, marks[1]) or self.title
+        name = fields.name or _named(fields.meta) or _before(fields.tool_call_id, marks.in_id)
+        if name:
+            self.name, self.unnamed = name, False
+        elif not self.name:
+            self.name = _before(self.title, marks.in_title) or self.title
+            self.unnamed = not (self.name and marks.titles_name)
 
 
 def _before(text: str, mark: str) -> str:

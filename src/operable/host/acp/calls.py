@@ -14,7 +14,7 @@ import base64
 import binascii
 from typing import Any, Final
 
-from operable.host.acp.call import Call, contradict, joined
+from operable.host.acp.call import Call, Marks, contradict, joined
 from operable.host.acp.content import tool_content
 from operable.wire import events
 from operable.wire.acp import ToolFields
@@ -36,10 +36,9 @@ CallEvent = events.ToolCall | events.ToolResult | Notice
 class Calls:
     """The tool calls of one session."""
 
-    def __init__(self, session_id: str, *, name_from_id: str = "", name_from_title: str = "") -> None:
-        """What ends the tool's name in the id or the title of a call, for agents that say it nowhere else."""
+    def __init__(self, session_id: str, marks: Marks | None = None) -> None:
         self._session_id = session_id
-        self._marks = (name_from_id, name_from_title)
+        self._marks = marks or Marks()
         self._open: dict[str, Call] = {}
         self._closed: dict[str, str] = {}
         self._used: dict[str, int] = {}
@@ -91,7 +90,7 @@ class Calls:
         if not own.told:
             own.arguments = joined(own.arguments, asked.arguments)
             own.content, own.locations, own.kind = asked.content, asked.locations, asked.kind
-            own.title, own.name = own.title or asked.title, asked.name
+            own.title, own.name, own.unnamed = own.title or asked.title, asked.name, asked.unnamed
         self.holding = False
         return [*told, *self._tell(own)], self._event(asked)
 
@@ -203,9 +202,13 @@ class Calls:
 
     def _event(self, call: Call) -> events.ToolCall:
         arguments = call.arguments
+        content = tool_content(call.content)
         if arguments in (None, {}, []):
             # Gemini gives no arguments at all: what it shows to people is all there is to judge by.
-            arguments = {**({"title": call.title} if call.title else {}), **tool_content(call.content)}
+            arguments = {**({"title": call.title} if call.title else {}), **content}
+        changed = [
+            path for diff in content.get("diffs", ()) for path in (diff.get("path"), *diff.get("paths", ()))
+        ]
         return events.ToolCall(
             self._session_id,
             call.id,
@@ -213,7 +216,8 @@ class Calls:
             arguments,
             call.kind,
             call.title,
-            call.locations,
+            tuple(dict.fromkeys((*call.locations, *(path for path in changed if isinstance(path, str))))),
+            call.unnamed,
         )
 
     def _finish(self, key: str, call: Call) -> list[CallEvent]:

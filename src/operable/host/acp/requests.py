@@ -127,6 +127,8 @@ class Requests:
             call.arguments,
             call.kind,
             call.tool_call_id,
+            locations=call.locations,
+            unnamed=call.unnamed,
         )
         return [*told, ask]
 

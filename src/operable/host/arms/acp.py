@@ -6,7 +6,8 @@ differences between the versions are in `operable.host.acp`. A turn is a request
 its response ends the turn, in version 2 an update that says `idle` does.
 
 Quirks (`metadata.operable` of a manifest): `acp_version: 2` asks for the draft first; `tool_name_from_id: "__"` and
-`tool_name_from_title: ": "` take the name of a tool from the id or the title of its call, up to that mark (Gemini, hermes).
+`tool_name_from_title: ": "` take the name of a tool from the id or the first title of its call, up to that mark (Gemini,
+hermes); `tool_name_from_title: true` takes the whole title (opencode). Without them a title is not a name that rules trust.
 
 What an agent does that no specification foresees, and what happens then, is in `docs/explain/one-taxonomy.md`.
 """
@@ -18,6 +19,7 @@ from msgspec import UNSET
 
 from operable.host.acp import failures
 from operable.host.acp.asks import Asks
+from operable.host.acp.call import Marks
 from operable.host.acp.calls import Calls
 from operable.host.acp.content import prompt
 from operable.host.acp.handshake import Handshake
@@ -51,8 +53,7 @@ class AcpConnection:
         self._handshake = Handshake(self._link, opening, lambda: self._updates.heard)
         self._calls = Calls(
             opening.session_id,
-            name_from_id=str(opening.quirks.get("tool_name_from_id") or ""),
-            name_from_title=str(opening.quirks.get("tool_name_from_title") or ""),
+            _marks(opening.quirks),
         )
         self._asks = Asks(self._link, opening.session_id)
         self._updates = Updates(opening.session_id, self._calls, self._handshake.settings)
@@ -282,6 +283,11 @@ class AcpConnection:
 
     def _notice(self, code: str, message: str) -> Notice:
         return Notice(code, message, self._session_id)
+
+
+def _marks(quirks: Mapping[str, Any]) -> Marks:
+    in_id, in_title = quirks.get("tool_name_from_id"), quirks.get("tool_name_from_title")
+    return Marks(str(in_id or ""), in_title if isinstance(in_title, str) else "", bool(in_title))
 
 
 ARM: Final = Arm("acp", "Agent Client Protocol", AcpConnection, protocols=("acp",))

@@ -43,6 +43,7 @@ _KINDS_BY_NAME: Final = {
     "Bash": "execute",
     "ExecCommand": "execute",
     "Spawn": "execute",
+    "UpdatePlan": "think",
     "EnterPlanMode": "switch_mode",
     "ExitPlanMode": "switch_mode",
 }

@@ -266,7 +266,8 @@ class McpConnection:
         structured = result.get("structuredContent")
         if structured is not None:
             call_id = f"turn-{self._turns}"
-            told.append(ToolCall(session_id, call_id, self._tool.name, self._arguments))
+            # The agent itself is this tool: the host has called it, and there is nothing left to ask about.
+            told.append(ToolCall(session_id, call_id, self._tool.name, self._arguments, "think"))
             told.append(ToolResult(session_id, call_id, structured))
         self._conversation = self._tool.session_of(structured) or self._conversation
         self._turn = None

@@ -32,6 +32,16 @@ KINDS: Final = {
     "TodoWrite": "think",
     "WebFetch": "fetch",
     "WebSearch": "fetch",
+    "TaskCreate": "think",
+    "TaskUpdate": "think",
+    "TaskList": "think",
+    "TaskGet": "think",
+    "TaskOutput": "read",
+    "BashOutput": "read",
+    "Skill": "read",
+    "AskUserQuestion": "think",
+    "ListMcpResourcesTool": "read",
+    "ReadMcpResourceTool": "read",
     "EnterPlanMode": "switch_mode",
     "ExitPlanMode": "switch_mode",
     # qwen, which speaks the same protocol
@@ -49,6 +59,12 @@ KINDS: Final = {
     "web_search": "fetch",
     "todo_write": "think",
     "task": "think",
+    "agent": "think",
+    "skill": "read",
+    "tool_search": "search",
+    "ask_user_question": "think",
+    "enter_plan_mode": "switch_mode",
+    "exit_plan_mode": "switch_mode",
 }
 _CALLS: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _INPUT_LIMIT: Final = 16 * 1024 * 1024  # characters of a tool's input that are put together from pieces

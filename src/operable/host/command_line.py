@@ -1,0 +1,198 @@
+"""What a shell line may run: every simple command in it, as the rules look at it.
+
+Theory of operation. `operable.host.shell_text` finds the simple commands of the line. Each is then looked through:
+assignments, words like `then`, wrappers (`sudo`, `timeout`, `xargs`), and scripts that are given to a shell or to `eval`,
+again in the same way. A line that cannot be read, and a shell that reads its commands from elsewhere, is WILD as a whole.
+
+It errs on the side of more commands: only rules that deny or ask look at them. `plain_script` is for rules that allow, and
+errs the other way. Neither follows files: `sh script.sh`, `python -c …` and aliases stay what they are.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from operable.host.shell_text import MARK, WILD, Piece, Scan, UnreadableError, Words, text_of
+
+Command = tuple[Piece, ...]
+
+_ANYTHING: Final[Command] = (WILD,)
+_LENGTH, _DEPTH, _WORDS, _COMMANDS = 50_000, 8, 300, 1_000
+_SHELLS: Final = frozenset("sh bash dash zsh ksh mksh ash fish rbash".split())
+_WITH_VALUE: Final = frozenset("-o +o -O +O --rcfile --init-file".split())
+_WRAPPERS: Final = frozenset(
+    "sudo doas su runuser env nohup nice ionice chrt time timeout stdbuf setsid setpriv xargs parallel command exec"
+    " builtin busybox toybox chroot unshare nsenter flock watch script strace ltrace ssh trap find fd coproc proot"
+    " systemd-run start-stop-daemon dbus-run-session firejail bwrap catchsegv entr".split()
+)
+_RESERVED: Final = frozenset("! { } if then else elif fi do done while until time [[ ]] esac in".split())
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_STANDARD: Final = re.compile(r"(?:(?:/usr(?:/local)?)?/bin/)?([a-z]+)")
+
+
+def commands_in(line: str) -> list[Command]:
+    """Everything that the line may run, the line itself first; something WILD where that cannot be told."""
+    found: dict[Command, None] = {(line.strip(),): None}
+    _read(line, found, 0)
+    return list(found)
+
+
+def plain_script(line: str) -> str | None:
+    """The script, where the line is nothing but a shell of the system that is given one; None: it is not that."""
+    scan = Scan(line)
+    try:
+        scan.commands()
+    except UnreadableError:
+        return None
+    if len(scan.found) != 1 or scan.found[0][1]:
+        return None
+    words = [word[0] if len(word) == 1 else WILD for word in scan.found[0][0]]
+    if len(words) != 3 or any(word is WILD for word in words):
+        return None
+    shell, flags, script = (str(word) for word in words)
+    named = _STANDARD.fullmatch(shell)
+    if named is None or named[1] not in _SHELLS or not re.fullmatch(r"-[lieux]*c", flags):
+        return None
+    return plain_script(script) or script.strip()
+
+
+def may_match(pattern: str, command: Command) -> bool:
+    """Whether a pattern (`*`, `?`) matches the command, or may match what the shell makes of it."""
+    if WILD not in command:
+        return re.fullmatch(_expression(pattern), "".join(map(str, command)), re.DOTALL) is not None
+    size = len(pattern)
+    states = _closed({0}, pattern)
+    for piece in command:
+        if piece is WILD:
+            states = set(range(min(states), size + 1))
+            continue
+        for char in piece:
+            ahead = {at for at in states if at < size and pattern[at] in ("*", "?", char)}
+            states = _closed({at if pattern[at] == "*" else at + 1 for at in ahead}, pattern)
+            if not states:
+                return False
+    return size in states
+
+
+def _closed(states: set[int], pattern: str) -> set[int]:
+    reached = set(states)
+    for at in states:
+        following = at
+        while following < len(pattern) and pattern[following] == "*":
+            following += 1
+            reached.add(following)
+    return reached
+
+
+def _expression(pattern: str) -> str:
+    words = {"*": ".*", "?": "."}
+    return "".join(
+        words.get(piece) or re.escape(piece) for piece in re.split(r"(\*+|\?)", pattern.replace("**", "*"))
+    )
+
+
+# --- what a simple command runs ------------------------------------------------------------------------------------------
+
+
+def _read(line: str, found: dict[Command, None], depth: int) -> None:
+    if depth > _DEPTH or len(line) > _LENGTH or len(found) > _COMMANDS:
+        found[_ANYTHING] = None
+        return
+    scan = Scan(line)
+    try:
+        scan.commands()
+    except UnreadableError:
+        found[_ANYTHING] = None
+    for words, redirected in scan.found:
+        if redirected:
+            found[_joined([*words, *redirected])] = None
+        _look_through(words, found, depth)
+    for script in scan.inside:
+        _read(script, found, depth + 1)
+
+
+def _look_through(words: Words, found: dict[Command, None], depth: int) -> None:
+    """The command and what it wraps: from every word on that may be its program."""
+    starts, seen = [0], set()
+    while starts:
+        start = starts.pop()
+        if start in seen or start >= len(words):
+            continue
+        seen.add(start)
+        found[_joined(words[start:])] = None
+        text = text_of(words[start])
+        if text is not None and (text in _RESERVED or _ASSIGNMENT.match(text)):
+            starts.append(start + 1)
+            continue
+        if text is None:
+            if _ASSIGNMENT.match(words[start][0] or ""):
+                starts.append(start + 1)
+            else:
+                found[_joined([[WILD], *words[start + 1 :]])] = None
+            continue
+        name = text.rpartition("/")[2]
+        rest = words[start + 1 :]
+        found[_joined([[name], *rest])] = None
+        for script in _scripts(name, rest):
+            _read(script, found, depth + 1)
+        if _is_opaque(name, rest):
+            found[_ANYTHING] = None
+        if name in _WRAPPERS and len(words) > _WORDS:
+            found[_ANYTHING] = None
+        elif name in _WRAPPERS:
+            starts += range(start + 1, len(words))
+
+
+def _scripts(name: str, rest: Words) -> Iterator[str]:
+    """Texts among the words that are command lines themselves."""
+    if name == "eval":
+        yield " ".join(_marked(word) for word in rest)
+    elif name in _SHELLS:
+        given = next((at for at, word in enumerate(rest) if _takes_script(word)), None)
+        yield from (_marked(word) for word in rest[(len(rest) if given is None else given + 1) :])
+    elif name in _WRAPPERS:
+        yield from (marked for word in rest if re.search(r"\s", marked := _marked(word)))
+
+
+def _takes_script(word: list[Piece]) -> bool:
+    text = text_of(word)
+    return text is None or re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*|--command", text) is not None
+
+
+def _is_opaque(name: str, rest: Words) -> bool:
+    """Whether it runs what stands somewhere else than in the line: standard input, a substituted file."""
+    texts = [text_of(word) for word in rest]
+    if name in ("xargs", "parallel"):
+        return "{}" in texts
+    if name in ("source", "."):
+        return not texts or texts[0] is None or texts[0].startswith(("/dev/", "/proc/"))
+    if name not in _SHELLS:
+        return False
+    at = 0
+    while at < len(texts):
+        text = texts[at]
+        if text is None or text.startswith(("/dev/", "/proc/")):
+            return True
+        if re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*|--command|--version|--help", text):
+            return False
+        if text == "-s" or (re.fullmatch(r"-[A-Za-z]+", text) and "s" in text):
+            return True
+        if text != "-" and not text.startswith(("-", "+")):
+            return False  # the name of a script
+        at += 2 if text in _WITH_VALUE else 1
+    return True
+
+
+def _marked(word: Sequence[Piece]) -> str:
+    return "".join(MARK if piece is WILD else piece for piece in word)
+
+
+def _joined(words: Words) -> Command:
+    pieces: list[Piece] = []
+    for word in words:
+        for piece in (" " if pieces else "", *word):
+            if piece is WILD or not pieces or pieces[-1] is WILD:
+                pieces.append(piece)
+            else:
+                pieces[-1] = f"{pieces[-1]}{piece}"
+    return tuple(piece for piece in pieces if piece != "")

@@ -1,0 +1,199 @@
+"""One pattern of a rule, and whether it matches a call: by tool, by kind and by argument.
+
+What a pattern can be is said in `operable.host.policy`. Matching depends on the effect of the rule, since what is not known
+is a yes for deny and ask, and a no for allow. An allow compares what the call states, all of it, and takes it literally;
+deny and ask compare everything that was said, and all that it may come to.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from operable.host.command_line import may_match, plain_script
+from operable.host.tool_call import Argument, Facts
+from operable.wire.events import TOOL_KINDS
+
+ALLOW: Final = "allow"
+ASK: Final = "ask"
+DENY: Final = "deny"
+EFFECTS: Final = (ALLOW, ASK, DENY)
+_ARGUMENTS = {
+    **dict.fromkeys(("read", "edit", "delete", "move", "search"), "paths"),
+    "execute": "command",
+    "fetch": "address",
+}
+_BELOW = frozenset({"delete", "move", "search"})  # what they do to a folder they do to what is in it
+_CONTROL = r";&|<>$()`\n\r"
+_WORDS = {"command": "its command line", "paths": "its path", "address": "its address"}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Whether a rule applies, and what the agent would have to tell for that to be certain."""
+
+    binds: bool
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A parsed pattern. `tool` None: any tool of `kind`; `kind` None: any kind; `argument` None: any argument."""
+
+    tool: str | None = None
+    kind: str | None = None
+    argument: str | None = None
+
+    @property
+    def specificity(self) -> tuple[int, int]:
+        literal = len(re.sub(r"[*?]", "", (self.argument or "") + (self.tool or "")))
+        if self.argument is not None:
+            return 4, literal
+        if self.tool is not None:
+            return (2 if set(self.tool) & set("*?") else 3), literal
+        return (1, 0) if self.kind is not None else (0, 0)
+
+    def match(self, facts: Facts, effect: str) -> Match:
+        """Whether a rule of this effect applies; what is not known is a yes for deny and ask, a no for allow."""
+        missing = []
+        for holds, known, what in (
+            self._kind(facts, effect),
+            self._tool(facts, effect),
+            self._said(facts, effect),
+        ):
+            if not known:
+                missing.append(what)
+            elif not holds:
+                return Match(False)
+        return Match(effect != ALLOW or not missing, " and ".join(missing))
+
+    def _kind(self, facts: Facts, effect: str) -> tuple[bool, bool, str]:
+        if self.kind is None:
+            return True, True, ""
+        holds = self.kind in facts.kinds and (effect != ALLOW or len(facts.kinds) == 1)
+        return holds, bool(facts.kinds), f"the kind of {facts.tool or 'its tool'}"
+
+    def _tool(self, facts: Facts, effect: str) -> tuple[bool, bool, str]:
+        if self.tool is None:
+            return True, True, ""
+        names = facts.names if effect != ALLOW else (facts.tool,)
+        holds = any(re.fullmatch(_glob(self.tool, r".", r"."), name, re.DOTALL) for name in names)
+        return holds, facts.named or (holds and effect != ALLOW), "the name of its tool"
+
+    def _said(self, facts: Facts, effect: str) -> tuple[bool, bool, str]:
+        """The argument: of the rule's kind, else of the call's, else whichever there is."""
+        if self.argument is None:
+            return True, True, ""
+        about = _about((self.kind,) if self.kind else facts.kinds)
+        if effect == ALLOW:
+            what = next((name for name in about if getattr(facts, name).stated), about[0])
+            argument: Argument = getattr(facts, what)
+            return self._allows(facts, what, argument), argument.known, _WORDS[what]
+        known = any(getattr(facts, name).known for name in about)
+        return any(self._touches(facts, name) for name in about), known, _WORDS[about[0]]
+
+    def _allows(self, facts: Facts, what: str, argument: Argument) -> bool:
+        pattern = self.argument or ""
+        if what == "command":
+            return all(_command_allowed(pattern, line) for line in argument.stated)
+        if what == "paths":
+            return all(_path_allowed(pattern, path, facts.root) for path in argument.stated)
+        return all(re.fullmatch(_glob(pattern, r".", r"."), text, re.DOTALL) for text in argument.stated)
+
+    def _touches(self, facts: Facts, what: str) -> bool:
+        pattern = self.argument or ""
+        if what == "command":
+            return any(may_match(pattern, run) for run in facts.runs)
+        if what == "paths":
+            below = bool(_BELOW & set(facts.kinds)) or not facts.kinds
+            return any(_path_touched(pattern, path, facts.root, below=below) for path in facts.paths.all)
+        return any(re.fullmatch(_glob(pattern, r".", r"."), text, re.DOTALL) for text in facts.address.all)
+
+
+def _about(kinds: Sequence[str]) -> tuple[str, ...]:
+    """Which arguments a pattern is about; the first is the one that is missing when nothing is there."""
+    found = dict.fromkeys(_ARGUMENTS.get(kind, "") for kind in kinds)
+    if not found or "" in found:
+        return ("command", "paths", "address")
+    return tuple(found)
+
+
+@lru_cache(maxsize=1024)
+def parse(text: str) -> Pattern:
+    """A pattern; ValueError says what is wrong with it."""
+    if text != text.strip() or not text:
+        raise ValueError("a pattern is not empty and has no spaces around it")
+    if text == "*":
+        return Pattern()
+    head, colon, rest = text.partition(":")
+    if colon and head == "kind":
+        if rest not in TOOL_KINDS:
+            raise ValueError(f"there is no kind {rest!r}; kinds are {' '.join(TOOL_KINDS)}")
+        return Pattern(kind=rest)
+    if colon and head in TOOL_KINDS:
+        if not rest:
+            raise ValueError(f"what follows {head}: is empty; write kind:{head} for every {head}")
+        return Pattern(kind=head, argument=rest)
+    tool, parenthesis, argument = text.partition("(")
+    if not parenthesis:
+        return Pattern(tool=text)
+    if not argument.endswith(")") or not tool:
+        raise ValueError("an argument stands in parentheses behind the tool: Bash(git *)")
+    return Pattern(tool=tool, argument=argument[:-1])
+
+
+def _glob(pattern: str, star: str, double: str) -> str:
+    """The regular expression of a pattern: `*` and `?` stand for `star`, `**` for `double`."""
+    pieces = re.split(r"(\*\*/?|\*|\?)", pattern)
+    words = {"*": f"{star}*", "?": star, "**": f"{double}*", "**/": f"(?:{double}*/)?"}
+    return "".join(words.get(piece) or re.escape(piece) for piece in pieces)
+
+
+def _path_allowed(pattern: str, path: str, root: str) -> bool:
+    if pattern.startswith("/"):
+        path = _absolute(path, root)
+    elif path.startswith("/"):
+        return False  # outside the workspace: only a pattern that says so may allow that
+    return bool(re.fullmatch(_glob(pattern, r"[^/]", r"."), path, re.DOTALL))
+
+
+def _path_touched(pattern: str, path: str, root: str, *, below: bool) -> bool:
+    """Whether a pattern is about this path, or about one below it; the pattern as written, and where it leads."""
+    whole = _absolute(path, root)
+    for written in _readings(pattern, root):
+        if re.fullmatch(_glob(written, r"[^/]", r"."), whole, re.DOTALL):
+            return True
+        if below and may_match(written, (whole.rstrip("/") + "/", None)):
+            return True
+    return bool(re.fullmatch(_glob(pattern, r"[^/]", r"."), path, re.DOTALL))
+
+
+def _readings(pattern: str, root: str) -> list[str]:
+    """A pattern of paths as absolute ones: by its words, and with the links in its fixed part resolved."""
+    fixed = re.split(r"[*?]", pattern, maxsplit=1)[0]
+    folder, _, _ = fixed.rpartition("/") if fixed != pattern else (pattern, "", "")
+    rest = pattern[len(folder) :]
+    lead = os.path.normpath(
+        os.path.join(root, os.path.expanduser(folder or ("/" if pattern.startswith("/") else "")))
+    )
+    if rest and not rest.startswith("/"):
+        rest = f"/{rest}"
+    try:
+        real = os.path.realpath(lead)
+    except ValueError:
+        real = lead
+    return list(dict.fromkeys(re.sub(r"^//+", "/", found + rest) for found in (lead, real)))
+
+
+def _absolute(path: str, root: str) -> str:
+    return path if path.startswith("/") else root if path == "." else f"{root.rstrip('/')}/{path}"
+
+
+def _command_allowed(pattern: str, line: str) -> bool:
+    """An allow stays within one simple command, unless its author wrote the operator literally."""
+    inside = f"[^{_CONTROL}]"
+    expression = re.compile(_glob(pattern, inside, inside))
+    script = plain_script(line)
+    return any(expression.fullmatch(text) for text in (line, script) if text is not None)

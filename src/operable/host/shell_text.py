@@ -1,0 +1,256 @@
+"""One pass over the text of a shell: its simple commands, quotes understood, and the scripts that it substitutes.
+
+A word is a list of pieces of text; WILD stands where only the shell knows what will stand there (`$X`, `*`, `$(…)`). Lists,
+pipes, groups, redirections, comments and here-documents are told apart; nothing is expanded, and no file is looked at.
+A text whose quotes or brackets do not close is an UnreadableError; what was found before it stays.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+WILD: Final = None
+MARK: Final = "\ue000"  # a WILD inside of a text that is read again
+Piece = str | None
+Words = list[list[Piece]]
+
+_HEREDOC: Final = re.compile(r"<<(-?)[ \t]*(\\?)(['\"]?)([A-Za-z0-9_.!-]+)\3")
+
+
+class UnreadableError(Exception):
+    pass
+
+
+def text_of(word: Sequence[Piece]) -> str | None:
+    """The word, where nothing in it is WILD."""
+    return None if WILD in word else "".join(map(str, word))
+
+
+class Scan:
+    """The simple commands of one text: `found` has their words and their redirections, `inside` what is substituted."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._word: list[Piece] | None = None
+        self._words: Words = []
+        self._redirected: Words = []
+        self._target = False  # the next word belongs to a redirection
+        self._bodies: list[tuple[str, bool, bool]] = []  # here-documents: their end, literal, indented
+        self.found: list[tuple[Words, Words]] = []
+        self.inside: list[str] = []
+
+    def commands(self) -> None:
+        while self._at < len(self._text):
+            self._step(self._text[self._at])
+        self._end_command()
+
+    def _step(self, char: str) -> None:  # noqa: C901, PLR0912 - one case per kind of character
+        match char:
+            case " " | "\t":
+                self._end_word()
+                self._at += 1
+            case "\n" | "\r" | ";" | "|" | "(" | ")":
+                self._end_command()
+                self._at += 1
+                if char == "\n":
+                    self._skip_bodies()
+            case "&":
+                if self._text.startswith("&>", self._at):
+                    self._redirect()
+                else:
+                    self._end_command()
+                    self._at += 1
+            case "<" | ">":
+                self._redirect()
+            case "#" if self._word is None:
+                end = self._text.find("\n", self._at)
+                self._at = len(self._text) if end < 0 else end
+            case "\\":
+                if self._at + 1 >= len(self._text):
+                    raise UnreadableError
+                following = self._text[self._at + 1]
+                self._add("" if following == "\n" else following)
+                self._at += 2
+            case "'":
+                self._add(self._until("'"))
+            case '"':
+                self._double()
+            case "$" | "`":
+                self._expand()
+            case "*" | "?" | "{" | "[":
+                self._glob(char)
+            case _:
+                self._add(WILD if char == MARK else char)
+                self._at += 1
+
+    def _add(self, piece: Piece) -> None:
+        self._word = self._word if self._word is not None else []
+        if piece is WILD or not self._word or self._word[-1] is WILD:
+            self._word.append(piece)
+        else:
+            self._word[-1] = f"{self._word[-1]}{piece}"
+
+    def _end_word(self) -> None:
+        if self._word is not None:
+            (self._redirected if self._target else self._words).append(
+                [piece for piece in self._word if piece != ""] or [""]
+            )
+            self._target = False
+        self._word = None
+
+    def _end_command(self) -> None:
+        self._end_word()
+        self._target = False
+        if self._words or self._redirected:
+            self.found.append((self._words, self._redirected))
+        self._words, self._redirected = [], []
+
+    def _glob(self, char: str) -> None:
+        following = self._text[self._at + 1 : self._at + 2]
+        alone = char in "[{" and (not following or following in " \t\n[")
+        # A brace may become several words, its program among them: everything up to the next space is open.
+        if (
+            char == "{"
+            and not alone
+            and re.match(r"\{[^\s}]*(?:,|\.\.)", self._text[self._at : self._at + 400])
+        ):
+            self._word = []
+            self._add(WILD)
+        else:
+            self._add(char if alone or char == "{" else WILD)
+        self._at += 1
+
+    def _until(self, mark: str) -> str:
+        end = self._text.find(mark, self._at + 1)
+        if end < 0:
+            raise UnreadableError
+        piece = self._text[self._at + 1 : end]
+        self._at = end + 1
+        return piece
+
+    def _double(self) -> None:
+        self._add("")
+        self._at += 1
+        while True:
+            if self._at >= len(self._text):
+                raise UnreadableError
+            char = self._text[self._at]
+            if char == '"':
+                self._at += 1
+                return
+            if char in "$`":
+                self._expand(quoted=True)
+            elif char == "\\" and self._text[self._at + 1 : self._at + 2] in ("$", "`", '"', "\\", "\n"):
+                following = self._text[self._at + 1]
+                self._add("" if following == "\n" else following)
+                self._at += 2
+            else:
+                self._add(WILD if char == MARK else char)
+                self._at += 1
+
+    def _expand(self, *, quoted: bool = False) -> None:
+        """What the shell puts in place; commands in it are kept to be read as well."""
+        text, at = self._text, self._at
+        following = text[at + 1 : at + 2]
+        if text[at] == "`":
+            self.inside.append(self._backquoted())
+        elif following == "(":
+            self.inside.append(self._enclosed(at + 1, "(", ")"))
+        elif following == "{":
+            inner = self._enclosed(at + 1, "{", "}")
+            if "$(" in inner or "`" in inner:
+                self.inside.append(inner)
+        elif following == "'" and not quoted:
+            self._at += 1
+            piece = self._until_unescaped("'")
+            self._add(WILD if "\\" in piece else piece)
+            return
+        elif following == '"' and not quoted:
+            self._at += 1
+            return
+        elif named := re.match(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]", text[at + 1 : at + 200]):
+            self._at += 1 + named.end()
+        else:
+            self._add("$")
+            self._at += 1
+            return
+        self._add(WILD)
+
+    def _backquoted(self) -> str:
+        return re.sub(r"\\([`\\$])", r"\1", self._until_unescaped("`"))
+
+    def _until_unescaped(self, mark: str) -> str:
+        found = re.compile(rf"(?:[^\\{mark}]|\\.)*{mark}", re.DOTALL).match(self._text, self._at + 1)
+        if found is None:
+            raise UnreadableError
+        self._at = found.end()
+        return found[0][:-1]
+
+    def _enclosed(self, at: int, opening: str, closing: str) -> str:
+        """From an opening mark to its closing one, quotes and nesting respected."""
+        text, depth, begin = self._text, 0, at + 1
+        while at < len(text):
+            char = text[at]
+            if char == "\\":
+                at += 1
+            elif char == "'" and opening == "(":
+                at = text.find("'", at + 1)
+                if at < 0:
+                    raise UnreadableError
+            elif char == opening:
+                depth += 1
+            elif char == closing:
+                depth -= 1
+                if not depth:
+                    self._at = at + 1
+                    return text[begin:at]
+            at += 1
+        raise UnreadableError
+
+    def _redirect(self) -> None:
+        if self._word is not None and re.fullmatch(r"[0-9]+", text_of(self._word) or ""):
+            self._word = None
+        self._end_word()
+        heredoc = _HEREDOC.match(self._text, self._at)
+        if heredoc is not None and not self._text.startswith("<<<", self._at):
+            self._bodies.append((heredoc[4], bool(heredoc[2] or heredoc[3]), bool(heredoc[1])))
+            self._redirected.append([heredoc[0]])
+            self._at = heredoc.end()
+            return
+        operator = re.compile(r"&?[<>]+[&|]?").match(self._text, self._at)
+        if operator is None:
+            raise UnreadableError
+        self._at = operator.end()
+        self._redirected.append([operator[0]])
+        self._target = True
+
+    def _skip_bodies(self) -> None:
+        for end, literal, indented in self._bodies:
+            lines = []
+            while True:
+                if self._at >= len(self._text):
+                    break
+                stop = self._text.find("\n", self._at)
+                line = self._text[self._at : stop if stop >= 0 else len(self._text)]
+                self._at = stop + 1 if stop >= 0 else len(self._text)
+                if (line.lstrip("\t") if indented else line) == end:
+                    break
+                lines.append(line)
+            if not literal:
+                body = "\n".join(lines)
+                self.inside += _substitutions(body)
+        self._bodies.clear()
+
+
+def _substitutions(body: str) -> list[str]:
+    """The scripts that a text of a here-document substitutes."""
+    # As within double quotes, but a double quote is a character like any other there.
+    scan = Scan(
+        '"' + re.sub(r'\\(.)|"', lambda found: found[0] if found[1] else '\\"', body, flags=re.DOTALL) + '"'
+    )
+    try:
+        scan.commands()
+    except UnreadableError:
+        return ["eval " + MARK]
+    return scan.inside

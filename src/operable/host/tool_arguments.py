@@ -1,0 +1,146 @@
+"""What stands in the arguments of a tool call, by what it is: command lines, paths, addresses, folders.
+
+Agents name their arguments as they like and nest them as they like; the names that are in use are listed here. More is
+found rather than less: what denies looks at everything, and what allows needs all of it. Patches name their files in their
+text. `unreadable` says that something was there which could not be understood.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+# Names of arguments, in small letters without anything between them: filePath, file_path and FILE-PATH are one name.
+_PATHS: Final = frozenset(
+    "path filepath abspath absolutepath absolutefilepath relativepath file filename notebook notebookpath target"
+    " targetfile targetpath targetfilepath source src destination dest dst sourcepath destinationpath oldpath newpath"
+    " oldfilepath newfilepath from to paths files filepaths filenames fileuri folder directory dir dirpath"
+    " directorypath folderpath outputpath outputfile inputpath inputfile rootpath sourcefile destinationfile".split()
+)
+_COMMANDS: Final = frozenset(
+    "command commands cmd cmds commandline commandlines shellcommand bashcommand script argv".split()
+)
+_WORDS: Final = ("args", "argv")  # the rest of a command, beside its program
+_ADDRESSES: Final = frozenset("url urls uri uris href address addresses endpoint link".split())
+_QUERIES: Final = frozenset({"query", "queries", "q"})
+_FOLDERS: Final = frozenset("cwd workdir workingdirectory workingdir currentdirectory".split())
+_PATCHES: Final = frozenset("patch patches diff patchtext unifieddiff input".split())
+_SHOWN: Final = frozenset(
+    {"title", "text", "description", "summary", "label", "explanation", "reason", "intent"}
+)
+_KEYED: Final = frozenset({"changes", "edits", "files", "filechanges"})
+_HEADERS: Final = re.compile(
+    r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$|^--- (.+)\n\+\+\+ (.+)$|^rename (?:from|to) (.+)$",
+    re.MULTILINE,
+)
+_DEPTH, _VALUES = 8, 2_000
+
+
+@dataclass(slots=True)
+class Found:
+    """What stands in arguments, by what it is."""
+
+    commands: list[str] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    addresses: list[str] = field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    unreadable: bool = False
+    _values: int = 0
+
+    def gather(self, value: Any, depth: int = 0) -> None:
+        self._values += 1
+        if depth > _DEPTH or self._values > _VALUES:
+            self.unreadable = self.unreadable or isinstance(value, (dict, list))
+            return
+        if isinstance(value, list):
+            for item in value:
+                self.gather(item, depth + 1)
+        elif isinstance(value, dict):
+            for name, inner in value.items():
+                if not (isinstance(inner, list) and _spelled(name) in _COMMANDS):
+                    self.gather(inner, depth + 1)
+                self._take(_spelled(name), inner, value)
+
+    def _take(self, name: str, value: Any, beside: Mapping[str, Any]) -> None:
+        if name in _COMMANDS:
+            self._command(name, value, beside)
+        elif name in _PATCHES and isinstance(value, str):
+            self.paths += _patched(value)
+        if name in _KEYED and isinstance(value, dict) and not any(_spelled(key) in _PATHS for key in value):
+            self.paths += [key for key in value if isinstance(key, str)]
+        elif name in _PATHS:
+            self.paths += _texts(value)
+        elif name in _ADDRESSES:
+            for text in _texts(value):
+                (self.paths if text.startswith("file://") else self.addresses).append(text)
+        elif name in _QUERIES:
+            self.queries += _texts(value)
+        elif name in _FOLDERS:
+            self.folders += _texts(value)
+
+    def _command(self, name: str, value: Any, beside: Mapping[str, Any]) -> None:
+        rest = [inner for key, inner in beside.items() if _spelled(key) in _WORDS and _spelled(key) != name]
+        if value in ("", None) or (
+            name == "argv" and any(_spelled(key) in _COMMANDS - {name} for key in beside)
+        ):
+            return
+        if name in ("commands", "cmds", "commandlines") and isinstance(value, list):
+            for item in value:
+                if isinstance(item, dict):
+                    self.gather(item, 1)
+                else:
+                    self.commands += lines_of(item)
+            return
+        lines = lines_of(value)
+        if isinstance(value, str) and rest and rest[0]:
+            lines = lines_of([value, *rest[0]]) if isinstance(rest[0], list) else []
+        self.commands += lines
+        self.unreadable = self.unreadable or not lines
+
+
+def _spelled(name: Any) -> str:
+    return re.sub(r"[^a-z]", "", name.lower()) if isinstance(name, str) else ""
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, str) and item]
+    return [value] if isinstance(value, str) and value else []
+
+
+def lines_of(value: Any, prefixes: Iterable[str] = ()) -> list[str]:
+    """A command line, of a text or of a list of words; without a prefix that the agent puts in front of it."""
+    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+        from shlex import join
+
+        return [join(value)]
+    if not isinstance(value, str) or not value.strip():
+        return []
+    text = value.strip()
+    for prefix in prefixes:
+        text = text.removeprefix(prefix)
+    return [text]
+
+
+def shown_in(arguments: Any) -> list[str]:
+    """What stands in the arguments for people to read."""
+    if not isinstance(arguments, dict):
+        return []
+    return [value for name, value in arguments.items() if _spelled(name) in _SHOWN and isinstance(value, str)]
+
+
+def _patched(text: str) -> list[str]:
+    """The files that a patch names."""
+    found = []
+    for header in _HEADERS.finditer(text):
+        for name in filter(None, header.groups()):
+            path = name.partition("\t")[0].strip()
+            if path != "/dev/null":
+                found.append(path[2:] if path.startswith(("a/", "b/")) else path)
+    return found
+
+
+def tells(arguments: Any) -> bool:
+    """Whether there is more in it than what is shown to people."""
+    return isinstance(arguments, dict) and any(_spelled(name) not in _SHOWN for name in arguments)

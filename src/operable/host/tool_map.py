@@ -1,0 +1,61 @@
+"""What a manifest says about the tools of its agent: `metadata.operable.tools`.
+
+    tools:
+      shell: {kind: execute, command: command}    # the name of a tool, or a pattern with * and ?
+      write: {kind: edit, path: path}
+      run_shell_command: {command: title}         # the member that has the argument; `a.b` for a member of a member
+      "todo*": {kind: think}
+
+For agents that send no kinds, or that say the argument where no rule would trust it. The first entry with exactly this
+name counts, else the pattern with the most letters. It is the author of the manifest who vouches for it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from operable.wire.events import TOOL_KINDS
+
+MEMBERS: Final = ("command", "path", "address")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What one tool is used for. Empty: the manifest does not say."""
+
+    kind: str = ""
+    command: str = ""
+    path: str = ""
+    address: str = ""
+
+
+class ToolMap:
+    """The tools of one agent, by name."""
+
+    def __init__(self, told: Any = None) -> None:
+        """From the manifest, which has been checked; what is not understood is left out."""
+        self._exact: dict[str, Use] = {}
+        self._patterns: list[tuple[int, re.Pattern[str], Use]] = []
+        for name, entry in told.items() if isinstance(told, Mapping) else ():
+            use = _use(entry)
+            if not set(name) & set("*?"):
+                self._exact[name] = use
+                continue
+            expression = "".join({"*": ".*", "?": "."}.get(char) or re.escape(char) for char in name)
+            literal = len(name) - name.count("*") - name.count("?")
+            self._patterns.append((literal, re.compile(expression, re.DOTALL), use))
+        self._patterns.sort(key=lambda entry: -entry[0])
+
+    def use_of(self, name: str) -> Use:
+        found = self._exact.get(name)
+        if found is not None:
+            return found
+        return next((use for _, pattern, use in self._patterns if pattern.fullmatch(name)), Use())
+
+
+def _use(entry: Any) -> Use:
+    told = entry if isinstance(entry, Mapping) else {"kind": entry}
+    kind = told.get("kind")
+    members = {name: value for name in MEMBERS if isinstance(value := told.get(name), str)}
+    return Use(kind if kind in TOOL_KINDS else "", **members)

@@ -1,0 +1,213 @@
+"""What a shell line may run, found in every way of writing it that is cheap to see through."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operable.host.command_line import commands_in, may_match, plain_script
+from operable.host.shell_text import WILD
+
+
+def runs(line, pattern="rm *"):
+    return any(may_match(pattern, command) for command in commands_in(line))
+
+
+HIDDEN = [
+    "rm x",
+    "rm\tx",
+    "git status; rm x",
+    "true && rm x",
+    "false || rm x",
+    "a | rm x",
+    "rm x &",
+    "a\nrm x",
+    "a;rm x #'",
+    "(rm x)",
+    "{ rm x; }",
+    "! rm x",
+    "time rm x",
+    "if true; then rm x; fi",
+    "while read f; do rm $f; done",
+    "case a in a) rm x;; esac",
+    "f() { rm x; }; f",
+    "echo $(rm x)",
+    'echo "$(rm x)"',
+    "echo `rm x`",
+    "echo ${X:-$(rm x)}",
+    "X=$(rm x)",
+    "echo hi >(rm x)",
+    "cat <(rm x)",
+    "cat <<EOF\n$(rm x)\nEOF",
+    "2>/dev/null rm x",
+    ">out rm x",
+    "rm<x y",
+    # quotes and names
+    "\\rm x",
+    "'rm' x",
+    'r""m x',
+    "/bin/rm x",
+    "./rm x",
+    # wrappers
+    "X=1 rm x",
+    "env X=1 rm x",
+    "/usr/bin/env rm x",
+    "env -S 'rm x'",
+    "sudo -u bob rm x",
+    "timeout -k 5 10 rm x",
+    "nohup nice rm x &",
+    "command rm x",
+    "exec rm x",
+    "busybox rm x",
+    "su -c 'rm x'",
+    "ssh h 'rm x'",
+    "trap 'rm x' EXIT",
+    "ls | xargs rm -f",
+    "find . -exec rm {} \\;",
+    # scripts
+    "bash -c 'rm x'",
+    "/bin/bash -lc 'rm x'",
+    "bash -o pipefail -c 'rm x'",
+    "bash -c \"bash -c 'rm x'\"",
+    "sh -c 'a\nrm x'",
+    "eval 'rm x'",
+    "bash -c 'eval \"rm x\"'",
+]
+OPEN = [
+    "$RM x",
+    "${X:-rm} x",
+    'set -- rm x; "$@"',
+    "eval $X",
+    'bash -c "$X"',
+    "echo cm0geA== | base64 -d | sh",
+    "bash <<EOF\nrm x\nEOF",
+    "bash <<< 'rm x'",
+    "sh -s",
+    "source <(echo rm x)",
+    ". /dev/stdin",
+    "bash /dev/fd/3",
+    "$'\\x72m' x",
+    "{rm,-rf,x}",
+    "r? x",
+    "ls | xargs -I{} {} x",
+    "echo 'unbalanced",
+    'echo "unbalanced',
+    "echo $(unbalanced",
+    "echo \\",
+]
+
+
+@pytest.mark.parametrize("line", [*HIDDEN, *OPEN])
+def test_a_command_is_found_wherever_it_stands_in_the_line(line):
+    assert runs(line)
+
+
+@pytest.mark.parametrize("line", OPEN)
+def test_a_line_that_only_the_shell_can_read_may_run_anything(line):
+    assert any(WILD in command for command in commands_in(line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo hi > made.txt",
+        "echo 'a; rm x'",
+        'echo "don\'t rm x"',
+        "ls # don't rm x",
+        "git rm x",
+        "git commit -m 'rm x'",
+        "cat <<'EOF'\n$(rm x) don't\nEOF",
+        "cat <<EOF > f\nrm x don't\nEOF",
+        "cat <<-EOF\n\trm x\n\tEOF",
+        "[ -f rm ] && echo x",
+        "[[ -f rm ]] && echo x",
+        "echo $HOME $((1+2))",
+        "ls *.py",
+        "for f in a b; do echo $f; done",
+        "npm run build 2>&1 | tail -5",
+        "grep -r 'foo(' .",
+        "bash script.sh",
+        "bash --version",
+        "timeout 5 make test",
+        "X=1",
+        "",
+    ],
+)
+def test_what_only_looks_like_the_command_is_not_it(line):
+    assert not runs(line)
+
+
+@pytest.mark.parametrize(
+    "line, pattern, found",
+    [
+        ("git $X", "git push*", True),
+        ("git $X", "git*", True),
+        ("git status $X", "git push*", False),
+        ("cat /etc/pass*", "cat /etc/passwd", True),
+        ("cat /etc/host*", "cat /etc/passwd", False),
+        ("echo x > /etc/passwd", "echo * > /etc/*", True),
+        ("make $T", "make deploy", True),
+        ("git push origin", "git push ????????", False),
+    ],
+)
+def test_what_the_shell_puts_in_place_may_be_what_the_pattern_says(line, pattern, found):
+    assert runs(line, pattern) is found
+
+
+@pytest.mark.parametrize(
+    "line, script",
+    [
+        ("/bin/bash -lc 'echo hi'", "echo hi"),
+        ("bash -c 'a; b'", "a; b"),
+        ("bash -c \"sh -c 'x y'\"", "x y"),
+        ("/work/project/bash -c 'x'", None),
+        ("./sh -c x", None),
+        ("bash -c $X", None),
+        ('bash -c "echo $X"', None),
+        ("bash -c x y", None),
+        ("bash -c x > f", None),
+        ("bash -c x <<E\nrm y\nE", None),
+        ("X=1 bash -c x", None),
+        ("bash --rcfile evil -c x", None),
+        ("bash -c x; rm y", None),
+        ("echo hi", None),
+        ("bash -c 'x", None),
+    ],
+)
+def test_only_a_plain_shell_of_the_system_with_one_script_is_unwrapped_for_an_allow(line, script):
+    assert plain_script(line) == script
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sudo " * 9000 + "rm x",
+        "$(" * 20_000,
+        "`" * 20_001,
+        "bash -c '" * 3000,
+        "${" * 20_000 + "}" * 20_000,
+        "cat <<E\n" + "$(" * 20_000 + "\nE",
+        "sudo " + "'rm x' " * 5000,
+        "$(a " * 200 + ")" * 200,
+        "eval " * 5000 + "rm x",
+    ],
+)
+def test_what_is_too_much_to_read_may_run_anything(line):
+    assert runs(line)
+
+
+@settings(max_examples=300)
+@given(st.text(alphabet="ab rm'\"\\$(){}`<>|&;\n#*?[]=-", max_size=40))
+def test_every_line_can_be_looked_at(line):
+    assert commands_in(line)
+    assert plain_script(line) is None or isinstance(plain_script(line), str)
+
+
+@settings(max_examples=300)
+@given(
+    before=st.sampled_from(
+        ["", "a; ", "a && ", "X=1 ", "sudo ", "( ", "$( ", "`", "bash -c '", "if a; then ", "\n"]
+    ),
+    after=st.text(alphabet="ab'\"\\$(){}`<>|&;\n#", max_size=12),
+)
+def test_nothing_that_follows_hides_a_command(before, after):
+    assert runs(f"{before}rm x {after}")
