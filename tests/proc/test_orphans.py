@@ -29,7 +29,7 @@ with Adoption(wanted={wanted}):
         output(prepare(["sh", "-c", (daemon + waits).replace("%s", sys.argv[1])]), timeout=200)
     inner = [each.pid for each in living(os.getpid()) if each.pid != WARDEN.pid]
 outer = [each.pid for each in living(os.getpid()) if each.pid != WARDEN.pid]
-print(len(inner) > 0, len(outer), WARDEN.active, sweep())
+print(len(inner) > 0, len(outer), WARDEN.active, sweep().ended)
 """
 
 

@@ -26,7 +26,9 @@ NOTES = {
     "LAST_LINE_UNTERMINATED": "The last line has no line end, but is a complete object.",
     "NOT_VALIDATED": "The events were not checked against the tool's schema, and why.",
     "PROCESSES_LEFT": "Descendants outlived the tool and were ended with its process group.",
-    "OUTPUT_HELD_OPEN": "A process outside the group kept the output open; nobody waited for it.",
+    "PROCESSES_ENDED": "Processes had left the tool's process group; `operable run`, `pipe` or `record` ended them.",
+    "PROCESSES_SURVIVED": "Processes that the tool started could not be ended: of another user, or not interruptible.",
+    "OUTPUT_HELD_OPEN": "A process outside the group kept the output open; the call did not wait for it.",
     "UNKILLABLE": "SIGKILL did not end the process in time; it was left behind.",
     "STDIN_UNREAD": "The tool did not read all of its input.",
 }
@@ -67,7 +69,7 @@ def missing() -> list[str]:
 
 def _notes() -> Iterator[str]:
     """First arguments of what makes a note, and what the remarks of `wire.notes` begin with."""
-    for path in [*SOURCE.glob("wire/*.py"), *SOURCE.glob("run/*.py")]:
+    for path in [*SOURCE.glob("wire/*.py"), *SOURCE.glob("run/*.py"), SOURCE / "cli/relaying.py"]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             match node:
                 case ast.Call(

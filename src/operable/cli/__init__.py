@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 VERSION = __version__
 
+# Whether this process exists for one command: then what a tool leaves behind is ours to end (`calling.adoption`).
+own_process = False
+
 tool = Tool(
     "operable",
     version=VERSION,
@@ -71,6 +74,8 @@ def check_processes() -> Check:
 
 def main() -> None:
     """Entry point of the console script."""
+    global own_process  # noqa: PLW0603 - a fact of the process, known here only
+    own_process = True
     if "wrap" in sys.argv:
         from operable.cli.wrapping import call_wrapped
 

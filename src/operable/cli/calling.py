@@ -19,13 +19,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from operable.proc.orphans import Adoption
     from operable.run import CallOptions
     from operable.tool import Relay
 
 # Twice the limit that tools set for themselves: the tool's own timeout, with its structured error, comes first.
 TIMEOUT = 600.0
-# SIGINT, SIGTERM and SIGKILL get two seconds each, draining the pipes one, and a loaded machine one more.
-GRACE = 8.0
+# SIGINT, SIGTERM and SIGKILL get two seconds each, draining the pipes and what left the group one each, and a loaded
+# machine one more.
+GRACE = 9.0
 _MACHINE_FLAGS = ("--output", "--format")
 _WORDS = ("--output", "jsonl")
 # Where things are kept. None of these holds a secret by convention.
@@ -41,6 +43,14 @@ def machine_words(words: Sequence[str], *, exact: bool = False) -> list[str]:
     return [*own[:end], *_WORDS, *own[end:]]
 
 
+def adoption() -> Adoption:
+    """Around the call of a tool: what left the tool's process group ends with it, also after kill -9 of this process."""
+    from operable import cli
+    from operable.proc.orphans import Adoption
+
+    return Adoption(wanted=cli.own_process)
+
+
 def call_options(
     relay: Relay,
     tools: Sequence[str],
@@ -51,11 +61,13 @@ def call_options(
     inherit: Sequence[str] | None,
     env: Sequence[str] | None,
 ) -> CallOptions:
-    """What the options of the command mean for the call."""
+    """What the options of the command mean for the call, inside its `adoption`."""
+    from operable.proc.orphans import Adoption
+
     options: CallOptions = {
         "stdin": standard_input(),
         "inherit": (*_PLACES, *map(own_variables, tools), *(inherit or ())),
-        "env": variables(env or ()),
+        "env": variables(env or ()) | Adoption.variables(),
         "timeout": relay.timeout,
         "validate": validate,
         "accept_partial": accept_partial,

@@ -7,7 +7,7 @@ each event is shown. A limit ends the showing and not the tool, whose effects mu
 known; only a stream that has no end of its own is ended by it.
 
 A stop of our own (a signal, a reader that left) closes the call, which ends the tool's process group, and the verdict
-on what was read until then still gets into our summary.
+on what was read until then still gets into our summary. What left the group is ended before the summary says so.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from operable.kernel.errors import EX_OK
 from operable.run.session import decisive
 from operable.wire.frames import LINE_LIMIT
 from operable.wire.framework import Check, Error, Meta, Plan, Summary, Warning  # noqa: A004 - the wire's name for it
+from operable.wire.notes import Note
 from operable.wire.reserved import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from operable.proc.orphans import Adoption, Swept
     from operable.run import Call
     from operable.tool import Relay
     from operable.wire.framework import Event
-    from operable.wire.notes import Note
 
 _type_of: Callable[[Any], str] = itemgetter("type")
 _ONLY_DICTS = {dict}
@@ -39,7 +40,7 @@ _OURS = frozenset(
 )
 
 
-def pass_on(call: Call, relay: Relay, names: list[str]) -> None:
+def pass_on(call: Call, relay: Relay, names: list[str], adoption: Adoption) -> None:
     """Run the call to its end, pass its events on, and conclude with its verdict. `names` are those of its stages."""
     passing = Passing(relay, names[-1], call.cancel)
     with call:
@@ -49,9 +50,9 @@ def pass_on(call: Call, relay: Relay, names: list[str]) -> None:
         except KeyboardInterrupt:  # a stop of ours
             call.cancel()
             call.wait()  # for its last words: they decide the verdict, though nobody is shown them
-            _conclude(call, relay, names, passing)
+            _conclude(call, relay, names, passing, adoption.sweep())
             raise
-    _conclude(call, relay, names, passing)
+    _conclude(call, relay, names, passing, adoption.sweep())
     if len(names) > 1:
         _tell_stages(call, relay, names)
     stage = decisive(call.stages)
@@ -203,14 +204,15 @@ def _wire_type(event: Event) -> str:
     return str(event["type"] if isinstance(event, dict) else event.__struct_config__.tag)
 
 
-def _conclude(call: Call, relay: Relay, names: list[str], passing: Passing) -> None:
+def _conclude(call: Call, relay: Relay, names: list[str], passing: Passing, swept: Swept) -> None:
     """Put the verdict into our summary: of the stage that decides, and what the last one says of its results."""
     stage = decisive(call.stages)
     name = names[call.stages.index(stage)]
     last = call.stages[-1].verdict
     fields = as_fields(as_event(stage.verdict, name, ran=stage))
-    if stage.verdict.notes:
-        fields["notes"] = [_note(note) for note in stage.verdict.notes]
+    notes = [*stage.verdict.notes, *_about(swept)]
+    if notes:
+        fields["notes"] = [_note(note) for note in notes]
     summary = last.summary
     cursor = summary.next_cursor if summary is not None and not passing.truncated else None
     relay.conclude(
@@ -235,6 +237,17 @@ def _tell_stages(call: Call, relay: Relay, names: list[str]) -> None:
             shown = ("type", "stage", "source", "outcome", "code", "reason")
             fields = {field: value for field, value in event.to_dict().items() if field in shown}
             relay.event(fields, source=name)
+
+
+def _about(swept: Swept) -> list[Note]:
+    notes = []
+    if swept.ended:
+        text = f"{swept.ended} processes had left the tool's process group; they were ended"
+        notes.append(Note("PROCESSES_ENDED", text))
+    if swept.survived:
+        text = f"{swept.survived} processes that the tool started could not be ended and still run"
+        notes.append(Note("PROCESSES_SURVIVED", text))
+    return notes
 
 
 def _note(note: Note) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 import time
-from typing import Self
+from typing import NamedTuple, Self
 
 from operable.proc.tree import Member, living, signal_tree
 from operable.proc.warden import WARDEN
@@ -30,6 +30,13 @@ _TASKS = "/proc/self/task"
 _MARK = "OPERABLE_WRAPPED"
 # The limits that mark: from here up, and below what a signed number holds.
 _FIRST_LIMIT = 1 << 59
+
+
+class Swept(NamedTuple):
+    """What was found outside the group of a program that has ended."""
+
+    ended: int = 0
+    survived: int = 0  # of another user by now (set-uid), or in uninterruptible sleep
 
 
 class Adoption:
@@ -62,6 +69,10 @@ class Adoption:
             WARDEN.mark("")
             Adoption._word = ""
 
+    def sweep(self) -> Swept:
+        """End what the program has left, now that it has ended; nothing while another program runs, or without adopting."""
+        return sweep() if Adoption._adopting and Adoption._programs == 1 else Swept()
+
     @classmethod
     def variables(cls) -> dict[str, str]:
         """What a program has to get in its environment, so that what it leaves behind can be found."""
@@ -86,10 +97,10 @@ def _limited() -> int | None:
     return limit
 
 
-def sweep() -> int:
-    """End what is left below us; how many there were."""
+def sweep() -> Swept:
+    """End what is left below us."""
     if not _children():
-        return 0
+        return Swept()
     found = _left()
     seen, started = dict.fromkeys(found), time.monotonic()
     for member in found:
@@ -103,7 +114,7 @@ def sweep() -> int:
         seen |= dict.fromkeys(found)
     for member in seen:
         _reap(member)
-    return len(seen)
+    return Swept(len(seen) - len(found), len(found))
 
 
 def _children() -> bool:

@@ -218,7 +218,8 @@ def _about(end: End) -> list[Note]:
     if end.held_open:
         notes.append(
             Note(
-                "OUTPUT_HELD_OPEN", "a process outside the group kept the output open; it was not waited for"
+                "OUTPUT_HELD_OPEN",
+                "a process outside the group kept the output open; the call did not wait for it",
             )
         )
     if end.gave_up:

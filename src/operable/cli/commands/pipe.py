@@ -47,22 +47,28 @@ def pipe(
     inherit: pass this variable of our environment on to the tools; NAME or PREFIX_*
     env: give the tools this variable, as NAME=VALUE
     """
-    from operable.cli.calling import call_options, machine_words
+    from operable.cli.calling import adoption, call_options, machine_words
     from operable.cli.relaying import pass_on
     from operable.run import pipe as piped
 
     stages = split(words, separator)
     tools = [stage[0] for stage in stages]
-    options = call_options(
-        relay,
-        tools,
-        validate=validate,
-        accept_partial=accept_partial,
-        unbounded=unbounded,
-        inherit=inherit,
-        env=env,
-    )
-    pass_on(piped([machine_words(stage, exact=exact) for stage in stages], **options), relay, tools)
+    with adoption() as looked_after:
+        options = call_options(
+            relay,
+            tools,
+            validate=validate,
+            accept_partial=accept_partial,
+            unbounded=unbounded,
+            inherit=inherit,
+            env=env,
+        )
+        pass_on(
+            piped([machine_words(stage, exact=exact) for stage in stages], **options),
+            relay,
+            tools,
+            looked_after,
+        )
     return []  # the verdicts have been told, in their place
 
 

@@ -50,24 +50,28 @@ def record(
     inherit: pass this variable of our environment on to the tool; NAME or PREFIX_*
     env: give the tool this variable, as NAME=VALUE
     """
-    from operable.cli.calling import call_options, check_target, machine_words
+    from operable.cli.calling import adoption, call_options, check_target, machine_words
     from operable.cli.relaying import pass_on
     from operable.run import record as recorded
 
     check_target(to, force=force)
-    options = call_options(
-        relay,
-        [tool],
-        validate=validate,
-        accept_partial=accept_partial,
-        unbounded=unbounded,
-        inherit=inherit,
-        env=env,
-    )
-    relay.conclude(cassette=to)
-    pass_on(
-        recorded(machine_words([tool, *arguments], exact=exact), to, redact=redact, **options), relay, [tool]
-    )
+    with adoption() as looked_after:
+        options = call_options(
+            relay,
+            [tool],
+            validate=validate,
+            accept_partial=accept_partial,
+            unbounded=unbounded,
+            inherit=inherit,
+            env=env,
+        )
+        relay.conclude(cassette=to)
+        pass_on(
+            recorded(machine_words([tool, *arguments], exact=exact), to, redact=redact, **options),
+            relay,
+            [tool],
+            looked_after,
+        )
 
 
 COMMAND = record

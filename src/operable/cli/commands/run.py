@@ -4,7 +4,8 @@ For people it is a live view: tables, progress, the tool's diagnostics, and the 
 is a relay: our own `aoi:meta` first, with the tool's own meta in its field `upstream`; then the tool's events, byte for
 byte, but for its meta and summary; then our own `aoi:summary`, with the verdict in its field `verdict` and the tool's
 summary in that. The exit status follows the verdict: 0, the tool's own status when it failed, 65 for a stream that is
-none, 124 after `--timeout`, 130 when interrupted. Ctrl-C, SIGTERM and the deadline end the tool's whole process group.
+none, 124 after `--timeout`, 130 when interrupted. Ctrl-C, SIGTERM and the deadline end the tool; every process that it
+started ends with it, also one that made a session of its own, and also after kill -9 of `operable run`.
 """
 
 from __future__ import annotations
@@ -46,20 +47,21 @@ def run(
     inherit: pass this variable of our environment on to the tool; NAME or PREFIX_*
     env: give the tool this variable, as NAME=VALUE
     """
-    from operable.cli.calling import call_options, machine_words
+    from operable.cli.calling import adoption, call_options, machine_words
     from operable.cli.relaying import pass_on
     from operable.run import call
 
-    options = call_options(
-        relay,
-        [tool],
-        validate=validate,
-        accept_partial=accept_partial,
-        unbounded=unbounded,
-        inherit=inherit,
-        env=env,
-    )
-    pass_on(call(machine_words([tool, *arguments], exact=exact), **options), relay, [tool])
+    with adoption() as looked_after:
+        options = call_options(
+            relay,
+            [tool],
+            validate=validate,
+            accept_partial=accept_partial,
+            unbounded=unbounded,
+            inherit=inherit,
+            env=env,
+        )
+        pass_on(call(machine_words([tool, *arguments], exact=exact), **options), relay, [tool], looked_after)
 
 
 COMMAND = run
