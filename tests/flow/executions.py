@@ -5,7 +5,7 @@ import json
 import pytest
 
 from operable.flow import local_approvals
-from operable.flow.caller import Caller, bind
+from operable.flow.caller import Caller, bind, content_of
 from operable.flow.contracts import FlowError
 from operable.flow.executing import execute
 from operable.flow.selection import select
@@ -37,8 +37,15 @@ def refused(*arguments, **options):
 
 def approve(by: Caller, value, **options):
     selected = select(value, "a")
+    bound = bind(selected, by)
     return local_approvals.grant(
-        by.approvals, selected, bind(selected, by).binding, approver=ME, believing=by.believing(), **options
+        by.approvals,
+        selected,
+        bound.binding,
+        content=content_of(selected, bound, by),
+        approver=ME,
+        believing=by.believing(),
+        **options,
     )
 
 

@@ -14,20 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from operable.flow import audit_log, local_approvals
+from operable.flow import audit_log
 from operable.flow.attesting import evidence_payload, make_evidence, verify_evidence
 from operable.flow.authorizing import Circumstances, evaluate
-from operable.flow.caller import bind
 from operable.flow.contracts import FlowError, Surroundings, known
 from operable.flow.credentials import materialise
 from operable.flow.executing import ExecOptions, execute, preview
 from operable.flow.failures import rpc_error
 from operable.flow.proving import verify_proof
-from operable.flow.selection import select
 from operable.flow.sessions import described_session, release_session, resolve_identity, secrets_of
 from operable.flow.verifying import verify_execution
-from tests.flow.callers import ME, signing_caller
+from tests.flow.callers import signing_caller
 from tests.flow.certificates import Authority
+from tests.flow.executions import approve
 from tests.flow.identities.requests import request
 from tests.flow.identities.test_clouds import sts_answer
 from tests.flow.loopback import loopback
@@ -296,13 +295,7 @@ def test_an_execution_is_silent_in_everything_that_it_leaves(provider, exit_code
         value = manifest(
             task, identity_profiles=[profile], evidence_profiles=[{"id": "e", "provider": "ssh"}]
         )
-        selected = select(value, "a")
-        binding = bind(selected, by).binding
-        outputs.append(
-            json.dumps(
-                local_approvals.grant(by.approvals, selected, binding, approver=ME, believing=by.believing())
-            )
-        )
+        outputs.append(json.dumps(approve(by, value)))
         options = ExecOptions(identity_debug=True, presentation_debug=True)
         outputs.append(json.dumps(preview(value, "a", by, options)))
         done = execute(value, "a", by, options)

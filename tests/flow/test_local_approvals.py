@@ -4,6 +4,7 @@ import functools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -12,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operable.flow import approval_store, audit_log, local_approvals
+from operable.flow import approval_store, approval_trail, audit_log, local_approvals
 from operable.flow.approval_records import matches_scope
-from operable.flow.caller import bind
-from operable.flow.canonical import canonical_text
+from operable.flow.caller import bind, content_of
+from operable.flow.canonical import canonical_digest, canonical_text
 from operable.flow.contracts import FlowError
 from operable.flow.selection import select
 from operable.flow.sessions import timestamp
 from operable.flow.ssh_signatures import public_line
-from tests.flow.callers import ME, caller, script, signing_caller, until
+from tests.flow.callers import ME, PATH, caller, script, signing_caller, until
 from tests.flow.manifests import manifest
 from tests.flow.ssh_keys import written
 from tests.requirement import requirement
@@ -46,6 +47,7 @@ class Scene:
             self.store,
             self.selected,
             self.bound.binding,
+            content=content_of(self.selected, self.bound, self.by),
             approver=approver,
             believing=self.by.believing(),
             **{"now": NOW, **options},
@@ -57,8 +59,15 @@ class Scene:
             self.selected,
             self.bound.binding,
             execution_id=execution_id,
+            content=content_of(self.selected, self.bound, self.by),
             believing=self.by.believing(),
-            **{"now": NOW + 1, **options},
+            **{"before": self.record(execution_id), "now": NOW + 1, **options},
+        )
+
+    def record(self, execution_id):
+        """What an execution does before it uses an approval."""
+        return lambda used: approval_trail.record_use(
+            self.store.audit, self.selected.source, used, execution_id, timestamp(NOW)
         )
 
     def statuses(self, now=NOW + 1):
@@ -165,7 +174,7 @@ def test_events_have_the_documented_members_and_the_signature_is_of_the_document
     local_approvals.revoke(scene.store, other["approval_id"], by="you", reason="no", now=NOW)
     first, used, unsigned, taken = scene.store.events()
 
-    assert [name for name in first if name != "bound"] == [
+    assert [name for name in first if name not in ("bound", "content")] == [
         "v",
         "kind",
         *SIGNED,
@@ -185,10 +194,17 @@ def test_events_have_the_documented_members_and_the_signature_is_of_the_document
     ]
     assert first["signature"]["namespace"] == "agentcli"
     assert first["signature"]["signed_payload"] == canonical_text(
-        {"v": 2, "kind": "approval", **{name: first[name] for name in SIGNED}}
+        {
+            "v": 2,
+            "kind": "approval",
+            **{name: first[name] for name in SIGNED},
+            "content_hash": canonical_digest(first["content"]),
+        }
     )
+    assert list(first["content"]) == [shutil.which("sh", path=PATH)]
     assert used == {
         "v": 2, "kind": "consume", "approval_id": made["approval_id"], "execution_id": "e1", "consumed_at": timestamp(NOW + 1),
+        "recorded": True,
     }  # fmt: skip
     assert (unsigned["signature"], unsigned["unsigned_explicit"]) == (None, True)
     assert taken == {
@@ -408,21 +424,24 @@ def test_where_signers_are_named_an_unsigned_approval_does_not_count(scene):
 CONSUMER = """
 import json, os, sys, time
 from operable.flow import local_approvals
-from operable.flow.caller import Caller, bind
+from operable.flow.approval_trail import record_use
+from operable.flow.caller import Caller, bind, content_of
 from operable.flow.contracts import FlowError
 from operable.flow.selection import select
 
 given = json.load(open("given.json"))
 by = Caller(given["cwd"], given["environment"], given["home"])
 selected = select(given["manifest"], "a")
-binding = bind(selected, by).binding
+bound = bind(selected, by)
+content = content_of(selected, bound, by)
 open(f"ready-{sys.argv[1]}", "w").close()
 ends = time.monotonic() + 120
 while not os.path.exists("go") and time.monotonic() < ends:
     time.sleep(0.001)
 try:
     used = local_approvals.consume(
-        by.approvals, selected, binding, execution_id=sys.argv[1], believing=by.believing()
+        by.approvals, selected, bound.binding, execution_id=sys.argv[1], content=content, believing=by.believing(),
+        before=lambda used: record_use(by.place("audit"), selected.source, used, sys.argv[1], "2026-01-01T00:00:00Z"),
     )
     print(used["approval_id"])
 except FlowError as problem:

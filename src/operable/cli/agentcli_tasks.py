@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from operable.cli.agentcli_call import Call, Json
 from operable.flow.backends import backend_of
-from operable.flow.caller import Allowance, bind
+from operable.flow.caller import Allowance, bind, content_of
 from operable.flow.contracts import listed as providers
 from operable.flow.governing import identify
-from operable.flow.local_approvals import grant, revoke
+from operable.flow.local_approvals import grant, revoke, scope_warnings
 from operable.flow.selection import select
 from operable.flow.verifying import verify_execution
 
@@ -93,6 +93,7 @@ def _approve(call: Call) -> Json:
         call.caller.approvals,
         selected,
         bound.binding,
+        content=content_of(selected, bound, call.caller),
         approver=call.value("by") or call.caller.principal,
         believing=call.caller.believing(),
         reason=call.value("reason"),
@@ -100,7 +101,9 @@ def _approve(call: Call) -> Json:
         signer=call.value("signer") or call.defaults.environment.get("AGENTCLI_SIGNER") or "ssh",
         key=call.value("signing-key"),
     )
-    return {"ok": True, "approval": made}
+    approver = call.value("by") or call.caller.principal
+    warnings = scope_warnings(selected.task, call.caller.believing(), approver=approver)
+    return {"ok": True, "approval": made, **({"warnings": warnings} if warnings else {})}
 
 
 def _revoke(call: Call) -> Json:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from operable.cli.flow_work import Planned, told
+from operable.cli.flow_work import Planned, told, warned
 from operable.cli.flow_work_events import FlowApproval
 from operable.flow import local_approvals
-from operable.flow.caller import Caller, bind
+from operable.flow.caller import Caller, bind, content_of
 from operable.flow.selection import select
 from operable.kernel.errors import Fail
-from operable.tool import Change
+from operable.tool import Change, Warn
 
 
 def planned_grant(
@@ -28,11 +28,12 @@ def planned_grant(
     instance_id: str | None,
     signer: str | None,
     key: str | None,
-) -> Change:
+) -> Iterator[Change | Warn]:
     """The approval as a plan: bound to what the task is now. Who may not approve it is refused already."""
     approver = by or by_whom.principal
     selected = told(lambda: select(manifest, task, workflow), source)
     bound = bind(selected, by_whom, timeout_ms=timeout_ms, instance_id=instance_id)
+    content = content_of(selected, bound, by_whom)
     told(lambda: local_approvals.check_grant(selected.task, approver, ttl), source)
 
     def grant() -> FlowApproval:
@@ -41,6 +42,7 @@ def planned_grant(
                 by_whom.approvals,
                 selected,
                 bound.binding,
+                content=content,
                 approver=approver,
                 believing=by_whom.believing(),
                 reason=reason,
@@ -52,12 +54,14 @@ def planned_grant(
         )
         return FlowApproval(status="pending", **made)
 
-    return Planned(
+    yield from warned(local_approvals.scope_warnings(selected.task, by_whom.believing(), approver=approver))
+    yield Planned(
         "approve",
         f"{selected.workflow['id']}/{selected.task['id']}",
         grant,
         task_hash=bound.task_hash,
         manifest_digest=bound.manifest_digest,
+        content=content,
         approver=approver,
         reason=reason,
         ttl_s=ttl,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from operable.cli.flow_work import told
 from operable.cli.flow_work_events import FlowAuditProblem, FlowAuditVerdict, FlowRecord
 from operable.flow import audit_log
+from operable.flow.approval_trail import lost_uses
 from operable.flow.caller import Caller
 from operable.kernel.errors import Fail
 from operable.state.sealed_head import Head
@@ -52,17 +53,23 @@ def verdict(
     by: Caller, context: Context, anchor: str | None
 ) -> Iterator[FlowAuditProblem | FlowAuditVerdict]:
     found = told(lambda: audit_log.verify(by.place("audit"), anchor=_head(anchor)), "audit")
+    lost = told(lambda: lost_uses(by.place("audit"), by.approvals.events()), "audit")
+    found["problems"] += [
+        {"code": "approval_use_lost", "message": f"the log does not hold the use of approval {name}"}
+        for name in lost
+    ]
     for problem in found["problems"]:
         yield FlowAuditProblem(**problem)
+    whole = found["verified"] and not lost
     head = found["head"]
     yield FlowAuditVerdict(
-        ok=found["verified"],
+        ok=whole,
         records=found["records"],
         unsealed_lines=found["unsealed_lines"],
         problems=len(found["problems"]),
         head=None if head is None else f"{head['seq']} {head['hash']}",
     )
-    if not found["verified"]:
+    if not whole:
         context.conclude(exit_code=_NOT_WHOLE)
 
 

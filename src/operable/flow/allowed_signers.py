@@ -38,10 +38,13 @@ def read_signers(path: str) -> list[Signer]:
     except OSError as error:
         reason = "is a symbolic link" if os.path.islink(path) else f"cannot be read: {error.strerror}"
         raise ValueError(reason) from None
-    with os.fdopen(handle, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise ValueError("is not a regular file")
-        data = file.read(_LIMIT + 1)
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            data = file.read(_LIMIT + 1)
+    finally:
+        os.close(handle)
     if len(data) > _LIMIT:
         raise ValueError(f"is larger than {_LIMIT} bytes")
     return parse_signers(data.decode("utf-8", "replace"))
@@ -61,6 +64,11 @@ def may_sign(signers: list[Signer], *, principal: str, key: bytes, namespace: st
         and (signer.valid_before is None or now < signer.valid_before)
         for signer in signers
     )
+
+
+def has_principal(signers: list[Signer], principal: str) -> bool:
+    """Whether any key may sign as this principal, at whatever time."""
+    return any(_matches(signer.principals, principal) for signer in signers)
 
 
 def _signer(line: str) -> Signer | None:

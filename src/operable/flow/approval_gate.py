@@ -33,6 +33,7 @@ class ApprovalGate:
                 it.caller.approvals,
                 it.selected,
                 it.bound.binding,
+                content=it.content(),
                 believing=it.caller.believing(),
                 approval_id=self._approval_id,
             )
@@ -46,10 +47,12 @@ class ApprovalGate:
             it.selected,
             it.bound.binding,
             execution_id=it.execution_id,
+            content=it.content(),  # again: minutes may have passed since it was looked at
             believing=it.caller.believing(),
             approval_id=self._approval_id,
             before=self._announce,
         )
+        it.warnings += local_approvals.scope_warnings(it.selected.task, it.caller.believing())
         if not it.approval_used["signature_verified"]:
             it.warnings.append(f"approval {it.approval_used['approval_id']} is unsigned")
 

@@ -25,30 +25,53 @@ class Believing:
     allowed_signers: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an approval is wanted for: exactly this task, with these files, now."""
+
+    selected: Selected
+    binding: Mapping[str, Any]
+    content: Mapping[str, str]  # digests of files, by path
+    approval_id: str | None
+    now: float
+
+
 def usable(
-    events: list[Json],
-    known: Callable[[str], Known],
-    selected: Selected,
-    binding: Mapping[str, Any],
-    believing: Believing,
-    approval_id: str | None,
-    now: float,
+    events: list[Json], known: Callable[[str], Known], wanted: Wanted, believing: Believing
 ) -> tuple[Json, bool]:
     """The approval to use, and whether it is signed. `known` tells what the audit log says of one."""
-    task_hash = canonical_digest(dict(binding))
-    of_task = [each for each in folded(events, now) if is_for(each, selected)]
-    if approval_id is not None:
-        of_task = [each for each in of_task if each["approval_id"] == approval_id]
+    task_hash = canonical_digest(dict(wanted.binding))
+    of_task = [each for each in folded(events, wanted.now) if is_for(each, wanted.selected)]
+    if wanted.approval_id is not None:
+        of_task = [each for each in of_task if each["approval_id"] == wanted.approval_id]
     fitting = [each for each in of_task if each["status"] == "pending" and each["task_hash"] == task_hash]
     refusal: FlowError | None = None
     for each in fitting:
         try:
-            if is_future(each.get("granted_at"), now):
+            if is_future(each.get("granted_at"), wanted.now):
                 raise _of_the_future(each)
-            return each, _believed(each, known(each["approval_id"]), selected.task, believing)
+            found = each, _believed(each, known(each["approval_id"]), wanted.selected.task, believing)
+            _check_content(each, wanted)
         except FlowError as problem:
             refusal = refusal or problem
-    raise refusal or _required(selected, of_task, binding, approval_id)
+        else:
+            return found
+    raise refusal or _required(wanted.selected, of_task, wanted.binding, wanted.approval_id)
+
+
+def _check_content(each: Json, wanted: Wanted) -> None:
+    """FlowError if a file that the task runs or reads is not the one that was approved."""
+    approved, name = each.get("content"), each["approval_id"]
+    if not isinstance(approved, Mapping):
+        if not wanted.content:
+            return
+        message = f"Approval {name} does not say which files it is for; approve the task again"
+        raise FlowError("approval_required", message, changed=sorted(wanted.content))
+    changed = changes(approved, wanted.content)
+    if changed:
+        shown = ", ".join(changed[:10])
+        message = f'Task "{wanted.selected.task["id"]}" requires manual approval: changed since approval {name}: {shown}'
+        raise FlowError("approval_required", message, changed=changed)
 
 
 def _believed(each: Json, known: Known, task: Mapping[str, Any], believing: Believing) -> bool:

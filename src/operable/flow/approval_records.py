@@ -20,8 +20,11 @@ _SIGNED = (
 
 
 def signed_text(made: Mapping[str, Any]) -> str:
-    """What an approver signs."""
-    return canonical_text({"v": VERSION, "kind": "approval", **{name: made.get(name) for name in _SIGNED}})
+    """What an approver signs. Approvals of other programs name no content."""
+    content = made.get("content")
+    bound = {} if content is None else {"content_hash": canonical_digest(content)}
+    members = {name: made.get(name) for name in _SIGNED}
+    return canonical_text({"v": VERSION, "kind": "approval", **members, **bound})
 
 
 def matches_scope(approver: str, scope: str | None) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 from operable.flow import audit_log
 from operable.flow.canonical import canonical_digest
+from operable.flow.contracts import FlowError
 
 Json = dict[str, Any]
 _GRANTED, _REVOKED, _USED = "approval_granted", "approval_revoked", "approval_used"
@@ -66,6 +67,40 @@ def known(path: str, approval_id: str | None = None) -> Known:
         elif isinstance(approval, Mapping):
             _take(found, record.get("status"), record, approval)
     return found
+
+
+def lost_uses(path: str, events: list[Json]) -> list[str]:
+    """The approvals that were used according to their file, and of whose use the log knows nothing: records are gone.
+
+    A use is in the log before it is in the file. Uses that other programs noted say not whether they were recorded; those
+    are lost only if nothing at all is in the log. `events` must have been read before the log is.
+    """
+    used = {event["approval_id"]: event for event in events if event.get("kind") == "consume"}
+    if not used:
+        return []
+    found = known(path)
+    recorded = {event["approval_id"] for event in found.events if event["kind"] == "consume"}
+    empty = next(audit_log.holding(path, b""), None) is None
+    return [
+        name
+        for name, event in used.items()
+        if name not in recorded and (empty or event.get("recorded") is True)
+    ]
+
+
+def require_whole(path: str, events: list[Json]) -> None:
+    """FlowError(approval_log_invalid) if uses of approvals are gone from the log: it is not the one they are in."""
+    lost = lost_uses(path, events)
+    if lost:
+        shown = ", ".join(lost[:3])
+        message = (
+            f"The audit log {path} does not hold the use of {len(lost)} approvals that were used ({shown})"
+        )
+        raise FlowError(
+            "approval_log_invalid",
+            f"{message}: it was removed or replaced. Restore it; or move the file of approvals away with it",
+            lost=lost,
+        )
 
 
 def _take(found: Known, status: Any, record: Mapping[str, Any], approval: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from operable.flow.contracts import FlowError, Surroundings
 from operable.flow.homes import home_of, paths, require_folder
 from operable.flow.merge import first, merged_contract
 from operable.flow.selection import Selected
+from operable.flow.task_content import content_digests
 from operable.flow.value_commands import TaskCommands
 
 Json = dict[str, Any]
@@ -122,3 +123,8 @@ def bind(
     timeout = first(timeout_ms, (selected.task.get("runtime") or {}).get("timeout_ms"))
     folder = real_folder(shell.get("cwd"), caller.cwd)
     return Bound(binding, task_hash(binding), environment, folder, None if timeout is None else int(timeout))
+
+
+def content_of(selected: Selected, bound: Bound, caller: Caller) -> dict[str, str]:
+    """The digests of the files that a task runs and reads, as they are now."""
+    return content_digests(selected, cwd=bound.cwd, base=caller.cwd, environment=bound.environment)

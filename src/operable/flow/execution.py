@@ -12,7 +12,7 @@ from typing import Any
 from operable.flow import postconditions
 from operable.flow.actors import step_up
 from operable.flow.attesting import SECTIONS, command_hash
-from operable.flow.caller import Bound, Caller
+from operable.flow.caller import Bound, Caller, content_of
 from operable.flow.canonical import canonical_digest, canonical_text, hash_text, parse
 from operable.flow.findings import js_trim
 from operable.flow.governing import Identified, actor_of
@@ -59,6 +59,10 @@ class Execution:
     @property
     def principal(self) -> str:
         return self.caller.principal if self.identified is None else self.identified.principal
+
+    def content(self) -> dict[str, str]:
+        """The digests of the task's files as they are now."""
+        return content_of(self.selected, self.bound, self.caller)
 
     def masked(self, ran: Ran) -> Ran:
         """What a command printed, as anybody may see it."""

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from operable.flow import ssh_signatures
-from operable.flow.approval_judging import Believing, is_for, usable
+from operable.flow.allowed_signers import has_principal
+from operable.flow.approval_judging import Believing, Wanted, is_for, usable
 from operable.flow.approval_records import (
     VERSION,
     fate,
@@ -26,7 +27,7 @@ from operable.flow.approval_records import (
     signed_text,
 )
 from operable.flow.approval_store import ApprovalStore
-from operable.flow.approval_trail import known, record_grant, record_revocation
+from operable.flow.approval_trail import known, record_grant, record_revocation, require_whole
 from operable.flow.canonical import canonical_digest
 from operable.flow.contracts import FlowError, Surroundings
 from operable.flow.failures import invalid_argument
@@ -34,7 +35,7 @@ from operable.flow.merge import first
 from operable.flow.plan import approval_policy
 from operable.flow.selection import Selected
 from operable.flow.sessions import timestamp
-from operable.flow.signing_keys import NAMESPACE, signing_key
+from operable.flow.signing_keys import NAMESPACE, believed_signers, signing_key
 
 Json = dict[str, Any]
 DEFAULT_TTL = 3600
@@ -47,6 +48,7 @@ def grant(
     selected: Selected,
     binding: Mapping[str, Any],
     *,
+    content: Mapping[str, str],
     approver: str,
     believing: Believing,
     reason: str | None = None,
@@ -55,7 +57,7 @@ def grant(
     key: str | None = None,
     now: float | None = None,
 ) -> Json:
-    """Approve one execution of the task as it is now."""
+    """Approve one execution of the task as it is now; `content` has the digests of its files (`task_content`)."""
     approval = _grantable(selected.task, approver)
     seconds = _ttl(approval, ttl)
     moment = time.time() if now is None else now
@@ -73,11 +75,13 @@ def grant(
         "expires_at": timestamp(moment + seconds),
         "signature": None,
         "unsigned_explicit": signer == "none",
+        "content": dict(content),
         "bound": parts(binding),  # only to say later what changed; the hash alone decides
     }
     if signer != "none":
         made["signature"] = _signed(made, believing.surroundings, signer, key)
     with store.locked():
+        require_whole(store.audit, store.events())  # a new record would hide that the others are gone
         most = first((selected.task.get("budgets") or {}).get("max_pending_approvals"), DEFAULT_PENDING)
         waiting = [each for each in folded(store.events(), moment) if _waits_for(each, selected)]
         if len(waiting) >= most:
@@ -91,6 +95,29 @@ def grant(
 def check_grant(task: Mapping[str, Any], approver: str, ttl: int | None = None) -> None:
     """FlowError when this approver may not approve this task, or not for so long."""
     _ttl(_grantable(task, approver), ttl)
+
+
+def scope_warnings(
+    task: Mapping[str, Any], believing: Believing, *, approver: str | None = None
+) -> list[str]:
+    """Why the scope of approvers says less than it seems; `approver` is who is about to approve."""
+    scope = (task.get("approval") or {}).get("approver_scope")
+    if not scope:
+        return []
+    if believing.allowed_signers is None:
+        said = f'approval.approver_scope "{scope}" is compared with a name that nothing proves'
+        return [
+            f"{said}: no allowed signers are configured (AGENTCLI_ALLOWED_SIGNERS, or state/allowed_signers)"
+        ]
+    if approver is None:
+        return []
+    try:
+        signers, _ = believed_signers(believing.allowed_signers, believing.surroundings, approver)
+    except ValueError as problem:
+        return [f"the allowed signers {problem}; the approval will not count"]
+    if has_principal(signers, approver):
+        return []
+    return [f"the allowed signers have no entry for {approver}; the approval will not count"]
 
 
 def _grantable(task: Mapping[str, Any], approver: str) -> Json:
@@ -149,14 +176,16 @@ def require_pending(
     selected: Selected,
     binding: Mapping[str, Any],
     *,
+    content: Mapping[str, str],
     believing: Believing,
     approval_id: str | None = None,
     now: float | None = None,
 ) -> None:
     """FlowError unless there is an approval that `consume` would use now. Nothing is used."""
-    moment = time.time() if now is None else now
-    recorded = functools.partial(known, store.audit)
-    usable(store.events(), recorded, selected, binding, believing, approval_id, moment)
+    wanted = Wanted(selected, binding, content, approval_id, time.time() if now is None else now)
+    events = store.events()
+    require_whole(store.audit, events)
+    usable(events, functools.partial(known, store.audit), wanted, believing)
 
 
 def consume(
@@ -165,6 +194,7 @@ def consume(
     binding: Mapping[str, Any],
     *,
     execution_id: str,
+    content: Mapping[str, str],
     believing: Believing,
     approval_id: str | None = None,
     before: Callable[[Json], object] = lambda _: None,
@@ -174,7 +204,9 @@ def consume(
     with store.locked():
         moment = time.time() if now is None else now
         events, recorded = store.events(), functools.partial(known, store.audit)
-        found, verified = usable(events, recorded, selected, binding, believing, approval_id, moment)
+        require_whole(store.audit, events)
+        wanted = Wanted(selected, binding, content, approval_id, moment)
+        found, verified = usable(events, recorded, wanted, believing)
         used = {
             **{name: found.get(name) for name in "approval_id task_hash approver reason".split()},
             **{name: found.get(name) for name in "risk_level approver_scope granted_at expires_at".split()},
@@ -189,6 +221,7 @@ def consume(
                 "approval_id": found["approval_id"],
                 "execution_id": execution_id,
                 "consumed_at": timestamp(moment),
+                "recorded": True,  # `before` has put it into the audit log
             }
         )
     return used

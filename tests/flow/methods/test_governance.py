@@ -297,7 +297,7 @@ def test_approvals_are_listed_and_filtered(tmp_path):
     value = manifest(script("true", approval={"required": True}))
     selected = select(value, "a")
     made = local_approvals.grant(
-        by.approvals, selected, bind(selected, by).binding, approver=ME, believing=by.believing()
+        by.approvals, selected, bind(selected, by).binding, content={}, approver=ME, believing=by.believing()
     )
 
     found = client("approvals.list", status="pending", workflowId="w", taskId="a")

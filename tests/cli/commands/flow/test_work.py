@@ -290,3 +290,50 @@ def test_an_audit_log_in_which_anybody_wrote_is_still_shown(place):
     assert done.exit_code == 0, done
     assert [each["outcome"] for each in done.of("flow_record")] == ["not started", "unknown", "9"]
     assert "\x1b" not in place("audit", output=None).stdout.decode()
+
+
+def test_a_script_that_was_edited_after_its_approval_does_not_run(place):
+    path = place.work / "deploy.sh"
+    path.write_text("echo one")
+    place.write(
+        manifest(shell_task(shell={"program": "sh", "args": ["deploy.sh"]}, approval={"policy": "manual"}))
+    )
+    (planned,) = place("approve", "flow.json", "a", "--dry-run").of("aoi:plan")
+    assert str(path) in planned["content"]
+    assert place("approve", "flow.json", "a").exit_code == 0
+    path.write_text("echo two")
+
+    refused = place("exec", "flow.json", "a")
+    assert (refused.exit_code, refused.error["changed"]) == (77, [str(path)])
+    assert str(path) in refused.error["message"]
+    path.write_text("echo one")
+    assert place("exec", "flow.json", "a").exit_code == 0
+
+
+def test_a_scope_that_nothing_proves_is_warned_about_at_both_ends(place):
+    place.write(
+        manifest(script("true", approval={"policy": "manual", "approver_scope": "domain:example.com"}))
+    )
+    for words in (("approve", "flow.json", "a"), ("exec", "flow.json", "a")):
+        done = place(*words)
+        assert done.exit_code == 0, done
+        assert [each for each in done.of("aoi:warning") if "nothing proves" in each["message"]] != []
+
+
+def test_an_audit_log_that_is_gone_is_an_alarm_next_to_a_used_approval(place):
+    place.write(manifest(script("true", approval={"policy": "manual"})))
+    used = place("approve", "flow.json", "a").of("flow_approval")[0]["approval_id"]
+    assert place("exec", "flow.json", "a").exit_code == 0
+    assert place("audit", "verify").exit_code == 0
+    for path in Path(place.env["AGENTCLI_HOME"], "state").glob("audit.*"):
+        path.unlink()
+
+    verdict = place("audit", "verify")
+    assert verdict.exit_code == 65
+    assert [each["code"] for each in verdict.of("flow_audit_problem")] == ["approval_use_lost"]
+    refused = place("approve", "flow.json", "a")
+    assert (refused.exit_code, refused.error["flow_code"], refused.error["lost"]) == (
+        77,
+        "approval_log_invalid",
+        [used],
+    )

@@ -56,7 +56,7 @@ def approve(
     from operable.cli.flow_approvals import planned_grant
     from operable.cli.flow_input import read_manifest
 
-    yield planned_grant(
+    return planned_grant(  # type: ignore[return-value]  # and warnings
         read_manifest(file),
         task,
         flow_work.caller(home),
