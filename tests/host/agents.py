@@ -14,8 +14,9 @@ def program(folder, script: dict[str, Any] | None = None, protocol: str = "json-
     path.write_text(
         f"#!{sys.executable}\n"
         "import json, os, sys\n"
-        f"with open({str(folder / 'calls')!r}, 'a') as file:\n"
-        "    print(json.dumps({'argv': sys.argv[1:], 'cwd': os.getcwd(), 'env': dict(os.environ)}), file=file)\n"
+        f"if os.access({str(folder)!r}, os.W_OK):\n"  # a sandbox shows it read-only
+        f"    with open({str(folder / 'calls')!r}, 'a') as file:\n"
+        "        print(json.dumps({'argv': sys.argv[1:], 'cwd': os.getcwd(), 'env': dict(os.environ)}), file=file)\n"
         "from operable.testing.scripted_agent import main\n"
         f"sys.exit(main([*sys.argv[1:], '--protocol', {protocol!r}, '--json', {given!r}]))\n"
     )

@@ -5,7 +5,7 @@ import pytest
 
 from operable.host import define_agent_cli
 from operable.host.audit import Audit, verify_audit
-from operable.host.placing import Placing, _attempted, _programs, needed, sandbox_of, vault_of
+from operable.host.placing import Placing, _attempted, needed, sandbox_of, vault_of
 from operable.kernel.errors import Fail
 from operable.proc.sandbox.egress.budget import Attempt
 from tests.host.agents import manifest
@@ -38,12 +38,3 @@ def test_a_manifest_without_an_inventory_needs_no_secrets(tmp_path):
 
     assert vault_of(loaded, placing) is None
     assert needed(None, placing) == []
-
-
-def test_the_folders_of_a_program_are_its_own_and_that_of_what_it_links_to(tmp_path):
-    (tmp_path / "real").mkdir()
-    (tmp_path / "real" / "agent").write_text("")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "agent").symlink_to(tmp_path / "real" / "agent")
-
-    assert _programs(str(tmp_path / "bin" / "agent")) == (str(tmp_path / "bin"), str(tmp_path / "real"))

@@ -19,11 +19,14 @@ from operable.cli.agents_asking import settle
 from operable.cli.agents_screen import Screen
 from operable.cli.agents_wire import Said, row
 from operable.host.arm import Message
+from operable.host.launching import UNCONFINED
 from operable.host.log_files import read_log
 from operable.host.pattern import ASK
+from operable.host.placing import sandbox_of
 from operable.host.policy import Policy, rules
 from operable.host.policy_file import load_policy
 from operable.host.registry import Registry, SessionHome
+from operable.host.sandbox_choice import NONE, choose_sandbox, is_unconfined, kept_home
 from operable.host.spoken import quoted, spoken
 from operable.host.sync import SyncSession, interruptible
 from operable.host.works import Limits
@@ -53,6 +56,8 @@ class Wanted:
     continuation: str | None = None
     install: bool = True
     thoughts: bool = False
+    sandbox: str | None = None
+    egress: Sequence[str] | None = None
 
 
 def policy_of(
@@ -83,8 +88,17 @@ class Talk:
 
     def __enter__(self) -> Self:
         self._session = SyncSession(interruptible(self._started()))
-        self._context.conclude(session=self._session.id)
+        provider = self._provider()
+        if is_unconfined(provider) and self._wanted.sandbox is None and not self._context.machine:
+            self._screen.aside(f"[notice] {UNCONFINED} (--sandbox bubblewrap confines it)")
+        sandbox = NONE if is_unconfined(provider) else provider
+        self._context.conclude(session=self._session.id, sandbox=sandbox)
         return self
+
+    def _provider(self) -> str:
+        wanted = self._wanted
+        chosen = choose_sandbox(self.agent.loaded, wanted.sandbox, wanted.egress or (), wanted.workspace)
+        return sandbox_of(chosen).provider
 
     def __exit__(self, *_: object) -> None:
         if self._session is not None:
@@ -151,6 +165,9 @@ class Talk:
             "session_id": wanted.session,
             "resume": self._resumed(),
             "may_install": wanted.install,
+            "sandbox": wanted.sandbox,
+            "egress": tuple(wanted.egress or ()),
+            "home": None if is_unconfined(self._provider()) else kept_home(self.agent.id, wanted.workspace),
             "limits": Limits(idle=float("inf")),  # its client is here for as long as the command runs
             "person": somebody(self._context),
         }

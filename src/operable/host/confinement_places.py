@@ -119,13 +119,19 @@ def _source(mount: Mount, workspace: str) -> str:
     return path
 
 
+def is_free(at: str) -> bool:
+    """Whether a mount may stand there: an absolute path that does not belong to the system inside."""
+    parts = at.split("/")
+    return (
+        at != "/"
+        and at.startswith("/")
+        and ".." not in parts
+        and not any(_below(at, each) for each in _TAKEN)
+    )
+
+
 def _check_place(at: str) -> None:
-    if (
-        at == "/"
-        or not at.startswith("/")
-        or ".." in at.split("/")
-        or any(_below(at, taken) for taken in _TAKEN)
-    ):
+    if not is_free(at):
         message = f"{at!r} belongs to the system inside: not a place for a mount"
         raise Fail("config", "SANDBOX_MOUNT_INVALID", message, target=at)
 

@@ -35,6 +35,7 @@ from operable.host.placing import Placing, login_variables, place, sandbox_of, v
 from operable.host.policy import Policy
 from operable.host.protocols import arm_for
 from operable.host.registry import Registry
+from operable.host.sandbox_choice import choose_sandbox, is_unconfined
 from operable.host.session import Session
 from operable.host.start_options import StartOptions, options_from
 from operable.host.starting import Start, new_session_id, start_session
@@ -48,10 +49,13 @@ from operable.proc.environment import secret_values
 from operable.proc.spawn import Command
 from operable.wire.events import Notice
 
+UNCONFINED = "no sandbox: the agent runs with all your rights"
+
 
 async def begin(loaded: Loaded, given: Mapping[str, Any], *, trusted: bool) -> Session:
     """Start a session, or Fail with the first step that refuses."""
     wanted = options_from(given)
+    loaded = choose_sandbox(loaded, wanted.sandbox, wanted.egress, wanted.workspace)
     manifest = loaded.as_(AgentCli)
     arm = arm_for(manifest)
     chosen = spawn_for(manifest, mode=wanted.mode, options=wanted.options, model=wanted.model)
@@ -109,7 +113,7 @@ async def _start(
         on_close=confined.close,
     )
     items = [each.as_dict() for each in confined.enforcement]
-    text = f"the agent runs in {confined.provider}"
+    text = UNCONFINED if is_unconfined(confined.provider) else f"the agent runs in {confined.provider}"
     return await _compared(
         manifest, await start_session(start), wanted, Notice("enforcement", text, start.session_id, items)
     )

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 
 from operable.host.audit import Audit
 from operable.host.confinement import Confined, Wanted, confine
-from operable.host.confinement_places import too_wide
 from operable.host.elsewhere import key_reference
-from operable.host.launch.places import Places
+from operable.host.program_folders import program_folders
 from operable.host.vaulting import Actor, Use, Vault
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
@@ -54,7 +53,7 @@ def place(loaded: Loaded, placing: Placing, binary: str) -> Confined:
             vault=vault,
             secrets=tuple(entry.slug for entry in needed(vault, placing, key_reference(block))),
             home=placing.home,
-            programs=_programs(binary),
+            programs=program_folders(binary),
             accept_shared_env=placing.accept_shared_env,
             credential=_credential(vault, key_reference(block)),
             on_attempt=lambda attempt: _attempted(placing.audit, attempt),
@@ -127,19 +126,6 @@ def login_variables(loaded: Loaded, placing: Placing) -> dict[str, str]:
             value = vault.reveal(entry.slug, "auth").reveal()
             found |= dict.fromkeys(entry.env_names, value)
     return found
-
-
-def _programs(binary: str) -> tuple[str, ...]:
-    """The folders that a sandbox must show for the program to run: its own, and the whole of a private installation."""
-    installs = os.path.join(Places.default().state, "installs")
-    found = []
-    for path in (os.path.abspath(binary), os.path.realpath(binary)):
-        below = os.path.relpath(path, installs).split(os.sep)
-        own = os.path.join(installs, *below[:2]) if below[0] != os.pardir and len(below) > 2 else None
-        folder = own or os.path.dirname(path)
-        # A program that lies in a home, or in /tmp, is shown alone: its folder is not its own.
-        found.append(path if too_wide(folder) else folder)
-    return tuple(dict.fromkeys(found))
 
 
 def _used(audit: Audit, use: Use) -> None:

@@ -36,6 +36,10 @@ class StartOptions:
     history: str = ""  # what was said before, for protocols that take it apart from the first message
     mcp_servers: tuple[Mapping[str, Any], ...] = ()
     person: Any = None  # somebody who can answer setup and login questions (operable.host.launch.step.Person)
+    sandbox: str | None = (
+        None  # a provider in place of the manifest's; "none": no sandbox, with all rights of the host
+    )
+    egress: tuple[str, ...] = ()  # hosts that may be reached beyond those of the manifest
     home: str | None = None  # a folder that is the agent's home where its sandbox gives it one of its own
     secret_backends: tuple[str, ...] = ("environment",)
     accept_shared_env: bool = False  # a provider that others can look into, together with auth

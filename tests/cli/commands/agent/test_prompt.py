@@ -270,3 +270,34 @@ def test_people_see_the_answer_on_stdout_and_everything_else_beside_it(scene):
     assert "[tool] Read" in outcome.stderr
     assert "[tool-error]" in outcome.stderr
     assert "\u001b" not in outcome.stderr
+
+
+def touching(path):
+    return steps(
+        {"call": "Edit", "kind": "edit", "args": {"path": str(path)}, "touch": str(path)}, {"say": "done"}
+    )
+
+
+@pytest.mark.needs("bwrap")
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "none", None])
+def test_a_sandbox_holds_whatever_the_rules_allow_and_without_one_people_are_told(scene, tmp_path, sandbox):
+    scene.user()
+    chosen = () if sandbox is None else ("--sandbox", sandbox)
+    inside, outside = scene.work / "inside", tmp_path / "outside"
+    for path in (inside, outside):
+        outcome = scene("prompt", "scripted", "--prompt", touching(path), "--allow", "*", *chosen)
+        assert outcome.summary["sandbox"] == (sandbox or "none")
+    assert inside.exists()
+    assert outside.exists() == (sandbox != "bubblewrap")
+    people = scene("prompt", "scripted", "--prompt", touching(inside), "--allow", "*", *chosen, output=None)
+    loud = "no sandbox: the agent runs with all your rights (--sandbox bubblewrap confines it)"
+    assert (loud in people.stderr) == (sandbox is None)
+
+
+def test_a_sandbox_that_does_not_exist_is_refused_before_anything_runs(scene, tmp_path):
+    scene.user()
+    outcome = scene(
+        "prompt", "scripted", "--prompt", touching(tmp_path / "t"), "--allow", "*", "--sandbox", "cellophane"
+    )
+    assert (outcome.exit_code, outcome.error["code"]) == (78, "SANDBOX_PROVIDER_UNKNOWN")
+    assert not (tmp_path / "t").exists()

@@ -41,6 +41,8 @@ def chat(
     mode: str | None = None,
     model: str | None = None,
     option: list[str] | None = None,
+    sandbox: str | None = None,
+    egress: list[str] | None = None,
     session: str | None = None,
     resume: str | None = None,
     install: bool = True,
@@ -59,6 +61,8 @@ def chat(
     mode: one of its modes
     model: the model to use
     option: a value for one of its options, as ID=VALUE; may be repeated
+    sandbox: confine it: bubblewrap, another provider, or none (it then has all your rights); else as its manifest says
+    egress: a host that it may reach beyond those of its manifest, as NAME or NAME:PORT; may be repeated
     session: the id that this session gets in our own books
     resume: go on with this earlier session: our id of it, or the agent's own
     install: do not install it when it is not there
@@ -79,6 +83,8 @@ def chat(
         resume,
         install=install,
         thoughts=thoughts,
+        sandbox=sandbox,
+        egress=egress,
     )
     return chatted(context, wanted, messages)
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     examples=[
         "agent prompt claude-code --prompt 'Say hello'",
         "agent prompt codex --prompt - --allow kind:read --deny 'execute:rm *' --output jsonl < task.md",
+        "agent prompt goose --prompt 'Run the tests' --sandbox bubblewrap --allow kind:execute",
         "agent prompt operable-agent --prompt 'Go on' --resume ses_0f2c --policy rules.toml",
     ],
 )
@@ -45,6 +46,8 @@ def prompt(
     mode: str | None = None,
     model: str | None = None,
     option: list[str] | None = None,
+    sandbox: str | None = None,
+    egress: list[str] | None = None,
     session: str | None = None,
     resume: str | None = None,
     continuation: str | None = None,
@@ -64,6 +67,8 @@ def prompt(
     mode: one of its modes
     model: the model to use
     option: a value for one of its options, as ID=VALUE; may be repeated
+    sandbox: confine it: bubblewrap, another provider, or none (it then has all your rights); else as its manifest says
+    egress: a host that it may reach beyond those of its manifest, as NAME or NAME:PORT; may be repeated
     session: the id that this session gets in our own books
     resume: go on with this earlier session: our id of it, or the agent's own
     continuation: how earlier turns reach the agent, one of those that its manifest supports
@@ -85,6 +90,8 @@ def prompt(
         continuation,
         install,
         thoughts,
+        sandbox,
+        egress,
     )
     text = read_text("-") if prompt == "-" else prompt
     with Talk(context, wanted) as talk:
