@@ -104,13 +104,18 @@ def test_every_turn_call_and_decision_is_in_the_chain_and_secrets_are_not(tmp_pa
 
     assert actions == [
         "session.start",
+        "agent.turn.started",
+        "agent.tool-call.started",
         "agent.decision",
         "agent.tool-call",
+        "agent.tool-call.started",
         "agent.decision",
         "agent.tool-call",
         "agent.turn",
         "session.end",
     ]
+    closed = [record["metadata"]["closes"] for record in found if "closes" in record.get("metadata", {})]
+    assert closed == [2, 5, 1, 0]
     assert [record["policy"]["decision"] for record in found if "policy" in record] == [
         "allow",
         "allow",

@@ -178,6 +178,9 @@ class AuditVerdict(Event):
     records: int
     problems: int
     head: str | None = None  # SEQ HASH: keep it elsewhere, it is an anchor
+    lost: int = 0  # begun by a process that ended before it recorded the end
+    running: int = 0  # begun, and not ended yet
+    times_ahead: int = 0  # records of a time that has not come: a clock was wrong
 
 
 class AgentQuestion(Event):

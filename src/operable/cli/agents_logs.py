@@ -12,7 +12,7 @@ from typing import Any
 
 from operable.cli.agents_events import AgentSession, AuditProblem, AuditRecord, AuditVerdict
 from operable.cli.agents_wire import Said, logged
-from operable.host.audit import parse_head, verify_audit
+from operable.host.audit import parse_head, read_audit, verify_audit
 from operable.host.log_files import POLL_INTERVAL, FileCursor, Record
 from operable.host.registry import ALIVE, Registry, SessionMeta
 from operable.host.spoken import user_words
@@ -63,32 +63,28 @@ def audited(workspace: str, *, file: str | None, after: int) -> Iterator[AuditRe
     import msgspec
 
     path = _chain(workspace, file)
-    try:
-        with open(path, "rb") as lines:
-            for number, line in enumerate(lines, 1):
-                try:
-                    record = msgspec.json.decode(line, type=dict[str, Any])
-                    if record["seq"] > after:
-                        yield _record(record)
-                except (msgspec.MsgspecError, KeyError, TypeError, UnicodeDecodeError):
-                    raise Fail(
-                        "validation",
-                        "AUDIT_DAMAGED",
-                        f"line {number} of the chain is no record",
-                        target=path,
-                        hint="operable agent audit verify finds everything that is wrong",
-                    ) from None
-    except FileNotFoundError:
-        return  # nothing has happened here yet
+    for name, number, line in read_audit(path):
+        try:
+            record = msgspec.json.decode(line, type=dict[str, Any])
+            if record["seq"] > after:
+                yield _record(record)
+        except (msgspec.MsgspecError, KeyError, TypeError, UnicodeDecodeError):
+            raise Fail(
+                "validation",
+                "AUDIT_DAMAGED",
+                f"line {number} of {os.path.basename(name)} is not a record",
+                target=path,
+                hint="operable agent audit verify finds everything that is wrong",
+            ) from None
 
 
 def verified(
-    context: Context, workspace: str, *, file: str | None, anchor: str | None
+    context: Context, workspace: str, *, file: str | None, anchor: str | None, key: str | None = None
 ) -> Iterator[AuditProblem | AuditVerdict]:
     path = _chain(workspace, file)
     if file is not None and not os.path.isfile(path):
         raise Fail("not_found", "FILE_NOT_FOUND", f"there is no chain {path}", target=path)
-    found = verify_audit(path, anchor=None if anchor is None else parse_head(anchor))
+    found = verify_audit(path, anchor=None if anchor is None else parse_head(anchor), key=key)
     if not found.ok:  # said first: a limit may end us before the verdict
         context.conclude(exit_code=EX_DATAERR, reason="audit_chain_broken")
     for problem in found.problems:
@@ -99,6 +95,9 @@ def verified(
         records=found.records,
         problems=len(found.problems),
         head=None if found.head is None else f"{found.head.seq} {found.head.hash}",
+        lost=found.lost,
+        running=found.running,
+        times_ahead=found.times_ahead,
     )
 
 

@@ -50,9 +50,9 @@ def _text(value: object) -> str | None:
 
 
 def verdict(
-    by: Caller, context: Context, anchor: str | None
+    by: Caller, context: Context, anchor: str | None, key: str | None = None
 ) -> Iterator[FlowAuditProblem | FlowAuditVerdict]:
-    found = told(lambda: audit_log.verify(by.place("audit"), anchor=_head(anchor)), "audit")
+    found = told(lambda: audit_log.verify(by.place("audit"), anchor=_head(anchor), key=key), "audit")
     lost = told(lambda: lost_uses(by.place("audit"), by.approvals.events()), "audit")
     found["problems"] += [
         {"code": "approval_use_lost", "message": f"the log does not hold the use of approval {name}"}
@@ -68,6 +68,8 @@ def verdict(
         unsealed_lines=found["unsealed_lines"],
         problems=len(found["problems"]),
         head=None if head is None else f"{head['seq']} {head['hash']}",
+        lost=found["lost"],
+        running=found["running"],
     )
     if not whole:
         context.conclude(exit_code=_NOT_WHOLE)

@@ -97,6 +97,8 @@ class FlowAuditVerdict(Event):
     unsealed_lines: int
     problems: int
     head: str | None
+    lost: int = 0  # executions whose process ended before it recorded the end
+    running: int = 0  # executions that are begun and have not ended
 
 
 class FlowProvider(Event):

@@ -38,6 +38,8 @@ _WAIT = 5.0
 # A record counts as one of the future when it is this much ahead of our clock.
 _SKEW = 300.0
 _REDACTED = {"$redacted": True}
+UNRECORDED = frozenset({"AUDIT_UNWRITABLE", "AUDIT_DAMAGED"})
+"""The codes of a Fail after which nothing may go on."""
 _CODES = {"gap": "seq_gap"}  # AIP-7 has its own word
 
 

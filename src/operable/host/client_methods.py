@@ -8,14 +8,17 @@ ends, because agents were seen to leave them running.
 """
 
 import asyncio
+import functools
 import os
 import shutil
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from operable.host.approvals import Ask, Desk
 from operable.host.arm import ClientCall
+from operable.host.audit import UNRECORDED, Opened
 from operable.host.gate import Gate
 from operable.host.terminals import Terminal
 from operable.host.tool_call import outside
@@ -91,6 +94,8 @@ class ClientMethods:
         except _RefusedError as refused:
             return None, refused.error
         except (OSError, Fail) as error:
+            if isinstance(error, Fail) and error.code in UNRECORDED:
+                raise
             text = error.message if isinstance(error, Fail) else error.strerror or "failed"
             return None, {"code": INTERNAL, "message": text}
 
@@ -114,6 +119,8 @@ class ClientMethods:
         for terminal in list(self._terminals.values()):
             await terminal.wait()
         self._terminals.clear()
+        with suppress(Fail):  # the session is over; an end that cannot be recorded counts as lost
+            self._gate.flush()
 
     # --- files
 
@@ -142,13 +149,10 @@ class ClientMethods:
         path, content = self._inside(params.get("path"), "fs/write_text_file"), params.get("content")
         if not isinstance(content, str):
             raise _RefusedError(INVALID, "content is a string")
-        await self._permit("fs/write_text_file", "edit", {"path": self._named(path)}, desk)
-        fd = _open_beneath(self._root, path, os.O_WRONLY | os.O_CREAT)
-        with os.fdopen(fd, "wb") as file:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise _RefusedError(INVALID, f"{path} is no regular file")
-            file.truncate(0)
-            file.write(content.encode("utf-8", "surrogatepass"))
+        begun = await self._permit("fs/write_text_file", "edit", {"path": self._named(path)}, desk)
+        with self._recorded(begun, "fs/write_text_file"):
+            _replace_content(_open_beneath(self._root, path, os.O_WRONLY | os.O_CREAT), path, content)
+        self._gate.end_own(begun, "fs/write_text_file", characters=len(content))
         return {}
 
     def _inside(self, path: Any, method: str) -> str:
@@ -176,10 +180,7 @@ class ClientMethods:
         argv, shown = _argv(params)
         cwd = self._root if not params.get("cwd") else os.path.join(self._root, self._folder(params["cwd"]))
         where = {} if cwd == self._root else {"cwd": cwd}
-        await self._permit("terminal/create", "execute", {"command": shown, **where}, desk)
-        running = [one for one in self._terminals.values() if not one.ended]
-        if len(running) >= TERMINAL_LIMIT:
-            raise _RefusedError(INTERNAL, f"there are {TERMINAL_LIMIT} commands running already")
+        begun = await self._permit("terminal/create", "execute", {"command": shown, **where}, desk)
         given = [entry for entry in params.get("env") or [] if isinstance(entry, dict)]
         env = {str(entry.get("name", "")): str(entry.get("value", "")) for entry in given}
         limit = params.get("outputByteLimit")
@@ -188,8 +189,16 @@ class ClientMethods:
             raise _RefusedError(UNKNOWN, "commands are not granted")
         self._made += 1
         name = f"term-{self._made}"
-        self._terminals[name] = Terminal(self._confine(argv, env, cwd), size)
+        with self._recorded(begun, "terminal/create"):
+            if sum(not each.ended for each in self._terminals.values()) >= TERMINAL_LIMIT:
+                raise _RefusedError(INTERNAL, f"there are {TERMINAL_LIMIT} commands running already")
+            self._terminals[name] = Terminal(
+                self._confine(argv, env, cwd), size, on_end=functools.partial(self._terminal_ended, begun)
+            )
         return {"terminalId": name}
+
+    def _terminal_ended(self, begun: Opened, terminal: Terminal) -> None:
+        self._gate.end_own(begun, "terminal/create", later=True, **(terminal.exit_status() or {}))
 
     def _folder(self, cwd: Any) -> str:
         real = os.path.realpath(os.path.join(self._root, outside(str(cwd), self._root, self._gate.seen_as)))
@@ -226,15 +235,26 @@ class ClientMethods:
             raise _RefusedError(NOT_FOUND, "there is no such terminal")
         return terminal
 
-    async def _permit(self, tool: str, kind: str, arguments: Mapping[str, Any], desk: Desk) -> None:
+    async def _permit(self, tool: str, kind: str, arguments: Mapping[str, Any], desk: Desk) -> Opened:
+        """The record of what may now be done; it is on disk."""
         found = self._gate.rule_own(tool, kind, arguments)
         if isinstance(found, Ask):
             found = await desk.ask(found)
-        self._gate.note(
-            "agent.decision", found.reason, tool=tool, arguments=dict(arguments), allowed=found.allowed
-        )
         if not found.allowed:
+            self._gate.note(
+                "agent.decision", found.reason, tool=tool, arguments=dict(arguments), allowed=False
+            )
             raise _RefusedError(DENIED, f"denied: {found.reason}")
+        return self._gate.begin_own(tool, arguments, found)
+
+    @contextmanager
+    def _recorded(self, begun: Opened, tool: str) -> Iterator[None]:
+        """What could not be done is the end of it."""
+        try:
+            yield
+        except (OSError, Fail, _RefusedError) as error:
+            self._gate.end_own(begun, tool, error=str(error))
+            raise
 
 
 _VERBS = ("create", "output", "wait_for_exit", "kill", "release")
@@ -253,6 +273,14 @@ def _open_beneath(root: str, path: str, flags: int) -> int:
         return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644, dir_fd=here)
     finally:
         os.close(here)
+
+
+def _replace_content(fd: int, path: str, content: str) -> None:
+    with os.fdopen(fd, "wb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise _RefusedError(INVALID, f"{path} is no regular file")
+        file.truncate(0)
+        file.write(content.encode("utf-8", "surrogatepass"))
 
 
 def _step(here: int, folder: str, *, make: bool) -> int:

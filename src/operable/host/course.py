@@ -69,11 +69,11 @@ class Course:
         self.ending = None
         self.dropped = 0
         works.budget.turn_began()
-        works.gate.begin_turn()
         works.home.meta.turns += 1
         turn.begun = self.busy = True
         self.heard()
         try:
+            works.gate.begin_turn(message.text)
             works.link.send(message)
         except Fail as problem:
             self.busy = False

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from operable.host.approvals import Ask, Decision, argument_digest, needs_option
-from operable.host.audit import Audit
+from operable.host.audit import Audit, Opened
 from operable.host.grants import Grants, Thing, things
 from operable.host.pattern import ALLOW, ASK, DENY
 from operable.host.policy import Policy, Rule, Ruling
@@ -28,6 +28,7 @@ from operable.wire.events import MUTATING_KINDS, AgentPrompt, ToolCall, ToolResu
 
 # What changes something, and what nobody knows.
 _WATCHED = MUTATING_KINDS | {"other"}
+_SESSION, _TURN = "session", "turn"
 
 
 @dataclass(slots=True)
@@ -71,6 +72,7 @@ class Gate:
         self._remembered: set[str] = set()
         self._tools = ToolMap(quirks.get("tools"))
         self._open: dict[str, ToolCall] = {}
+        self._begun: dict[str, Opened] = {}  # in the chain, and not closed: calls by their id, "turn", "session"
         self._approval: dict[str, str] = {}  # call id -> who allowed or denied it
         self._questions: dict[str, _Question] = {}  # by the id of the request
         self._made = 0  # questions of our own; an id is never used twice
@@ -175,12 +177,41 @@ class Gate:
 
     # --- what ran
 
-    def begin_turn(self) -> None:
+    def begin_session(self, text: str, **facts: Any) -> None:
+        """Before the agent is started; Fail: it must not be."""
+        self._begun[_SESSION] = self._audit.begin(
+            "session.start", subject=self._subject, input={"text": text, **facts}
+        )
+
+    def end_session(self, text: str, **facts: Any) -> None:
+        self._audit.record(
+            "session.end",
+            subject=self._subject,
+            output={"text": text, **facts},
+            closes=self._begun.pop(_SESSION, None),
+        )
+
+    def begin_turn(self, text: str) -> None:
+        """Before the message is sent; Fail: it must not be. Whatever the agent then does comes after this record."""
         self._approval.clear()
         self._questions.clear()
         self._grants.clear()
+        self._begun[_TURN] = self._audit.begin(
+            "agent.turn.started",
+            subject=self._subject,
+            input={"digest": argument_digest("turn", text), "characters": len(text)},
+        )
 
     def tool_called(self, call: ToolCall) -> None:
+        """An agent says that it calls a tool: in the chain with `flush`, before the agent gets another word of us."""
+        if call.tool_call_id not in self._open:
+            self._begun[f"call {call.tool_call_id}"] = self._audit.begin(
+                "agent.tool-call.started",
+                subject={"kind": "tool", "ref": call.tool_name},
+                input={"arguments": call.arguments, "kind": call.kind},
+                metadata={"session": self._session_id, "call": call.tool_call_id},
+                later=True,
+            )
         self._open[call.tool_call_id] = call
 
     def tool_finished(self, result: ToolResult) -> str | None:
@@ -195,6 +226,8 @@ class Gate:
             output=result.result if not result.denied else {"denied": True},
             decision=(self._approval.pop(call.tool_call_id, "auto"), "deny" if result.denied else "allow"),
             metadata={"session": self._session_id, "call": call.tool_call_id, "error": result.is_error},
+            closes=self._begun.pop(f"call {call.tool_call_id}", None),
+            later=True,
         )
         if self._is_unasked(call, result):
             kind = "of unknown kind" if call.kind == "other" else call.kind
@@ -207,16 +240,43 @@ class Gate:
     def turn_ended(self, end: TurnEnd, text: str) -> None:
         self._audit.record(
             "agent.turn",
-            subject={"kind": "session", "ref": self._session_id},
+            subject=self._subject,
             input={"digest": argument_digest("turn", text), "characters": len(text)},
             output={"reason": end.reason, "usage": msgspec.to_builtins(end.usage)},
+            closes=self._begun.pop(_TURN, None),
         )
+
+    def begin_own(self, tool: str, arguments: Mapping[str, Any], decision: Decision) -> Opened:
+        """Before the host itself does something for the agent; Fail: it must not."""
+        return self._audit.begin(
+            "agent.host-call.started",
+            subject={"kind": "tool", "ref": tool},
+            input={"arguments": dict(arguments), "reason": decision.reason},
+            decision=(decision.by or "somebody", "allow"),
+            metadata={"session": self._session_id},
+        )
+
+    def end_own(self, begun: Opened, tool: str, *, later: bool = False, **facts: Any) -> None:
+        self._audit.record(
+            "agent.host-call",
+            subject={"kind": "tool", "ref": tool},
+            output=facts,
+            metadata={"session": self._session_id},
+            closes=begun,
+            later=later,
+        )
+
+    def flush(self) -> None:
+        """Put on disk what is due of the chain."""
+        self._audit.flush()
 
     def note(self, action: str, text: str, **facts: Any) -> None:
         """Anything else that belongs into the chain: an alarm, the use of a secret, a denied connection."""
-        self._audit.record(
-            action, subject={"kind": "session", "ref": self._session_id}, output={"text": text, **facts}
-        )
+        self._audit.record(action, subject=self._subject, output={"text": text, **facts})
+
+    @property
+    def _subject(self) -> dict[str, str]:
+        return {"kind": "session", "ref": self._session_id}
 
     def _own_id(self, what: str) -> str:
         self._made += 1

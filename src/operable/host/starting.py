@@ -134,7 +134,7 @@ def _session(
         limits=start.limits,
     )
     session = Session(works, lambda session: _link(start, opening, session), start.on_close)
-    gate.note("session.start", f"{start.agent} in {start.workspace}", arm=start.arm.name)
+    gate.begin_session(f"{start.agent} in {start.workspace}", arm=start.arm.name)
     return session
 
 

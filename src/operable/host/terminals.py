@@ -6,6 +6,7 @@ character boundary. No terminal device is behind it: programs see pipes and no i
 
 import asyncio
 import signal
+from collections.abc import Callable
 from typing import Any
 
 from operable.proc.child import Child, End
@@ -15,8 +16,11 @@ from operable.proc.spawn import Command
 class Terminal:
     """A running command on the caller's loop."""
 
-    def __init__(self, command: Command, limit: int) -> None:
+    def __init__(
+        self, command: Command, limit: int, *, on_end: Callable[["Terminal"], object] = lambda _: None
+    ) -> None:
         self._limit = limit
+        self._on_end = on_end
         self._kept = bytearray()
         self._truncated = False
         self._end: End | None = None
@@ -69,3 +73,4 @@ class Terminal:
     def _over(self, end: End) -> None:
         self._end = end
         self._ended.set()
+        self._on_end(self)

@@ -2,7 +2,8 @@
 
 `show` (the default) gives its records, oldest first. `verify` checks the whole chain offline and finds any record that was
 edited, removed, moved or added, and, by the head beside it or an anchor that you kept elsewhere, one that was cut short:
-one `audit_problem` each, then the `audit_verdict`, and exit status 65. The verdict's `head` is the anchor to keep.
+one `audit_problem` each, then the `audit_verdict`, and exit status 65. The verdict's `head` is the anchor to keep, `lost`
+counts what was begun by a process that ended before it could record the end.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ def audit(
     file: str | None = None,
     after: int = -1,
     anchor: str | None = None,
+    key: str | None = None,
     context: Context,
 ) -> Iterator[AuditRecord | AuditProblem | AuditVerdict]:
     """Show or verify the audit chain of a workspace.
@@ -37,11 +39,12 @@ def audit(
     file: this chain instead
     after: show the records behind this number
     anchor: a head that was kept elsewhere, as "SEQ HASH": it must be in the chain
+    key: the file of the Ed25519 key that must have signed the chain's head
     """
     from operable.cli.agents_logs import audited, verified
 
     if action == "verify":
-        return verified(context, workspace, file=file, anchor=anchor)
+        return verified(context, workspace, file=file, anchor=anchor, key=key)
     return audited(workspace, file=file, after=after)
 
 

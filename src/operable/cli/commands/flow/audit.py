@@ -2,7 +2,7 @@
 
 `show` (the default) gives the records. `verify` checks every seal of the log and finds what was edited, removed, moved or
 cut short: one `flow_audit_problem` each, then the `flow_audit_verdict`, and exit status 65. The verdict's `head` is the
-anchor to keep elsewhere.
+anchor to keep elsewhere, `lost` counts the executions whose process ended before it could record how they ended.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ def audit(
     *,
     newest: int | None = None,
     anchor: str | None = None,
+    key: str | None = None,
     home: str | None = None,
     context: Context,
 ) -> Iterator[FlowRecord | FlowAuditProblem | FlowAuditVerdict]:
@@ -34,6 +35,7 @@ def audit(
     action: what to do with it
     newest: only so many of the newest records
     anchor: a head that was kept elsewhere, as "SEQ HASH": it must be in the log
+    key: the file of the Ed25519 key that must have signed the log's head
     home: where the audit is kept
     """
     from operable.cli import flow_work
@@ -41,7 +43,7 @@ def audit(
 
     by = flow_work.caller(home)
     if action == "verify":
-        return verdict(by, context, anchor)
+        return verdict(by, context, anchor, key)
     return records(by, flow_work.positive("--newest", newest))  # type: ignore[return-value]  # and warnings
 
 
