@@ -5,7 +5,10 @@ from operable.host.audit_record import AuditFormat
 from operable.state.sealed_log import SealedLog
 from operable.state.sealed_verdict import Verdict, check
 
-FORMATS = {"agents": AuditFormat, "executions": ExecutionFormat}
+FORMATS: dict[str, type[AuditFormat] | type[ExecutionFormat]] = {
+    "agents": AuditFormat,
+    "executions": ExecutionFormat,
+}
 
 
 def record(number):

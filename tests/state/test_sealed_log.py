@@ -11,6 +11,7 @@ import pytest
 
 from operable.state import sealed_log
 from operable.state.sealed_end import DamagedError
+from operable.state.sealed_file import LINE_LIMIT
 from operable.state.sealed_head import parse_head, read_head
 from operable.state.sealed_log import Draft, Opened
 from tests.state.formats import FORMATS, codes, judged, log, record, sequence
@@ -351,8 +352,8 @@ def test_files_are_private_and_links_are_refused(tmp_path):
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
     (tmp_path / "link").symlink_to(path)
+    (tmp_path / "log2.lock").symlink_to(path)
     for name in ("link", "log2"):
-        os.path.lexists(tmp_path / "log2.lock") or (tmp_path / "log2.lock").symlink_to(path)
         with pytest.raises(OSError, match="not a regular file"):
             fill(tmp_path / name, 1)
     assert sequence(path) == [0]
@@ -360,9 +361,14 @@ def test_files_are_private_and_links_are_refused(tmp_path):
 
 def test_a_batch_costs_one_sync_of_the_log_and_one_of_the_head(tmp_path, monkeypatch):
     path = fill(tmp_path / "log", 1)
-    synced = []
+    synced: list[str] = []
     real = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")) or real(fd))
+
+    def sync(fd):
+        synced.append(os.readlink(f"/proc/self/fd/{fd}"))
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", sync)
     log(path).write([Draft(record(number)) for number in range(30)])
 
     assert [os.path.basename(name) for name in synced] == ["log", "log.head.new", tmp_path.name]
@@ -379,7 +385,7 @@ def test_a_large_batch_is_written_in_several(tmp_path):
 def test_a_record_that_is_too_large_is_refused_and_nothing_is_written(tmp_path):
     path = fill(tmp_path / "log", 1)
     with pytest.raises(OSError, match="too large"):
-        log(path).append(record("x" * sealed_log.LINE_LIMIT))
+        log(path).append(record("x" * LINE_LIMIT))
 
     assert (sequence(path), codes(path)) == ([0], [])
 
