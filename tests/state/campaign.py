@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from operable.state.sealed_end import DamagedError
@@ -94,7 +95,7 @@ def main():
     if INSIDE not in os.environ:
         with tempfile.TemporaryDirectory() as disk, tempfile.TemporaryDirectory() as elsewhere:
             return _enter(disk, elsewhere)
-    counts = Counter()
+    counts: Counter[str] = Counter()
     try:
         _campaign(given.kills, random.Random(given.seed), counts)
     except ViolationError as violation:
@@ -142,8 +143,7 @@ def _round(folder, notes, form, condition, chance, counts):
         seed = chance.randrange(1 << 30)
         pid = os.fork()
         if pid == 0:
-            wrong = random.Random(seed)
-            clock = (lambda: wrong.uniform(0, 4e9)) if condition == "clock" else time.time
+            clock = partial(random.Random(seed).uniform, 0, 4e9) if condition == "clock" else time.time
             with contextlib.suppress(BaseException):
                 Writer(folder, notes, form, seed, clock).run()
             os._exit(9)
@@ -163,7 +163,7 @@ def _condition(name, disk, folder):
     with contextlib.ExitStack() as stack:
         if name == "full":
             filler = os.path.join(disk, "filler")
-            stack.callback(lambda: os.path.lexists(filler) and os.unlink(filler))
+            stack.callback(os.unlink, filler)
             _fill(filler)
         elif name == "read-only":
             _mount("remount,ro", disk)
@@ -223,7 +223,7 @@ def _noted(notes, name):
 
 
 def _kept(log, form):
-    files = sorted(Path(os.path.dirname(log)).glob("log.0*")) + [Path(log)]
+    files = [*sorted(Path(os.path.dirname(log)).glob("log.0*")), Path(log)]
     read = FORMATS[form]().read
     kept = set()
     for file in files:

@@ -72,7 +72,9 @@ class Gate:
         self._remembered: set[str] = set()
         self._tools = ToolMap(quirks.get("tools"))
         self._open: dict[str, ToolCall] = {}
-        self._begun: dict[str, Opened] = {}  # in the chain, and not closed: calls by their id, "turn", "session"
+        self._begun: dict[
+            str, Opened
+        ] = {}  # in the chain, and not closed: calls by their id, "turn", "session"
         self._approval: dict[str, str] = {}  # call id -> who allowed or denied it
         self._questions: dict[str, _Question] = {}  # by the id of the request
         self._made = 0  # questions of our own; an id is never used twice
