@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from operable.cli.calling import check_target, machine_words, own_variables, variables
+from operable.cli.calling import check_target, machine_words, own_variables
 from operable.kernel.errors import Fail
 
 
@@ -31,14 +31,6 @@ def test_machine_mode_is_asked_for_where_the_words_choose_none(words, expected):
 )
 def test_a_tool_gets_the_variables_that_are_called_after_it(tool, prefix):
     assert own_variables(tool) == prefix
-
-
-def test_variables_are_given_by_name_and_value():
-    assert variables(["A=1", "B=", "C=x=y"]) == {"A": "1", "B": "", "C": "x=y"}
-    for word in ("A", "=x", ""):
-        with pytest.raises(Fail) as caught:
-            variables([word])
-        assert caught.value.exit_code == 64
 
 
 def test_a_target_that_cannot_be_written_is_refused(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from operable.agent.cancellation import Cancellation
 from operable.agent.history import Image
+from operable.kernel.redact import Known
 
 Category = Literal["info", "edit", "exec", "mcp"]
 
@@ -37,6 +38,7 @@ class Scene:
     read_at: dict[str, int] = field(default_factory=dict)  # path -> mtime in ns when the model last saw it
     # What Read has shown and the model can still see: (path, offset, limit) -> mtime in ns.
     shown: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    known: Known = field(default_factory=Known, repr=False)  # secrets that no result may show
     sandbox: str | None = None  # name of the mechanism of operable.proc that commands run in
     # Runs sub-agents: [(name, prompt)] -> their answers, in order.
     spawn: Callable[[Sequence[tuple[str, str]]], list["Outcome"]] | None = None

@@ -71,7 +71,9 @@ class AcpSession:
         self._problem: protocol.Problem | None = None
         self._asks: set[asyncio.Task[None]] = set()
         self._told: set[str] = set()  # calls that the client knows
-        self._servers = McpServers(conversation.toolbox, self._heard_server, conversation.workspace)
+        self._servers = McpServers(
+            conversation.toolbox, self._heard_server, conversation.workspace, conversation.known
+        )
         self._failures: list[
             str
         ] = []  # of servers; told with the next prompt, when the client knows the session

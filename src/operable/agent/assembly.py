@@ -9,6 +9,7 @@ from operable.agent.conversation import DEFAULT_THINKING, Conversation, Store, T
 from operable.agent.instructions import system_prompt
 from operable.agent.nowhere import Nowhere
 from operable.agent.places import new_session_id, sessions_folder
+from operable.agent.secrecy import known_secrets
 from operable.agent.store import Sessions, SessionStore
 from operable.agent.toolbox import tools
 from operable.kernel import catalogue
@@ -30,7 +31,10 @@ def assemble(
     tuning = _tuning(provider, options)
     _check_sandbox(options.get("sandbox"))
     toolbox = tools(options, environment)
+    known = known_secrets(options, environment)
     kept = _kept(options, provider, tuning)
+    if kept is not None:
+        kept.known = known
     store: Store = kept or Nowhere()
     conversation = Conversation(
         provider=provider,
@@ -47,6 +51,7 @@ def assemble(
         turns=kept.state.turns if kept else (),
         tokens=kept.state.tokens if kept else None,
         cost_usd=kept.state.cost_usd if kept else 0.0,
+        known=known,
     )
 
     def close() -> None:

@@ -16,6 +16,7 @@ from operable.agent.compaction import Compaction
 from operable.agent.guards import Guard
 from operable.agent.history import Text, Tokens, ToolOutput, ToolUse, Turn
 from operable.agent.round import STOPPED
+from operable.kernel.redact import Known
 from operable.wire.json_stream import SetConfig
 
 DEFAULT_THINKING = 4096  # tokens, when thinking is wanted and nobody said how much
@@ -67,6 +68,7 @@ class Conversation:
         tokens: Tokens | None = None,
         cost_usd: float | None = 0.0,
         depth: int = 0,
+        known: Known | None = None,
     ) -> None:
         self.provider = provider
         self.tuning = tuning
@@ -81,7 +83,8 @@ class Conversation:
         self.session = session
         self._store = store
         self._compaction = Compaction()
-        self._scene = Scene(workspace, Cancellation(), environment, sandbox=sandbox)
+        self.known = known if known is not None else Known()
+        self._scene = Scene(workspace, Cancellation(), environment, known=self.known, sandbox=sandbox)
         for call_id in _call_ids(self.turns):
             self.desk.own_id(call_id)
 
@@ -107,6 +110,7 @@ class Conversation:
             desk=self.desk,
             sandbox=self._scene.sandbox,
             depth=self.depth + 1,
+            known=self.known,
         )
 
     def config_problem(self, config: SetConfig) -> str | None:

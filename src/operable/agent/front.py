@@ -28,7 +28,7 @@ _CAN_FAIL = ("resume", "tools", "apps", "sandbox", "effort")
 def main() -> "NoReturn":
     """The console script."""
     _open_what_is_closed()
-    status = run(sys.argv[1:])
+    status = run(sys.argv[1:], _taken_environment(sys.argv[1:]))
     sys.stderr.flush()
     if sys.stdout is not None:
         sys.stdout.flush()
@@ -36,8 +36,21 @@ def main() -> "NoReturn":
     os._exit(status)
 
 
-def run(argv: list[str]) -> int:
-    environment = dict(os.environ)
+def _taken_environment(argv: list[str]) -> "dict[str, str]":
+    """A key is taken out of what others can see of this process; without one nothing is loaded for that."""
+    from operable.kernel.redact.names import is_secret_name
+
+    given = any(word in ("-k", "--api-key") or word.startswith("--api-key=") for word in argv)
+    if given or any(is_secret_name(name) or "://" in value for name, value in os.environ.items()):
+        from operable.agent.secrecy import take_environment
+
+        return take_environment(argv)
+    return dict(os.environ)
+
+
+def run(argv: list[str], environment: "dict[str, str] | None" = None) -> int:
+    if environment is None:
+        environment = dict(os.environ)
     json_stream = "--json-stream" in argv
     stdout = _keep_stdout() if json_stream or "--acp" in argv else 1
     try:

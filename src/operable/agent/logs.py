@@ -9,13 +9,14 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from operable.kernel.redact import Redactor, is_secret_name
+from operable.agent.secrecy import known_secrets
+from operable.kernel.redact import Known, Redactor
 
 _DEFAULT = "warning"
 
 
 class _Redacting(logging.Formatter):
-    def __init__(self, secrets: list[str]) -> None:
+    def __init__(self, secrets: Known) -> None:
         super().__init__("operable-agent: %(levelname)s: %(name)s: %(message)s")
         self._redactor = Redactor(secrets)
 
@@ -25,10 +26,7 @@ class _Redacting(logging.Formatter):
 
 def keep_logs(options: Mapping[str, Any], environment: Mapping[str, str]) -> None:
     """From now on; `--log-level` says how much."""
-    secrets = [value for name, value in environment.items() if value and is_secret_name(name)]
-    if key := options.get("api_key"):
-        secrets.append(key)
     to_stderr = logging.StreamHandler(sys.stderr)
-    to_stderr.setFormatter(_Redacting(secrets))
+    to_stderr.setFormatter(_Redacting(known_secrets(options, environment)))
     level = options.get("log_level", _DEFAULT).upper()
     logging.basicConfig(handlers=[to_stderr], level=level, force=True)

@@ -24,7 +24,8 @@ from operable.agent.cancellation import Cancellation
 from operable.agent.history import Image
 from operable.agent.mcp_transport import check, transport
 from operable.kernel.errors import Fail
-from operable.kernel.redact import redact_text
+from operable.kernel.redact import Known, redact_text
+from operable.proc.environment import secret_values
 from operable.wire import json_stream as protocol
 
 CONNECT_TIMEOUT = 30.0
@@ -42,7 +43,9 @@ class McpServers:
         toolbox: MutableMapping[str, Ability],
         emit: Callable[[protocol.Event], None],
         workspace: str,
+        known: Known | None = None,
     ) -> None:
+        self._known = known if known is not None else Known()  # learns what servers are given
         self._toolbox = toolbox
         self._emit = emit
         self._workspace = workspace
@@ -59,6 +62,7 @@ class McpServers:
     def add(self, server: protocol.AddMcpServer) -> None:
         """Begin to connect; Fail when the command itself is wrong. The rest is told by events."""
         check(server)
+        self._known.add(*secret_values({**(server.env or {}), **(server.headers or {})}, given=True))
         with self._changed:
             if server.name in self._names:
                 raise Fail(
@@ -171,8 +175,7 @@ class McpServers:
         """Report it; from then on the host may give the name to another server."""
         with self._changed:
             self._names.discard(server.name)
-        given = [*(server.env or {}).values(), *(server.headers or {}).values()]
-        message = redact_text(f"MCP server {server.name}: {reason}", given)
+        message = redact_text(f"MCP server {server.name}: {reason}", self._known)
         self._emit(protocol.Error(error=protocol.Problem(code="config_error", message=message)))
 
     def _offer(self, server: str, tools: list[Any], session: Any) -> tuple[str, ...]:

@@ -177,7 +177,9 @@ class Round:
 
     def _settle(self, call: Call, outcome: Outcome) -> None:
         call_id = call.called.call_id
-        text = whole(excerpt(outcome.output, call.ability.cap) if call.ability else outcome.output)
+        # Before it is cut: half of a secret would not be known as one.
+        shown = self._scene.known.text(outcome.output)
+        text = whole(excerpt(shown, call.ability.cap) if call.ability else shown)
         if not outcome.ok:
             self.failed.append(call_id)
         self._emit(
@@ -188,7 +190,7 @@ class Round:
                 status="success" if outcome.ok else "error",
                 output=outcome.image.data if outcome.image else text,
                 output_type=outcome.output_type,
-                metadata=outcome.metadata,
+                metadata=self._scene.known.value(outcome.metadata),
             )
         )
         self._outputs[call_id] = ToolOutput(call_id, text, is_error=not outcome.ok, image=outcome.image)

@@ -203,7 +203,9 @@ class Run:
         self._emit(protocol.Info(msg_id=self._msg_id, message=message))
 
     def _fail(self, code: str, message: str, *, retryable: bool = False) -> None:
-        problem = protocol.Problem(code=code, message=redact_text(message), retryable=retryable)
+        problem = protocol.Problem(
+            code=code, message=redact_text(message, self._conversation.known), retryable=retryable
+        )
         self._emit(protocol.Error(msg_id=self._msg_id, error=problem))
 
     def _emit(self, event: protocol.Event) -> None:

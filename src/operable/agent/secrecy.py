@@ -1,14 +1,59 @@
-"""What of the agent's environment its tools may see: everything but what is, or looks like, a secret."""
+"""What the agent keeps from its tools, its model and its journals: its keys, and every other secret that it was given.
 
-from collections.abc import Mapping
+The process takes its environment once (`take_environment`): the values of secrets stay in memory, and are gone from
+`os.environ`, from /proc/PID/environ and from /proc/PID/cmdline; nobody else may look into the memory. What tools print is
+masked by value before a model or a journal has it (`known_secrets`).
+"""
 
-from operable.kernel.redact import is_secret_name, redact_text
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from operable.kernel.redact import Known, is_secret_name, redact_text
+from operable.proc.concealment import hide_memory, scrub
+from operable.proc.environment import secret_values
+
+# The SDK of AWS reads these by itself, and is given nothing else where a container has a role.
+_READ_BY_SDK = ("AWS_CONTAINER_", "AWS_WEB_IDENTITY_")
+
+
+def take_environment(argv: Sequence[str]) -> dict[str, str]:
+    """The environment with everything in it; the process's own no longer has its secrets."""
+    environment = dict(os.environ)
+    secrets = set(secret_values(environment))
+    for name, value in environment.items():
+        if value in secrets and not name.startswith(_READ_BY_SDK):
+            del os.environ[name]
+    secrets |= {value for value in _keys(argv) if value}
+    if secrets:
+        hide_memory()
+        scrub(secrets)
+    return environment
+
+
+def known_secrets(options: Mapping[str, Any], environment: Mapping[str, str]) -> Known:
+    """What must not come back in results, journals and errors."""
+    known = Known(secret_values(environment))
+    if key := options.get("api_key"):
+        known.add(key)
+    return known
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """A model must not read its own key, nor a password that is part of somebody's address."""
+    """What of the environment tools may see: everything but what is, or looks like, a secret."""
     return {
         name: value
         for name, value in environment.items()
         if not is_secret_name(name) and redact_text(value) == value
     }
+
+
+def _keys(argv: Sequence[str]) -> list[str]:
+    """The values of --api-key, also of one that is refused later."""
+    found: list[str] = []
+    for index, word in enumerate(argv):
+        if word in ("--api-key", "-k") and index + 1 < len(argv):
+            found.append(argv[index + 1])
+        elif word.startswith("--api-key="):
+            found.append(word.partition("=")[2])
+    return found

@@ -15,6 +15,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 from urllib.parse import unquote
 
 import msgspec
@@ -23,6 +24,7 @@ from operable.agent.history import Text, Tokens, Turn
 from operable.agent.places import new_session, session_folder, session_unwritable
 from operable.agent.session_files import Line, State, load, lock
 from operable.kernel.errors import Fail
+from operable.kernel.redact import Known
 
 KEPT = 50  # sessions; the least recently used beyond that are removed, never one that is in use
 _SMALL = 64 * 1024  # below this, a snapshot is not worth its rename
@@ -53,6 +55,7 @@ class SessionStore:
         self._using = threading.Lock()
         self._closed = False
         self._missing = ""  # why lines of the journal are missing
+        self.known = Known()  # secrets that are not kept with what was said
         self.state = state
         self._journal = os.open(
             os.path.join(folder, "journal.jsonl"),
@@ -106,7 +109,7 @@ class SessionStore:
         self.state.sequence += 1
         if self._closed or self._missing:
             return
-        line = _encoded(Line(sequence=self.state.sequence, **fields)) + b"\n"  # type: ignore[arg-type]
+        line = self._masked(Line(sequence=self.state.sequence, **fields)) + b"\n"  # type: ignore[arg-type]
         view = memoryview(line)
         try:
             while view:
@@ -117,9 +120,15 @@ class SessionStore:
             return
         self._journal_size += len(line)
 
+    def _masked(self, value: Line | State) -> bytes:
+        data = _encoded(value)
+        if not self.known or self.known.data(data) is data:
+            return data
+        return _encoded(self.known.value(msgspec.to_builtins(value)))
+
     def _snapshot(self) -> None:
         path = os.path.join(self._folder, "state.json")
-        data = _encoded(self.state)
+        data = self._masked(self.state)
         descriptor = os.open(f"{path}.tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -130,7 +139,7 @@ class SessionStore:
         self._journal_size, self._snapshot_size, self._missing = 0, len(data), ""
 
 
-def _encoded(value: Line | State) -> bytes:
+def _encoded(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:

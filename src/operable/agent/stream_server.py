@@ -43,7 +43,7 @@ class StreamServer:
         self._started = False  # the first message was seen
         self._applying = threading.Lock()
         self._queued: list[protocol.SetConfig] = []
-        self._mcp = McpServers(conversation.toolbox, self._emit, conversation.workspace)
+        self._mcp = McpServers(conversation.toolbox, self._emit, conversation.workspace, conversation.known)
 
     def serve(self) -> int:
         """Until the end; the exit status of the process."""

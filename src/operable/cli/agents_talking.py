@@ -18,6 +18,7 @@ from operable.cli.agents import handle, options_of, somebody
 from operable.cli.agents_asking import settle
 from operable.cli.agents_screen import Screen
 from operable.cli.agents_wire import Said, row
+from operable.cli.variables import variables, warn_of_exposed
 from operable.host.arm import Message
 from operable.host.launching import UNCONFINED
 from operable.host.log_files import read_log
@@ -58,6 +59,7 @@ class Wanted:
     thoughts: bool = False
     sandbox: str | None = None
     egress: Sequence[str] | None = None
+    env: Sequence[str] | None = None  # as NAME=VALUE or NAME=@FILE
 
 
 def policy_of(
@@ -84,6 +86,8 @@ class Talk:
         self._deadline = None if context.timeout is None else monotonic() + context.timeout
         self._screen = Screen(context, thoughts=wanted.thoughts)
         self._session: SyncSession | None = None
+        warn_of_exposed(wanted.env or (), context)
+        self._env = variables(wanted.env or ())
         self.agent: AgentCliHandle = handle(wanted.name, wanted.workspace)
 
     def __enter__(self) -> Self:
@@ -161,6 +165,7 @@ class Talk:
             "model": wanted.model,
             "options": options_of(self.agent.loaded, list(wanted.options or ())),
             "continuation": wanted.continuation,
+            "env": self._env,
             "policy": wanted.policy,
             "session_id": wanted.session,
             "resume": self._resumed(),

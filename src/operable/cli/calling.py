@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 
+from operable.cli.variables import variables
 from operable.kernel.errors import EX_CANTCREAT, Fail
 
 TYPE_CHECKING = False
@@ -84,23 +85,6 @@ def own_variables(tool: str) -> str:
     """The variables that are called after a tool: `/usr/bin/my-tool` has MY_TOOL_*."""
     name = os.path.basename(tool).partition(".")[0]
     return "".join(letter if letter.isalnum() else "_" for letter in name).upper() + "_*"
-
-
-def variables(given: Sequence[str]) -> dict[str, str]:
-    """`NAME=VALUE` words. A word that is none is not repeated: it may be a secret."""
-    found = {}
-    for word in given:
-        name, equals, value = word.partition("=")
-        if not equals or not name:
-            raise Fail(
-                "usage",
-                "INVALID_VALUE",
-                "--env takes NAME=VALUE",
-                target="--env",
-                hint="--inherit NAME passes a variable on as it is",
-            )
-        found[name] = value
-    return found
 
 
 def standard_input() -> int | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from operable.cli.variables import warn_of_exposed
 from operable.cli.verdicts import as_event, as_fields, closing_word, failure, plain, speaks_for_itself
 from operable.kernel.errors import EX_OK
 from operable.run.session import decisive
@@ -24,7 +25,7 @@ from operable.wire.notes import Note
 from operable.wire.reserved import PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from operable.proc.orphans import Adoption, Swept
     from operable.run import Call
@@ -40,8 +41,13 @@ _OURS = frozenset(
 )
 
 
-def pass_on(call: Call, relay: Relay, names: list[str], adoption: Adoption) -> None:
-    """Run the call to its end, pass its events on, and conclude with its verdict. `names` are those of its stages."""
+def pass_on(
+    call: Call, relay: Relay, names: list[str], adoption: Adoption, env: Sequence[str] | None = None
+) -> None:
+    """Run the call to its end, pass its events on, and conclude with its verdict. `names` are those of its stages.
+
+    `env` are the words of --env. A secret among them is warned about at the end: our first event is for the tool's meta.
+    """
     passing = Passing(relay, names[-1], call.cancel)
     with call:
         try:
@@ -52,6 +58,7 @@ def pass_on(call: Call, relay: Relay, names: list[str], adoption: Adoption) -> N
             call.wait()  # for its last words: they decide the verdict, though nobody is shown them
             _conclude(call, relay, names, passing, adoption.sweep())
             raise
+    warn_of_exposed(env or (), relay)
     _conclude(call, relay, names, passing, adoption.sweep())
     if len(names) > 1:
         _tell_stages(call, relay, names)

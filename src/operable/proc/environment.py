@@ -69,9 +69,13 @@ def secret_values(variables: Mapping[str, str], *, given: bool = False) -> list[
         secret = is_secret_name(name) and not (value.isalpha() and len(value) < _WORD)
         if (secret or generated) and not (os.path.isabs(value) and os.path.lexists(value)):
             found.append(value)
+            scheme, space, rest = value.partition(" ")
+            if space and scheme.lower() in _SCHEMES:  # of a header
+                found.append(rest.strip())
     return found
 
 
+_SCHEMES = ("bearer", "basic", "token")
 # A shorter value of letters alone is a word (`yes`, `none`, `true`) that would be masked all over.
 _WORD = 8
 _GENERATED = 12

@@ -19,6 +19,7 @@ from operable.proc.sandbox.entry import Entrance, Entry
 from operable.proc.tree import living, signal_tree
 
 _SET_PDEATHSIG = 1
+_SET_DUMPABLE = 4
 _SET_NAME = 15
 _SET_CHILD_SUBREAPER = 36
 # After the host's death nobody waits for last words; the warden's grace, for the same reason.
@@ -63,6 +64,7 @@ class Stem:
             self._tell(f"failed {errno.EILSEQ}")
             return
         close_all(self.pipes)
+        self.env = {}  # not needed any more, and it may hold secrets
         self._tell(f"started {self.leader}")
         while self.leader is not None or living(os.getpid()):
             self._step()
@@ -173,6 +175,7 @@ def reaped() -> dict[int, int]:
 
 def become(name: bytes) -> None:
     _LIBC.prctl(_SET_NAME, name, 0, 0, 0)
+    _LIBC.prctl(_SET_DUMPABLE, 0, 0, 0, 0)  # what is started may have secrets in its environment
     if _LIBC.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "cannot become a subreaper")
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):

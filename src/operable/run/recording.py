@@ -23,12 +23,12 @@ from typing import Any, Unpack
 import msgspec
 
 from operable.kernel.errors import Fail
-from operable.kernel.redact import Redactor
+from operable.kernel.redact import Known, Redactor
 from operable.proc.child import End, Stdin
 from operable.run.atomic import AtomicFile
 from operable.run.client import Call
 from operable.run.options import CallOptions, options_from
-from operable.run.session import Session, Stage
+from operable.run.session import Session, Stage, known_values
 from operable.wire.frames import LineSplitter
 
 VERSION = 1
@@ -45,17 +45,25 @@ def record(
 ) -> Call:
     """A call (see `client.call`) that also writes a cassette to `path` when it ends, whatever its verdict."""
     checked = options_from(options)
-    return Call(Session([argv], checked, Recorder(path, checked.stdin, redact=redact)))
+    recorder = Recorder(path, checked.stdin, redact=redact, known=known_values(checked))
+    return Call(Session([argv], checked, recorder))
 
 
 class Recorder:
     """Observes one call. A disk that fills up never disturbs the call: it is reported when the call has ended."""
 
-    def __init__(self, path: str | os.PathLike[str], stdin: Stdin, *, redact: bool = True) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        stdin: Stdin,
+        *,
+        redact: bool = True,
+        known: Known | None = None,
+    ) -> None:
         self._path = path
         self._stdin = _stdin_digest(stdin)
         self._redact = redact
-        self._redactor = Redactor()
+        self._redactor = Redactor(known if known is not None else ())
         self._file: AtomicFile | None = None
         self._failure: Fail | None = None
         self._splitter = LineSplitter()

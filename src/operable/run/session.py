@@ -13,8 +13,9 @@ from functools import partial
 from typing import Protocol
 
 from operable.kernel.errors import EX_OK, Fail
-from operable.kernel.redact import Redactor, redact_argv
+from operable.kernel.redact import Known, Redactor, redact_argv
 from operable.proc.child import End
+from operable.proc.environment import environment, secret_values
 from operable.proc.reactor import Reactor
 from operable.proc.spawn import prepare
 from operable.run.chain import Chain, Sink
@@ -75,6 +76,7 @@ class Session:
             )
             for command in self.commands
         ]
+        self.known = known_values(options)
         self.judges: list[Judge] = []
         self.ends: list[End] = []
         self._chain: Chain | None = None
@@ -90,7 +92,10 @@ class Session:
     @property
     def shown(self) -> tuple[tuple[str, ...], ...]:
         """The command lines as they may be shown: secrets masked."""
-        return tuple(tuple(redact_argv(list(command.argv))) for command in self.commands)
+        return tuple(
+            tuple(self.known.text(word) for word in redact_argv(list(command.argv)))
+            for command in self.commands
+        )
 
     @property
     def judge(self) -> Judge:
@@ -173,7 +178,7 @@ class Session:
                 Stage(
                     argv=self.shown[number],
                     verdict=verdict,
-                    stderr=redacted(end.stderr.text()),
+                    stderr=redacted(end.stderr.text(), self.known),
                     elapsed=end.elapsed,
                     excused=chain.cut[number] and verdict.code == "DOWNSTREAM_CLOSED",
                 )
@@ -245,9 +250,16 @@ def exit_code(stages: Sequence[Stage]) -> int:
     return EX_OK if all(stage.ok for stage in stages) else decisive(stages).verdict.exit_code
 
 
-def redacted(text: str) -> str:
+def known_values(options: Options) -> Known:
+    """The secrets among the variables that the tools are given."""
+    known = Known(secret_values(options.env or {}, given=True))
+    known.add(*secret_values(environment(inherit=options.inherit)))
+    return known
+
+
+def redacted(text: str, known: Known) -> str:
     """Diagnostics without secrets; line by line, because a private key reaches over many."""
-    redactor = Redactor()
+    redactor = Redactor(known)
     return "\n".join(
         redactor.line(line.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
         for line in text.split("\n")

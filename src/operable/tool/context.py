@@ -71,6 +71,12 @@ class Context:
         """
         self._sink.prose(text, style)
 
+    def warn(self, code: str, message: str, **fields: Any) -> None:
+        """Say at once that something is not as it should be; the operation goes on."""
+        from operable.tool.framework import Warn
+
+        self._run.notice(Warn(code, message, **fields).fields)
+
     def ask(self, question: str, *, hint: str, secret: bool = False) -> str:
         """Ask the person at the terminal. In machine mode, or with nobody there, this is INTERACTIVE_REQUIRED instead."""
         if not self.person:

@@ -45,7 +45,7 @@ def pipe(
     unbounded: the streams have no end of their own: they need no summary
     exact: call the tools with exactly these words
     inherit: pass this variable of our environment on to the tools; NAME or PREFIX_*
-    env: give the tools this variable, as NAME=VALUE
+    env: give the tools this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not stand here
     """
     from operable.cli.calling import adoption, call_options, machine_words
     from operable.cli.relaying import pass_on
@@ -67,7 +67,7 @@ def pipe(
             piped([machine_words(stage, exact=exact) for stage in stages], **options),
             relay,
             tools,
-            looked_after,
+            looked_after, env,
         )
     return []  # the verdicts have been told, in their place
 

@@ -48,7 +48,7 @@ def record(
     unbounded: the stream has no end of its own: it needs no summary
     exact: call it with exactly these words
     inherit: pass this variable of our environment on to the tool; NAME or PREFIX_*
-    env: give the tool this variable, as NAME=VALUE
+    env: give the tool this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not stand here
     """
     from operable.cli.calling import adoption, call_options, check_target, machine_words
     from operable.cli.relaying import pass_on
@@ -70,7 +70,7 @@ def record(
             recorded(machine_words([tool, *arguments], exact=exact), to, redact=redact, **options),
             relay,
             [tool],
-            looked_after,
+            looked_after, env,
         )
 
 

@@ -45,7 +45,7 @@ def run(
     unbounded: the stream has no end of its own: it needs no summary
     exact: call it with exactly these words
     inherit: pass this variable of our environment on to the tool; NAME or PREFIX_*
-    env: give the tool this variable, as NAME=VALUE
+    env: give the tool this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not stand here
     """
     from operable.cli.calling import adoption, call_options, machine_words
     from operable.cli.relaying import pass_on
@@ -61,7 +61,7 @@ def run(
             inherit=inherit,
             env=env,
         )
-        pass_on(call(machine_words([tool, *arguments], exact=exact), **options), relay, [tool], looked_after)
+        pass_on(call(machine_words([tool, *arguments], exact=exact), **options), relay, [tool], looked_after, env)
 
 
 COMMAND = run

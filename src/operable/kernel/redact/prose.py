@@ -77,6 +77,7 @@ _VALUE = re.compile(
 _MASKED_LINE = re.compile(
     re.escape(MASK) + r"\\++[nrt]"
 )  # already masked, and the next line of a literal behind it
+_NEXT_PAIR = re.compile(r"[&;,](?=[^\s])")
 _CLOSED = re.compile(r"[ \t]*+[,)\]}]")
 _GLUED = re.compile(r"""[A-Za-z0-9_][^\s"'`,;]*+""")
 _TO_END_OF_LINE = re.compile(r"[^\n\r]++")
@@ -279,6 +280,8 @@ def _mask_bare(
 
 def _stays(text: str, found: re.Match[str], word: str, *, weak: bool) -> bool:
     """Whether a bare word is not a secret, by itself or by the line that it begins."""
+    if _NEXT_PAIR.match(text, found.end() + len(word)):
+        return False  # `token=a(&b=c`: the value ends at a guess, so nothing is said for it
     plain = is_plain(word, found["name"], weak=weak) or is_code(word)
     opens = found.groupdict().get("bol") is not None
     if (plain and not opens) or found.re is _FLAG:

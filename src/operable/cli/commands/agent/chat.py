@@ -43,6 +43,7 @@ def chat(
     option: list[str] | None = None,
     sandbox: str | None = None,
     egress: list[str] | None = None,
+    env: list[str] | None = None,
     session: str | None = None,
     resume: str | None = None,
     install: bool = True,
@@ -63,6 +64,7 @@ def chat(
     option: a value for one of its options, as ID=VALUE; may be repeated
     sandbox: confine it: bubblewrap, another provider, or none (it then has all your rights); else as its manifest says
     egress: a host that it may reach beyond those of its manifest, as NAME or NAME:PORT; may be repeated
+    env: give the agent this variable, as NAME=VALUE, or NAME=@FILE for a secret; may be repeated
     session: the id that this session gets in our own books
     resume: go on with this earlier session: our id of it, or the agent's own
     install: do not install it when it is not there
@@ -85,6 +87,7 @@ def chat(
         thoughts=thoughts,
         sandbox=sandbox,
         egress=egress,
+        env=env,
     )
     return chatted(context, wanted, messages)
 

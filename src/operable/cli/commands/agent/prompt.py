@@ -48,6 +48,7 @@ def prompt(
     option: list[str] | None = None,
     sandbox: str | None = None,
     egress: list[str] | None = None,
+    env: list[str] | None = None,
     session: str | None = None,
     resume: str | None = None,
     continuation: str | None = None,
@@ -69,6 +70,7 @@ def prompt(
     option: a value for one of its options, as ID=VALUE; may be repeated
     sandbox: confine it: bubblewrap, another provider, or none (it then has all your rights); else as its manifest says
     egress: a host that it may reach beyond those of its manifest, as NAME or NAME:PORT; may be repeated
+    env: give the agent this variable, as NAME=VALUE, or NAME=@FILE for a secret; may be repeated
     session: the id that this session gets in our own books
     resume: go on with this earlier session: our id of it, or the agent's own
     continuation: how earlier turns reach the agent, one of those that its manifest supports
@@ -92,6 +94,7 @@ def prompt(
         thoughts,
         sandbox,
         egress,
+        env,
     )
     text = read_text("-") if prompt == "-" else prompt
     with Talk(context, wanted) as talk:
