@@ -1,6 +1,7 @@
 """Calling real programs: what they are given, and how every bad one ends. No process is ever left behind."""
 
 import asyncio
+import json
 import os
 import sys
 import time
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from operable.app.calling import acall, call
+from operable.app.shelf import find
 from operable.kernel.errors import Fail
 from tests.app.making import approved, made
 from tests.cli.drive import alive
@@ -100,13 +102,60 @@ def test_what_is_refused_never_starts(tmp_path, approvals):
     assert caught.value.code == "APP_NOT_APPROVED"
 
 
-def test_the_surroundings_are_an_allow_list(tmp_path, approvals, monkeypatch):
-    monkeypatch.setenv("SOME_TOKEN", "s3cret")
-    monkeypatch.setenv("TODO_APP_COLOUR", "blue")
-    package = approved(made(tmp_path / "todo-app", "say(dict(os.environ))"), approvals)
+def test_an_application_gets_the_variables_that_it_declares_and_no_others(tmp_path, approvals, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "s3cret")
+    monkeypatch.setenv("NOTES_COLOUR", "blue")
+    monkeypatch.setenv("MORE_A", "a")
+    more = "metadata: {operable: {env: [NOTES_COLOUR, 'MORE_*']}}"
+    package = approved(made(tmp_path / "openai", "say(dict(os.environ))", more=more), approvals)
     value = call(package, ["list"], approvals, env={"GIVEN": "1"}).value
-    assert "SOME_TOKEN" not in value
-    assert (value["TODO_APP_COLOUR"], value["GIVEN"]) == ("blue", "1")
+    assert "OPENAI_API_KEY" not in value  # its slug is its own choice
+    assert (value["NOTES_COLOUR"], value["MORE_A"], value["GIVEN"]) == ("blue", "a", "1")
+
+
+def test_an_application_that_declares_nothing_gets_nothing_for_its_name(tmp_path, approvals, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "s3cret")
+    package = approved(made(tmp_path / "openai", "say(dict(os.environ))"), approvals)
+    assert "OPENAI_API_KEY" not in call(package, ["list"], approvals).value
+
+
+@pytest.mark.parametrize("env", ["'*'", "[1]", "{a: b}", "['A B']", "['']", "['A*']"])
+def test_a_declaration_of_variables_that_is_none_or_everything_is_refused(tmp_path, approvals, env):
+    root = made(tmp_path / "one", more=f"metadata: {{operable: {{env: {env}}}}}")
+    with pytest.raises(Fail) as caught:
+        approved(root, approvals)
+    assert caught.value.code == "APP_ENV_INVALID"
+
+
+def test_a_changed_declaration_voids_the_approval(tmp_path, approvals, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "s3cret")
+    package = approved(made(tmp_path / "one"), approvals)
+    made(tmp_path / "one", more="metadata: {operable: {env: [OPENAI_API_KEY]}}")
+    with pytest.raises(Fail) as caught:
+        call(find(str(tmp_path / "one")), ["list"], approvals)
+    assert caught.value.code == "APP_NOT_APPROVED"
+    assert package.root == str(tmp_path / "one")
+
+
+def test_an_approval_that_did_not_show_the_variables_does_not_count(tmp_path, approvals):
+    package = approved(made(tmp_path / "one", more="metadata: {operable: {env: [NOTES_KEY]}}"), approvals)
+    kept = json.loads(Path(approvals._file()).read_text())
+    del kept[package.root]["env"]
+    Path(approvals._file()).write_text(json.dumps(kept))
+    with pytest.raises(Fail, match="variables that its approval did not show"):
+        call(package, ["list"], approvals)
+
+
+def test_a_declared_secret_is_masked_in_what_an_application_says_of_its_failure(
+    tmp_path, approvals, monkeypatch
+):
+    monkeypatch.setenv("NOTES_WORD", "cAn4ry-notes-33")
+    more = "metadata: {operable: {env: [NOTES_WORD]}}"
+    program = "print('cannot use ' + os.environ['NOTES_WORD'], file=sys.stderr); sys.exit(1)"
+    package = approved(made(tmp_path / "one", program, more=more), approvals)
+    answer = call(package, ["list"], approvals)
+    assert not answer.ok
+    assert "cAn4ry" not in repr(answer)
 
 
 def test_running_python_leaves_the_package_as_it_was_approved(tmp_path, approvals):

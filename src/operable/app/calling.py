@@ -16,12 +16,14 @@ from typing import Self, TypedDict, Unpack
 
 from operable.app.admission import require_confirmation
 from operable.app.answers import Answer
-from operable.app.entry import command_line
+from operable.app.entry import command_line, variables
 from operable.app.listening import Listener, OnPassage
 from operable.app.packages import Package
 from operable.app.scheduling import require_schedulable
 from operable.app.trust import Approvals
 from operable.kernel.errors import EX_TIMEOUT, Fail
+from operable.kernel.redact import Known
+from operable.proc.environment import secret_values
 from operable.proc.output import Output, aoutput, output
 
 # APP.md has no rule; a command of an application that owns its data answers in seconds.
@@ -36,7 +38,7 @@ class CallOptions(TypedDict, total=False):
     """The user has agreed to a command that needs confirmation."""
     env: Mapping[str, str] | None
     inherit: Sequence[str]
-    """Names of further variables to pass on; those that are called after the application are."""
+    """Names of further variables to pass on, beside those that its APP.md declares."""
     timeout: float
     limit: int
     """Bytes of an answer. A stream that is passed on has none."""
@@ -78,9 +80,10 @@ class _Call:
         require_confirmation(package, words, confirmed=options.get("confirmed", False))
         require_schedulable(package, words)
         self._approved = (approvals if approvals is not None else Approvals()).require(package)
-        inherit = (*options.get("inherit", ()), own_variables(package))
+        inherit = (*options.get("inherit", ()), *variables(package))
         self.command = command_line(package, words, env=options.get("env"), inherit=inherit)
-        self.listener = Listener(package, self._limit, options.get("on_passage"))
+        known = Known(secret_values(self.command.env, given=True))
+        self.listener = Listener(package, self._limit, options.get("on_passage"), known)
 
     def __enter__(self) -> Self:
         return self
@@ -118,8 +121,3 @@ class _Call:
                 retryable=False,  # what it has done is not known
             )
         return self.listener.answer(ran.status, ran.stderr)
-
-
-def own_variables(package: Package) -> str:
-    """The variables that are called after an application: `todo-app` gets TODO_APP_*."""
-    return "".join(letter if letter.isalnum() else "_" for letter in package.slug).upper() + "_*"

@@ -8,6 +8,7 @@ the words of a call are then quoted, so that they stay words. What approvals lea
 """
 
 import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 
@@ -18,6 +19,8 @@ from operable.proc.spawn import Command, prepare
 _STATE = "app/state"
 # Beside a package, and no part of what is approved: what tools write there of which nothing is ever loaded.
 APART = (".git", ".mypy_cache", ".pytest_cache", ".ruff_cache")
+# At least two characters before a star: `*` would be everything.
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]+\*?\Z|[A-Za-z_]\Z")
 # Compiled Python beside the sources would change the package that was approved, and could be forged there.
 _ALWAYS = {"PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -35,6 +38,25 @@ def states(package: Package) -> list[str]:
     named = [declared] if isinstance(declared, str) else declared if isinstance(declared, list) else []
     paths = {os.path.normpath(name) for name in (_STATE, *(name for name in named if isinstance(name, str)))}
     return sorted(path for path in paths if path.startswith("app/"))
+
+
+def variables(package: Package) -> list[str]:
+    """The variables that the package asks for: `metadata.operable.env`, names or beginnings with `*`; Fail when it is none.
+
+    It gets these and no others: a package chooses its own slug, so nothing is given to it for that.
+    """
+    declared = package.extension.get("env")
+    named = [declared] if isinstance(declared, str) else [] if declared is None else declared
+    if not isinstance(named, list) or not all(
+        isinstance(name, str) and _VARIABLE.match(name) for name in named
+    ):
+        raise Fail(
+            "validation",
+            "APP_ENV_INVALID",
+            f"metadata.operable.env of {package.slug} must list names of variables, such as NOTES_TOKEN or NOTES_*",
+            target=package.slug,
+        )
+    return sorted(set(named))
 
 
 def words(package: Package) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from operable.app.answers import Answer, judged, speaks_aoi, streamed
 from operable.app.packages import Package
-from operable.kernel.redact import redact_text
+from operable.kernel.redact import Known, redact_text
 
 if TYPE_CHECKING:
     from operable.run.judge import Judge
@@ -25,7 +25,14 @@ OnPassage = Callable[[bytes, "list[Event]"], bool | None]
 class Listener:
     """Hears one application to its end."""
 
-    def __init__(self, package: Package, limit: int, on_passage: OnPassage | None = None) -> None:
+    def __init__(
+        self,
+        package: Package,
+        limit: int,
+        on_passage: OnPassage | None = None,
+        known: Known | None = None,
+    ) -> None:
+        self._known = known if known is not None else Known()  # secrets that the application was given
         self._package = package
         self._limit = limit
         self._on_passage = on_passage
@@ -58,7 +65,7 @@ class Listener:
         """The answer, once it has ended."""
         judge = self._judge
         if judge is None:
-            return judged(self._package, b"".join(self._pieces), status, stderr)
+            return judged(self._package, b"".join(self._pieces), status, self._known.text(stderr))
         from operable.proc.child import End
         from operable.proc.excerpt import Excerpt
 
@@ -67,7 +74,7 @@ class Listener:
         if self._problem is not None:
             raise self._problem
         end = End(status=status, cause=None, elapsed=0.0, stderr=Excerpt())
-        return streamed(judge.conclude(end, unread=self.enough), status, redact_text(stderr))
+        return streamed(judge.conclude(end, unread=self.enough), status, redact_text(stderr, self._known))
 
     def _pass(self, judge: Judge, chunk: bytes) -> bool:
         return self._give(chunk, judge.deliver(judge.read(chunk)))

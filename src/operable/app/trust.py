@@ -63,6 +63,8 @@ class Approvals:
             seen = content(package)
         except Fail as problem:
             return Standing(trusted=own, reason=problem.message)
+        if approved.get("digest") == seen.digest and approved.get("env", []) != entry.variables(package):
+            return Standing(trusted=own, reason="it asks for variables that its approval did not show")
         if approved.get("digest") == seen.digest:
             shell = approved.get("shell") is True
             return Standing(trusted=True, reason="approved", shell=shell, content=seen)
@@ -109,7 +111,12 @@ class Approvals:
                 hint="look at it again",
             )
         with self._changing() as approvals:
-            approvals[package.root] = {"digest": seen.digest, "at": time.time(), "shell": shell}
+            approvals[package.root] = {
+                "digest": seen.digest,
+                "at": time.time(),
+                "shell": shell,
+                "env": entry.variables(package),
+            }
             if len(seen.files) <= _TOLD_APART:
                 approvals[package.root]["files"] = {name: told[:16] for name, told in seen.files.items()}
         return seen.digest

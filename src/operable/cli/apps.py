@@ -140,6 +140,7 @@ def planned_approval(
         digest=seen,
         entry=words,
         shell=shell,
+        env=entry.variables(package),
         left_out=entry.states(package),
     )
 
