@@ -67,7 +67,8 @@ def pipe(
             piped([machine_words(stage, exact=exact) for stage in stages], **options),
             relay,
             tools,
-            looked_after, env,
+            looked_after,
+            env,
         )
     return []  # the verdicts have been told, in their place
 

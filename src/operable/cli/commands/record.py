@@ -70,7 +70,8 @@ def record(
             recorded(machine_words([tool, *arguments], exact=exact), to, redact=redact, **options),
             relay,
             [tool],
-            looked_after, env,
+            looked_after,
+            env,
         )
 
 

@@ -61,7 +61,9 @@ def run(
             inherit=inherit,
             env=env,
         )
-        pass_on(call(machine_words([tool, *arguments], exact=exact), **options), relay, [tool], looked_after, env)
+        pass_on(
+            call(machine_words([tool, *arguments], exact=exact), **options), relay, [tool], looked_after, env
+        )
 
 
 COMMAND = run
