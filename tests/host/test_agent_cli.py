@@ -349,3 +349,21 @@ def test_an_agent_in_bubblewrap_sees_its_workspace_elsewhere_and_rules_mean_the_
             return await session.send("go").result()
 
     assert run(scene()).text == "yes /workspace no /workspace "
+
+
+@pytest.mark.parametrize(
+    "sandbox, trusted, code",
+    [
+        ({"provider": "local", "config": {}}, False, "SANDBOX_UNTRUSTED"),
+        ({"provider": "local", "config": {}, "read_only": True}, True, "SANDBOX_READ_ONLY"),
+        ({"provider": "no-such-box", "config": {}}, True, "SANDBOX_PROVIDER_UNKNOWN"),
+    ],
+)
+def test_an_agent_that_its_sandbox_does_not_admit_is_never_started(tmp_path, sandbox, trusted, code):
+    agent = define_agent_cli(on_disk(tmp_path, sandbox=sandbox), trusted=trusted)
+
+    with pytest.raises(Fail) as refused:
+        run(agent.start(workspace=str(tmp_path), state=str(tmp_path / "state")))
+
+    assert refused.value.code == code
+    assert not (tmp_path / "calls").exists() or calls(tmp_path) == []  # asked for its version at most

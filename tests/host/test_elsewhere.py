@@ -140,6 +140,31 @@ def test_a_login_counts_by_its_variables_only(tmp_path):
     admit(found, JSON_STREAM, True)
 
 
+@pytest.mark.parametrize(
+    "more, code, why",
+    [
+        (
+            {"setup": [{"id": "daemon", "kind": "cmd", "cmd": "true"}]},
+            "SANDBOX_CANNOT_ENFORCE",
+            "set up this machine",
+        ),
+        ({"adapter": "operable/print"}, "SANDBOX_CANNOT_ENFORCE", "each turn"),
+        ({"auth": {"state": {"env": ["MODEL_KEY"]}}}, "AUTH_REQUIRED", "only its variables"),
+    ],
+)
+def test_an_agent_that_cannot_run_on_another_machine_is_refused_at_its_start_and_no_machine_is_made(
+    tmp_path, cloud, monkeypatch, more, code, why
+):
+    monkeypatch.delenv("MODEL_KEY", raising=False)
+
+    with pytest.raises(Fail, match=why) as caught:
+        started(define_agent_cli(elsewhere(tmp_path, **more)), tmp_path)
+
+    assert caught.value.code == code
+    assert cloud.journal("created") == []
+    assert not (tmp_path / "calls").exists() or calls(tmp_path) == []  # asked for its version at most
+
+
 def test_a_placeholder_that_only_our_proxy_would_fill_is_refused():
     block = msgspec.convert({"provider": "e2b", "config": {}}, Sandbox)
     delivered = Delivered(substitutes=[Substitute("KEY", ("api.example.com",), lambda: "value")])

@@ -1,23 +1,26 @@
 """What a package consists of: every file of its folder, by name, mode and content, and whether it still is so.
 
 Not only `app/`: a Makefile, a package.json or a module that lies beside it decides what `make`, `npm run` or `python -m`
-do. Left out are the application's own state (`entry.states`), or its first command would void the approval, and what
-tools put beside it of which nothing is ever loaded (`entry.APART`). What cannot be pinned is refused: links of the parts
-that the standard names which lead out of the package or into its state, and what is neither file nor folder. Other links
-are pinned as links: what they lead to outside is of this machine, as is every program on PATH.
+do, and so does what lies above it (`ancestors`). Left out are the application's own state (`entry.states`), or its first
+command would void the approval, and what tools put beside it (`entry.APART`), but for git's settings and hooks. What
+cannot be pinned is refused: links of the parts that the standard names which lead out of the package, links into its
+state, links to folders outside, and what is neither file, folder, link nor socket. A link to a file outside is pinned
+with that file.
 """
 
 import hashlib
 import os
+import shlex
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from operable.app import entry
+from operable.app import ancestors, entry
 from operable.app.packages import FILE, Package, inside, resource
 from operable.kernel.errors import Fail
 
 _PARTS = ("app", "skills", "schemas")
+_GIT_FILES = ("config", "config.worktree", "commondir", "info/attributes")
 _FILES = 20_000
 _BYTES = 512 * 1024 * 1024
 
@@ -47,28 +50,80 @@ class Content:
 
 def content(package: Package) -> Content:
     """Look at all of it; Fail for what cannot be pinned, and for more than an approval takes."""
-    files: dict[str, str] = {}
-    marks: dict[str, _Mark] = {}
-    left_out = {os.path.join(package.root, name) for name in entry.left_out(package)}
-    total = 0
-    for path in _files(package, left_out):
-        name = os.path.relpath(path, package.root)
-        status = os.lstat(path)
-        total += status.st_size
-        if len(files) >= _FILES or total > _BYTES:
-            raise Fail(
-                "validation",
-                "APP_TOO_LARGE",
-                f"the folder of {package.slug} has more than {_FILES} files or {_BYTES} bytes",
-                target=package.root,
-                hint="an application has a folder of its own, such as apps/NAME",
-            )
-        marks[name] = _mark(status)
-        files[name] = _told(package, name, status, left_out)
+    look = _Look(package)
+    for path in _files(package, look.left_out):
+        look.take(path)
+    for path in ancestors.paths(package.root, _words(package), node=look.node):
+        look.take_above(path)
+    files, marks = look.files, look.marks
     whole = hashlib.sha256()
     for name in sorted(files):
         whole.update(f"{name}\0{files[name]}\0".encode("utf-8", "surrogateescape"))
     return Content(package.root, f"sha256:{whole.hexdigest()}", files, marks)
+
+
+class _Look:
+    """One look, file by file, within what an approval takes."""
+
+    def __init__(self, package: Package) -> None:
+        self.package = package
+        self.left_out = {os.path.join(package.root, name) for name in entry.left_out(package)}
+        self.files: dict[str, str] = {}
+        self.marks: dict[str, _Mark] = {}
+        self.node = any(
+            ancestors.NODE.search(os.path.basename(word).encode("utf-8", "replace"))
+            for word in _words(package)
+        )
+        self._total = 0
+
+    def take(self, path: str) -> None:
+        """A file or link of the package."""
+        name = os.path.relpath(path, self.package.root)
+        status = os.lstat(path)
+        self._count(
+            status.st_size,
+            "the folder of {} has",
+            "an application has a folder of its own, such as apps/NAME",
+        )
+        self.marks[name] = _mark(status)
+        self.files[name], names_node = _told(self.package, name, status, self.left_out)
+        self.node = self.node or names_node or ancestors.is_script(name)
+        if stat.S_ISLNK(status.st_mode) and not inside(os.path.realpath(path), self.package.root):
+            self.marks[os.path.realpath(path)] = _mark(os.stat(path))
+
+    def take_above(self, path: str) -> None:
+        """A file above the package, or what a link there leads to."""
+        name = os.path.relpath(path, self.package.root)
+        status = os.stat(path)
+        self._count(
+            status.st_size,
+            "the node_modules above {} have",
+            "give the application a node_modules of its own, in a folder that has none above it",
+        )
+        self.marks[os.path.realpath(path)] = _mark(status)
+        digest = hashlib.sha256(f"{status.st_mode:o}\0".encode())
+        _read_into(digest, self.package, os.path.realpath(path))
+        self.files[name] = digest.hexdigest()
+
+    def _count(self, size: int, what: str, hint: str) -> None:
+        self._total += size
+        if len(self.files) >= _FILES or self._total > _BYTES:
+            slug = self.package.slug
+            raise Fail(
+                "validation",
+                "APP_TOO_LARGE",
+                f"{what.format(slug)} more than {_FILES} files or {_BYTES} bytes",
+                target=self.package.root,
+                hint=hint,
+            )
+
+
+def _words(package: Package) -> list[str]:
+    """The words of the entry; none where they cannot be split, which `entry.words` refuses."""
+    try:
+        return shlex.split(package.app.entry.command) if package.app is not None else []
+    except ValueError:
+        return []
 
 
 def unpinnable(package: Package) -> Iterator[Fail]:
@@ -99,22 +154,41 @@ def _files(package: Package, left_out: set[str]) -> Iterator[str]:
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
         paths = (os.path.join(folder, name) for name in (*files, *links))
         yield from (path for path in paths if path not in left_out)
+    yield from _git_files(os.path.join(package.root, ".git"))
 
 
-def _told(package: Package, name: str, status: os.stat_result, left_out: set[str]) -> str:
-    """What stands for one file: its mode, and what it holds or where it leads."""
+def _git_files(place: str) -> Iterator[str]:
+    """What git runs or obeys, of a repository that the package is itself: an application that calls git calls these."""
+    if os.path.isfile(place):
+        yield place  # leads to the repository elsewhere
+        return
+    for name in _GIT_FILES:
+        path = os.path.join(place, name)
+        if os.path.lexists(path):
+            yield path
+    for folder, _, files in os.walk(os.path.join(place, "hooks")):
+        yield from (os.path.join(folder, name) for name in files)
+
+
+def _told(package: Package, name: str, status: os.stat_result, left_out: set[str]) -> tuple[str, bool]:
+    """(what stands for one file: its mode, and what it holds or where it leads; whether it names a program of Node)."""
     digest = hashlib.sha256(f"{status.st_mode:o}\0".encode())
     path = os.path.join(package.root, name)
+    names_node = False
     if stat.S_ISLNK(status.st_mode):
         digest.update(_link(package, path, left_out).encode("utf-8", "surrogateescape"))
+        target = os.path.realpath(path)
+        if not inside(target, package.root) and os.path.isfile(target):
+            names_node = _read_into(digest, package, target)
     elif not stat.S_ISREG(status.st_mode):
-        if _is_part(name):
+        # A program that reads a pipe or a device as its source gets whatever somebody puts in; a socket cannot be opened.
+        if _is_part(name) or not stat.S_ISSOCK(status.st_mode):
             raise _cannot_pin(package, name, "it is neither a file nor a folder")
     elif name != FILE:
-        _read_into(digest, package, path)
+        names_node = _read_into(digest, package, path)
     if name == FILE:
         digest.update(_manifest(package))
-    return digest.hexdigest()
+    return digest.hexdigest(), names_node
 
 
 def _is_part(name: str) -> bool:
@@ -127,6 +201,8 @@ def _link(package: Package, path: str, left_out: set[str]) -> str:
     name = os.path.relpath(path, package.root)
     if (_is_part(name) or name == FILE) and not inside(target, package.root):
         raise _cannot_pin(package, name, "it is a link that leads out of the package")
+    if os.path.isdir(target) and not inside(target, package.root) and target != package.root:
+        raise _cannot_pin(package, name, "it is a link to a folder outside of the package")
     if any(target == place or inside(target, place) for place in left_out):
         raise _cannot_pin(package, name, "it is a link to data of the application")
     if os.path.normpath(os.path.join(os.path.dirname(path), said)) == target:
@@ -155,16 +231,20 @@ def _manifest(package: Package) -> bytes:
     return hashlib.sha256(data).digest()
 
 
-def _read_into(digest: "hashlib._Hash", package: Package, path: str) -> None:
+def _read_into(digest: "hashlib._Hash", package: Package, path: str) -> bool:
+    """Whether the file names a program of Node."""
+    names_node = False
     try:
         # A pipe that was put there a moment ago would be waited for.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb", buffering=0) as file:
             while chunk := file.read(1 << 20):
                 digest.update(chunk)
+                names_node = names_node or ancestors.NODE.search(chunk) is not None
     except OSError as problem:
         name = os.path.relpath(path, package.root)
         raise _cannot_pin(package, name, str(problem.strerror)) from problem
+    return names_node
 
 
 def _unreadable(problem: OSError) -> None:

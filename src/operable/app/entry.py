@@ -21,6 +21,17 @@ _STATE = "app/state"
 APART = (".git", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 # At least two characters before a star: `*` would be everything.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]+\*?\Z|[A-Za-z_]\Z")
+# A folder of data with such a name would be found by an import of the program: what lies in it is code.
+_CODE = frozenset(("node_modules", "__pycache__", "site-packages", "dist-packages"))
+# They make a program load or run what the user has not approved. They are inherited by their whole names only, which an
+# approval shows, and not as a part of `NODE_*`.
+_LOADERS = re.compile(
+    r"LD_.*|DYLD_.*|PYTHON(PATH|HOME|STARTUP|USERBASE|INSPECT|BREAKPOINT|WARNINGS|PLATLIBDIR|PYCACHEPREFIX|EXECUTABLE)"
+    r"|NODE_(PATH|OPTIONS|REPL_EXTERNAL_MODULE)|NPM_CONFIG_.*|npm_config_.*|BUN_(OPTIONS|INSPECT.*)|DENO_DIR"
+    r"|RUBY(OPT|LIB)|GEM_(PATH|HOME)|BUNDLE_.*|PERL5(LIB|OPT|DB)|PERLLIB|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|CLASSPATH"
+    r"|LUA_(PATH|CPATH|INIT).*|PHP_INI_SCAN_DIR|PHPRC|GCONV_PATH|BASH_ENV|SHELLOPTS|BASHOPTS|BASH_FUNC_.*|IFS|ZDOTDIR"
+    r"|GIT_(CONFIG.*|EXEC_PATH|DIR|SSH.*|EXTERNAL_DIFF|PAGER|EDITOR|ASKPASS|PROXY_COMMAND|TEMPLATE_DIR)"
+)
 # Compiled Python beside the sources would change the package that was approved, and could be forged there.
 _ALWAYS = {"PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -32,12 +43,21 @@ def wants_shell(package: Package) -> bool:
 def states(package: Package) -> list[str]:
     """The folders of the application's own data, from the root: `app/state` and what `metadata.operable.state` names.
 
-    Only what lies below `app/` can be one: anything else is not said to be state by saying so.
+    Only what lies below `app/` and has no name that an import would find (`json`, `node_modules`) can be one: anything else
+    is not said to be state by saying so.
     """
     declared = package.extension.get("state")
     named = [declared] if isinstance(declared, str) else declared if isinstance(declared, list) else []
     paths = {os.path.normpath(name) for name in (_STATE, *(name for name in named if isinstance(name, str)))}
-    return sorted(path for path in paths if path.startswith("app/"))
+    return sorted(path for path in paths if path.startswith("app/") and not _is_code(path))
+
+
+def _is_code(path: str) -> bool:
+    """Whether a folder of this name would be found by an import instead of the module that is meant."""
+    import sys
+
+    names = path.split("/")[1:]
+    return any(name in _CODE or name in sys.stdlib_module_names for name in names)
 
 
 def variables(package: Package) -> list[str]:
@@ -119,4 +139,10 @@ def command_line(
             argv[0] = os.path.join(package.root, argv[0])
         argv += arguments
     made = prepare(argv, env={**_ALWAYS, **(env or {})}, inherit=inherit, cwd=package.root)
-    return made._replace(tree=True)
+    given = env or {}
+    kept = {
+        name: value
+        for name, value in made.env.items()
+        if name in given or name in inherit or not _LOADERS.fullmatch(name)
+    }
+    return made._replace(env=kept, tree=True)
