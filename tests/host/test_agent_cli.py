@@ -354,7 +354,7 @@ def test_an_agent_in_bubblewrap_sees_its_workspace_elsewhere_and_rules_mean_the_
 @pytest.mark.parametrize(
     "sandbox, trusted, code",
     [
-        ({"provider": "local", "config": {}}, False, "SANDBOX_UNTRUSTED"),
+        ({"provider": "local", "config": {}}, False, "MANIFEST_NOT_APPROVED"),
         ({"provider": "local", "config": {}, "read_only": True}, True, "SANDBOX_READ_ONLY"),
         ({"provider": "no-such-box", "config": {}}, True, "SANDBOX_PROVIDER_UNKNOWN"),
     ],

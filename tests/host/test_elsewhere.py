@@ -12,7 +12,9 @@ from operable.host.arms.print import ARM as PRINT
 from operable.host.audit import Audit
 from operable.host.delivery import Delivered
 from operable.host.elsewhere import admit, key_reference, place_elsewhere
+from operable.host.pattern import ALLOW
 from operable.host.placing import Placing, needed, place, vault_of
+from operable.host.policy import Policy
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Sandbox
 from operable.proc.sandbox.egress.substitutes import Substitute
@@ -158,7 +160,8 @@ def test_an_agent_that_cannot_run_on_another_machine_is_refused_at_its_start_and
     monkeypatch.delenv("MODEL_KEY", raising=False)
 
     with pytest.raises(Fail, match=why) as caught:
-        started(define_agent_cli(elsewhere(tmp_path, **more)), tmp_path)
+        # An agent of one process per turn never asks, so it starts only where everything is allowed.
+        started(define_agent_cli(elsewhere(tmp_path, **more)), tmp_path, policy=Policy(default=ALLOW))
 
     assert caught.value.code == code
     assert cloud.journal("created") == []

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.lint.reporting import parse_targets, write
+from operable.lint.reporting import Format, parse_targets, write
 from tests.lint.reports.findings import report
 
 FORMATS = ("json", "sarif", "junit", "markdown", "html", "badge")
@@ -32,7 +32,7 @@ def test_every_report_can_be_written_of_a_program_whose_path_is_no_text(name, tm
 
 
 def test_a_report_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path):
-    ((form, _),) = parse_targets(["json=x"])
+    ((form, _),) = parse_targets([f"json={tmp_path / 'x'}"])
     (tmp_path / "out").mkdir()
 
     for path in (tmp_path / "out", tmp_path / "absent" / "out"):
@@ -58,3 +58,22 @@ def test_a_report_goes_into_a_pipe_and_through_a_link_and_leaves_both_in_place(t
     assert told.startswith(b"<svg")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_bytes() == told
+
+
+@pytest.mark.parametrize("place", ["", "absent/out"])
+def test_a_place_that_cannot_be_written_to_is_refused_before_anything_runs(tmp_path: Path, place):
+    with pytest.raises(Fail, match="cannot write") as caught:
+        parse_targets([f"json={tmp_path / place}"])
+    assert caught.value.code == "CANNOT_WRITE"
+
+
+def test_a_report_that_crashes_is_a_failure_with_a_name_and_leaves_the_old_one(tmp_path: Path):
+    def crash(*_: object) -> str:
+        raise KeyError("x")
+
+    (tmp_path / "out").write_text("before")
+    with pytest.raises(Fail) as caught:
+        write(Format("json", crash), str(tmp_path / "out"), [report()], "MUST", frozenset())
+
+    assert (caught.value.category, caught.value.code) == ("internal", "REPORT_FAILED")
+    assert (tmp_path / "out").read_text() == "before"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from textwrap import indent
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from operable.kernel.errors import EX_DATAERR, Fail
 from operable.lint import engine
 from operable.lint.check import Check, Finding, Level
 from operable.lint.matrix import PairVerdict, fails, fingerprint, verdicts
-from operable.lint.reporting import parse_targets, write
+from operable.lint.reporting import Format, check_writable, parse_targets, write, write_file
 from operable.tool import Context, Progress, Relay
 
 # People see how far it is every so many findings.
@@ -36,6 +37,8 @@ def linted(
     if not tools:
         raise Fail("usage", "MISSING_OPERAND", "Which tool?", target="TOOLS", hint="aoi-lint TOOL")
     targets = parse_targets(report)
+    if save_baseline is not None:
+        check_writable(save_baseline)
     known = _known(baseline)
     level: Level = "SHOULD" if fail_on == "should" else "MUST"
     reports: list[engine.Report] = []
@@ -63,10 +66,37 @@ def linted(
         if context.machine:
             for pair in pairs:
                 yield _verdict(job.report.tool, pair)
-    if save_baseline is not None:
-        _save(save_baseline, reports)
-    for kind, path in targets:
-        write(kind, path, reports, level, known)
+    with _told(context, _closing(reports, failed)):
+        if save_baseline is not None:
+            _save(save_baseline, reports)
+        _write_all(targets, reports, level, known)
+
+
+@contextmanager
+def _told(context: Context, closing: str) -> Iterator[None]:
+    """What cannot be written is the last word: the numbers alone would look like success."""
+    try:
+        yield
+    except Fail as fail:
+        context.conclude(message=f"{closing}; {fail.message}")
+        raise
+
+
+def _write_all(
+    targets: Sequence[tuple[Format, str]],
+    reports: Sequence[engine.Report],
+    level: Level,
+    known: frozenset[str],
+) -> None:
+    """Every report that can be written; then Fail for the first that could not."""
+    failures: list[Fail] = []
+    for form, path in targets:
+        try:
+            write(form, path, reports, level, known)
+        except Fail as fail:
+            failures.append(fail)
+    if failures:
+        raise failures[0]
 
 
 def _so_far(context: Context, done: int, message: str) -> Iterator[Progress]:
@@ -210,9 +240,9 @@ def _save(path: str, reports: Sequence[engine.Report]) -> None:
             if finding.result == "fail"
         }
     )
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"known": entries}, file, indent=1, ensure_ascii=False)
-            file.write("\n")
-    except OSError as error:
-        raise Fail("io", "CANNOT_WRITE", f"cannot write {path}: {error.strerror}", target=path) from error
+    write_file(
+        path,
+        (json.dumps({"known": entries}, indent=1, ensure_ascii=False) + "\n").encode(
+            "utf-8", "backslashreplace"
+        ),
+    )

@@ -37,14 +37,39 @@ def parse_targets(words: Sequence[str]) -> list[tuple[Format, str]]:
                 hint="sarif=lint.sarif",
             )
         form: Format = catalogue.load(_PACKAGE, name, "REPORT", kind="report")
+        check_writable(path)
         found.append((form, path))
     return found
 
 
+def check_writable(path: str) -> None:
+    """Fail before anything runs if a file could not be written there."""
+    folder = os.path.dirname(os.path.realpath(path))
+    why = None
+    if os.path.isdir(path):
+        why = "it is a directory"
+    elif not os.path.isdir(folder):
+        why = f"there is no directory {folder}"
+    elif not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        why = "permission denied"
+    if why is not None:
+        raise _unwritable(path, why)
+
+
 def write(form: Format, path: str, reports: Sequence[Report], level: Level, known: frozenset[str]) -> None:
-    """Write a report: whole or not at all. Into what is there and is no file (a pipe, a terminal) it is just written."""
+    """Write a report: whole or not at all. Raises Fail if it cannot be rendered or written."""
+    try:
+        text = form.render(reports, level, known)
+    except Exception as error:
+        raise Fail(
+            "internal", "REPORT_FAILED", f"the {form.name} report failed: {type(error).__name__}", target=path
+        ) from error
     # The path of a program need not be text.
-    data = form.render(reports, level, known).encode("utf-8", "backslashreplace")
+    write_file(path, text.encode("utf-8", "backslashreplace"))
+
+
+def write_file(path: str, data: bytes) -> None:
+    """Write a file whole or not at all. Into what is there and is not a file (a pipe, a terminal) it is just written."""
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             with open(path, "wb") as file:
@@ -52,7 +77,11 @@ def write(form: Format, path: str, reports: Sequence[Report], level: Level, know
         else:
             _replace(os.path.realpath(path), data)
     except OSError as error:
-        raise Fail("io", "CANNOT_WRITE", f"cannot write {path}: {error.strerror}", target=path) from error
+        raise _unwritable(path, error.strerror or str(error)) from error
+
+
+def _unwritable(path: str, why: str) -> Fail:
+    return Fail("io", "CANNOT_WRITE", f"cannot write {path}: {why}", target=path)
 
 
 def _replace(path: str, data: bytes) -> None:
@@ -60,6 +89,7 @@ def _replace(path: str, data: bytes) -> None:
         try:
             file.write(data)
             file.flush()
+            os.fsync(file.fileno())
             os.chmod(file.name, 0o644)
             os.replace(file.name, path)
         except OSError:
