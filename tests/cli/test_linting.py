@@ -26,7 +26,7 @@ def lint(program: str, *words: str, before: tuple[str, ...] = ()) -> subprocess.
 def summary(done: subprocess.CompletedProcess[bytes]) -> dict[str, object]:
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert [event["code"] for event in told if event["type"] == "aoi:error"] == ["CANNOT_WRITE"]
-    last = told[-1]
+    last: dict[str, object] = told[-1]
     assert last["type"] == "aoi:summary"
     return last
 
