@@ -10,6 +10,7 @@ from operable.host.launch.ledger import Ledger
 from operable.host.launch.places import Places
 from operable.host.launch.trust import approve
 from operable.host.log_files import read_log
+from operable.host.policy_file import policy_from
 from operable.kernel.errors import Fail
 from operable.manifest import ManifestError, SelectionError
 from operable.wire.events import TextDelta
@@ -130,6 +131,75 @@ def test_rules_that_the_agent_cannot_be_held_to_are_refused_unless_everything_is
 
     assert failure.value.code == "AGENT_NEVER_ASKS"
     assert run(scene()).ok
+
+
+MODES = [{"id": "accept", "description": "x"}, {"id": "yolo", "description": "x"}]
+TOOLS = {"shell": {"kind": "execute", "command": "command"}}
+
+
+def _quirks(**more):
+    quirks = {
+        "unasking_modes": {"accept": ["edit"], "yolo": "*"},
+        "unasked_kinds": ["read"],
+        "tools": TOOLS,
+        **more,
+    }
+    return {"modes": MODES, "metadata": {"operable": quirks}}
+
+
+@pytest.mark.parametrize(
+    "mode, chosen, wants",
+    [
+        ("accept", {"allow": ["kind:edit"]}, None),
+        ("accept", {"allow": ["*"], "deny": ["kind:execute"]}, None),
+        ("accept", {"default": "allow", "ask": ["kind:execute"]}, None),
+        ("accept", {"allow": ["kind:edit"], "deny": ["shell", "*"]}, None),
+        ("accept", {}, "the default (deny)"),
+        ("accept", {"default": "ask"}, "the default (ask)"),
+        ("accept", {"allow": ["kind:execute"]}, "the default (deny)"),
+        ("accept", {"allow": ["edit:src/**"]}, "the default (deny)"),
+        ("accept", {"allow": ["kind:edit"], "deny": ["edit:.env"]}, "deny edit:.env"),
+        ("accept", {"allow": ["*"], "ask": ["kind:edit"]}, "ask kind:edit"),
+        ("accept", {"allow": ["kind:edit"], "deny": ["kind:edit"]}, "deny kind:edit"),
+        ("accept", {"default": "allow", "deny": ["*"]}, "deny *"),
+        ("accept", {"allow": ["kind:edit"], "deny": ["Write"]}, "deny Write"),
+        ("accept", {"allow": ["kind:edit"], "deny": ["sh*"]}, "deny sh*"),
+        (None, {}, None),
+        (None, {"deny": ["kind:edit"]}, None),
+        (None, {"deny": ["read:.env"]}, "deny read:.env"),
+        (None, {"ask": ["kind:read"]}, "ask kind:read"),
+        (None, {"deny": ["*"]}, None),
+        ("yolo", {"allow": ["kind:edit", "kind:execute"]}, "acts without asking"),
+        ("yolo", {"allow": ["*"]}, None),
+    ],
+)
+def test_rules_about_a_kind_that_the_mode_does_not_ask_about_are_refused_by_name(
+    tmp_path, mode, chosen, wants
+):
+    agent = define_agent_cli(manifest(tmp_path, **_quirks()))
+
+    async def scene():
+        async with await agent.start(workspace=str(tmp_path), policy=rules(**chosen), mode=mode):
+            pass
+
+    if wants is None:
+        run(scene())
+        return
+    with pytest.raises(Fail) as failure:
+        run(scene())
+    assert failure.value.code == "AGENT_NEVER_ASKS"
+    assert wants in failure.value.message
+    assert mode != "accept" or "edit" in failure.value.message
+
+
+def test_a_level_of_autonomy_that_asks_about_what_the_mode_does_not_is_refused(tmp_path):
+    agent = define_agent_cli(manifest(tmp_path, **_quirks()))
+    judge = policy_from({"default": "allow", "autonomy": 1}, source="t")
+
+    with pytest.raises(Fail) as failure:
+        run(agent.start(workspace=str(tmp_path), policy=judge, mode="accept"))
+
+    assert "autonomy 1" in failure.value.message
 
 
 def test_an_adapter_that_nobody_has_is_refused_with_what_was_perhaps_meant(tmp_path):

@@ -1,6 +1,7 @@
 """The desk: the first answer counts, from wherever it comes; no answer is a no."""
 
 import asyncio
+import os
 import subprocess
 import sys
 
@@ -213,3 +214,69 @@ def test_a_callback_that_says_yes_without_the_option_that_is_needed_has_said_no(
 
     assert not decision.allowed
     assert "which option" in decision.reason
+
+
+def _fifo(path):
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(b'{"allowed": tr'),
+        lambda path: path.write_bytes(b'{"allowed": "perhaps"}'),
+        lambda path: path.write_bytes(b"\xff" * 100),
+        lambda path: path.mkdir(),
+        lambda path: path.symlink_to("/dev/zero"),
+        _fifo,
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_set_aside_and_the_question_goes_on(tmp_path, damage):
+    told = []
+
+    async def scene():
+        desk = Desk(str(tmp_path), timeout=30)
+        noticed = asyncio.Event()
+        desk.on_damaged = lambda ask_id, text: (told.append((ask_id, text)), noticed.set())
+        waiting = asyncio.ensure_future(desk.ask(question()))
+        await asyncio.sleep(0)
+        (asked,) = (tmp_path / "asks").glob("*.ask")
+        damage(asked.with_suffix(".answer"))
+        await asyncio.wait_for(noticed.wait(), 20)
+        answer_ask(str(tmp_path), "q1", Decision(True, by="other"))
+        return await waiting
+
+    found = run(scene())
+
+    assert (found.allowed, found.by) == (True, "other")
+    assert [ask_id for ask_id, _ in told] == ["q1"]
+    assert len(list((tmp_path / "asks").glob("*.damaged.*"))) == 1
+
+
+def test_a_damaged_answer_does_not_outlive_the_limit_of_its_question(tmp_path):
+    async def scene():
+        desk = Desk(str(tmp_path), timeout=0.05)  # before anybody looks at the folder
+        waiting = asyncio.ensure_future(desk.ask(question()))
+        await asyncio.sleep(0)
+        (asked,) = (tmp_path / "asks").glob("*.ask")
+        asked.with_suffix(".answer").write_bytes(b"{")
+        return await waiting
+
+    found = run(scene())
+
+    assert (found.allowed, found.by) == (False, "timeout")
+
+
+def test_a_question_ends_at_its_limit_also_where_no_answer_can_be_written(tmp_path):
+    async def scene():
+        desk = Desk(str(tmp_path), timeout=0.3)
+        waiting = asyncio.ensure_future(desk.ask(question()))
+        await asyncio.sleep(0)
+        (tmp_path / "asks").rename(tmp_path / "gone")
+        (tmp_path / "asks").write_text("not a folder")
+        return await waiting
+
+    found = run(scene())
+
+    assert (found.allowed, found.by) == (False, "timeout")

@@ -696,3 +696,27 @@ def test_what_fails_beside_the_conversation_fails_the_session(tmp_path):
             return failure.value
 
     assert run(scene()).code == "SESSION_FAILED"
+
+
+SILENT = """
+import os, sys, time
+print('{"type":"ready","version":"0.1.0","capabilities":{}}', flush=True)
+sys.stdin.readline()
+os.close(1)
+time.sleep(600)
+"""
+
+
+def test_an_agent_that_closes_its_output_ends_the_turn_though_its_process_lives_on(tmp_path):
+    async def scene():
+        def spawn(words):
+            return prepare([sys.executable, "-c", SILENT, *words])
+
+        async with session(tmp_path, spawn=spawn) as talk:
+            return await talk.send("hi").result()
+
+    # Nothing else would end it in this time: the process sleeps for ten minutes, and no limit of the turn is near.
+    found = asyncio.run(asyncio.wait_for(scene(), 30))
+
+    assert found.reason == "error"
+    assert found.errors[0].code == "agent_exited"

@@ -4,16 +4,19 @@ Theory of operation. An `Ask` is put on the desk and as a file into the session'
 process's own interface and other processes (`operable agent …`) see the same list. An answer is a file, too, made with
 `link`, which the file system lets only one party do: that party's answer counts, whoever comes later is told so. No answer
 within the limit is a denial, made the same way. A decision is bound to the digest of what was asked: who answers may say
-which digest it has seen, and an answer to something else is refused.
+which digest it has seen, and an answer to something else is refused. A file in the place of an answer that nobody can read
+is set aside and reported (`on_damaged`); the question goes on to other answers and to its limit.
 
 Answers are plain `Decision` values; turning them into a protocol's words is for the arm.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import inspect
 import os
 import shutil
+import stat
 import time
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +33,7 @@ TIMEOUT = 300.0
 # Answers of other processes are files; a person does not notice a tenth of a second.
 POLL_INTERVAL = 0.1
 _FOLDER = "asks"
+_ANSWER_LIMIT = 1024 * 1024  # bytes; a form that somebody filled in has a few thousand
 ONCE = "allow_once"
 
 
@@ -95,6 +99,8 @@ class Desk:
         self._folder = os.path.join(folder, _FOLDER)
         self._on_ask = on_ask
         self._open: dict[str, tuple[Ask, asyncio.Future[Decision]]] = {}
+        self._damaged: set[str] = set()  # questions with an answer that could be neither read nor moved
+        self.on_damaged: Callable[[str, str], object] = lambda _ask_id, _text: None
         self._poll: asyncio.TimerHandle | None = None
 
     @property
@@ -143,10 +149,7 @@ class Desk:
         """The question is moot (turn cancelled, agent gone): whoever waits gets a cancelled denial."""
         for known in [ask_id] if ask_id is not None else list(self._open):
             if known in self._open:
-                try:
-                    self.answer(known, Decision(False, reason, by="host", cancelled=True))
-                except Fail:
-                    self._look(known)  # somebody was faster: that answer is in the file
+                self._refuse(known, Decision(False, reason, by="host", cancelled=True))
 
     def close(self) -> None:
         """The session is over: nothing is asked any more, and late answers find nothing."""
@@ -154,10 +157,17 @@ class Desk:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _expire(self, ask_id: str) -> None:
+        self._refuse(ask_id, Decision(False, f"nobody answered within {self.timeout:g} s", by="timeout"))
+
+    def _refuse(self, ask_id: str, no: Decision) -> None:
+        """The host's own no, if nobody was faster; it needs no file, so that nothing on disk keeps a question open."""
         try:
-            self.answer(ask_id, Decision(False, f"nobody answered within {self.timeout:g} s", by="timeout"))
-        except Fail:
-            self._look(ask_id)
+            self.answer(ask_id, no)
+        except (Fail, OSError):
+            self._look(ask_id)  # somebody was faster: that answer is in the file
+            entry = self._open.get(ask_id)
+            if entry is not None and not entry[1].done():
+                entry[1].set_result(no)
 
     async def _call_back(self, ask: Ask) -> None:
         if self._on_ask is None:
@@ -193,7 +203,13 @@ class Desk:
     def _look(self, ask_id: str) -> None:
         """Take an answer that somebody has put into the folder."""
         entry = self._open.get(ask_id)
-        decision = _answered(self._folder, ask_id)
+        try:
+            decision = _answered(self._folder, ask_id)
+        except _DamagedError as damaged:
+            if damaged.moved or ask_id not in self._damaged:
+                self.on_damaged(ask_id, str(damaged))
+            self._damaged.add(ask_id)
+            return
         if entry is not None and decision is not None and not entry[1].done():
             entry[1].set_result(decision)
 
@@ -247,9 +263,11 @@ def _claim(folder: str, ask: Ask, decision: Decision) -> None:
     draft = f"{answer}.{os.getpid()}.{os.urandom(4).hex()}"
     _write(folder, os.path.basename(draft), msgspec.json.encode(decision))
     try:
-        os.link(draft, answer)
+        _settle(draft, answer, folder, ask.id)
     except FileExistsError:
-        other = _answered(folder, ask.id)
+        other = None
+        with contextlib.suppress(_DamagedError):
+            other = _answered(folder, ask.id)
         by = "somebody else" if other is None or not other.by else other.by
         raise Fail("conflict", "ALREADY_ANSWERED", f"{by} has answered already", target=ask.id) from None
     finally:
@@ -285,12 +303,46 @@ def _check_option(ask: Ask, decision: Decision) -> None:
         )
 
 
+def _settle(draft: str, answer: str, folder: str, ask_id: str) -> None:
+    """Put an answer into its place; one that is there and that nobody can read is out of the way first."""
+    with contextlib.suppress(_DamagedError):
+        _answered(folder, ask_id)
+    os.link(draft, answer)
+
+
 def _answered(folder: str, ask_id: str) -> Decision | None:
+    """The answer in the folder, if there is one. A file that is not an answer is set aside: _DamagedError says where."""
+    path = os.path.join(folder, _name(ask_id) + ".answer")
     try:
-        with open(os.path.join(folder, _name(ask_id) + ".answer"), "rb") as file:
-            return _DECISION.decode(file.read())
-    except (FileNotFoundError, msgspec.MsgspecError):
+        # Neither a link nor a FIFO: the host must not be kept waiting, nor read something else.
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
         return None
+    except OSError as error:
+        raise _set_aside(path, error.strerror or "it cannot be opened") from error
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise _set_aside(path, "it is not a file")
+        return _DECISION.decode(os.read(fd, _ANSWER_LIMIT))
+    except (OSError, msgspec.MsgspecError) as error:
+        raise _set_aside(path, "it is not an answer") from error
+    finally:
+        os.close(fd)
+
+
+class _DamagedError(Exception):
+    def __init__(self, text: str, *, moved: bool) -> None:
+        super().__init__(text)
+        self.moved = moved
+
+
+def _set_aside(path: str, why: str) -> _DamagedError:
+    aside = f"{path}.damaged.{os.urandom(4).hex()}"
+    try:
+        os.rename(path, aside)
+    except OSError:
+        return _DamagedError(f"an answer cannot be read ({why}), nor set aside", moved=False)
+    return _DamagedError(f"an answer cannot be read ({why}); it is now {os.path.basename(aside)}", moved=True)
 
 
 def _name(ask_id: str) -> str:
@@ -301,17 +353,13 @@ def _name(ask_id: str) -> str:
 def _write(folder: str, name: str, data: bytes) -> None:
     os.makedirs(folder, mode=0o700, exist_ok=True)
     fd = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(fd, data)
-    finally:
-        os.close(fd)
+    with os.fdopen(fd, "wb") as file:  # all of it, or an error: a disk may take a part
+        file.write(data)
 
 
 def _remove(path: str) -> None:
-    try:
+    with contextlib.suppress(OSError):  # what is left of a question in a folder that is gone is nobody's
         os.unlink(path)
-    except FileNotFoundError:
-        pass
 
 
 def _no_such(ask_id: str) -> Fail:

@@ -12,12 +12,15 @@ import operable
 from operable.host.arm import Arm, Opening
 from operable.host.policy import Policy
 from operable.host.start_options import StartOptions
+from operable.host.tool_map import ToolMap
 from operable.host.works import Limits
 from operable.kernel.errors import Fail
+from operable.manifest.governance_rules import ALL_KINDS
 from operable.manifest.kinds.acp import AcpClient, AcpProfile
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loading import Loaded
 from operable.manifest.patches import Spawn, strategy_for
+from operable.wire.events import TOOL_KINDS
 
 
 def quirks_of(manifest: AgentCli) -> Mapping[str, Any]:
@@ -26,32 +29,55 @@ def quirks_of(manifest: AgentCli) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def expects_asks(manifest: AgentCli, arm: Arm, mode: str | None) -> bool:
-    """Whether this agent, in this mode, asks before it changes anything.
+def unasked_kinds(manifest: AgentCli, arm: Arm, mode: str | None) -> frozenset[str]:
+    """The kinds of calls that this agent, in this mode, makes without asking.
 
-    `metadata.operable.asks: never` says that it does not, `metadata.operable.unasking_modes` in which modes it does not.
+    `metadata.operable.asks: never` says all of them, `unasking_modes` all or some of them in the modes that it names,
+    `unasked_kinds` some of them in every mode.
     """
     quirks = quirks_of(manifest)
     if not arm.can_ask or quirks.get("asks") == "never" or manifest.capabilities.bidirectional is False:
-        return False
-    unasking = quirks.get("unasking_modes", ())
-    return mode not in unasking
+        return frozenset(TOOL_KINDS)
+    modes = quirks.get("unasking_modes", ())
+    if isinstance(modes, Mapping):
+        told = modes.get(mode, ())
+        found = frozenset(TOOL_KINDS if told == ALL_KINDS else told)
+    else:
+        found = frozenset(TOOL_KINDS if mode in modes else ())
+    return found | frozenset(quirks.get("unasked_kinds", ()))
+
+
+def expects_asks(manifest: AgentCli, arm: Arm, mode: str | None) -> bool:
+    """Whether this agent, in this mode, asks about anything."""
+    return unasked_kinds(manifest, arm, mode) < frozenset(TOOL_KINDS)
 
 
 def check_rules(manifest: AgentCli, arm: Arm, wanted: StartOptions) -> None:
     """Rules that the agent cannot be held to are refused, not pretended."""
-    if isinstance(wanted.policy, Policy) and not wanted.policy.asks:
+    policy = wanted.policy if isinstance(wanted.policy, Policy) else Policy()
+    if not policy.asks or manifest.capabilities.tool_calls is False:
         return
-    if expects_asks(manifest, arm, wanted.mode) or manifest.capabilities.tool_calls is False:
-        return
+    unasked = unasked_kinds(manifest, arm, wanted.mode)
     where = f" in the mode {wanted.mode}" if wanted.mode else ""
-    raise Fail(
-        "authz",
-        "AGENT_NEVER_ASKS",
-        f"{manifest.id}{where} acts without asking, so that these rules cannot be enforced",
-        target=manifest.id,
-        hint="choose a mode that asks, or allow everything (allow = ['*']) and rely on the sandbox",
-    )
+    if unasked == frozenset(TOOL_KINDS):
+        raise Fail(
+            "authz",
+            "AGENT_NEVER_ASKS",
+            f"{manifest.id}{where} acts without asking, so that these rules cannot be enforced",
+            target=manifest.id,
+            hint="choose a mode that asks, or allow everything (allow = ['*']) and rely on the sandbox",
+        )
+    tools = ToolMap(quirks_of(manifest).get("tools"))
+    for kind in (kind for kind in TOOL_KINDS if kind in unasked):
+        wants = policy.wants_to_be_asked(kind, tools)
+        if wants:
+            raise Fail(
+                "authz",
+                "AGENT_NEVER_ASKS",
+                f"{manifest.id}{where} does not ask about calls of kind {kind}: {wants} cannot be enforced",
+                target=manifest.id,
+                hint=f"choose a mode that asks, or allow all of them (allow = ['kind:{kind}']) and rely on the sandbox",
+            )
 
 
 def check_resume(manifest: AgentCli, arm: Arm, wanted: StartOptions) -> None:

@@ -292,9 +292,12 @@ class Gate:
         if not self.asking or result.is_error or result.denied:
             return False
         facts = self._facts(_told(call))
+        ruling = self.policy.judge(facts)
         if facts.kinds and not set(facts.kinds) & _WATCHED:
-            return False
-        return self.policy.judge(facts).effect != ALLOW
+            # Reading and the like need no question, unless a rule is about just that, and certainly matches.
+            rule = ruling.rule
+            return ruling.effect != ALLOW and rule is not None and rule.pattern != "*" and ruling.is_certain
+        return ruling.effect != ALLOW
 
     def _question_about(self, call: ToolCall) -> _Question | None:
         """The question that covers this call: by its id, by its arguments, else one of its kind about no known call."""

@@ -25,6 +25,7 @@ from typing import Final
 from operable.host.pattern import ALLOW, ASK, DENY, parse
 from operable.host.tool_call import Call, Facts
 from operable.host.tool_map import ToolMap
+from operable.wire.events import MUTATING_KINDS
 
 # Levels of autonomy go from 0 to 4 (AIP-7 has both 0-3 and 0-4); a call is free below the level: read at 1, edit at 2, …
 FULL: Final = 4
@@ -52,6 +53,9 @@ class Ruling:
     effect: str
     rule: Rule | None = None
     why: str = ""
+    is_certain: bool = (
+        True  # the rule matches what was told, and does not hold merely because something was not
+    )
 
     @property
     def reason(self) -> str:
@@ -101,7 +105,7 @@ class Policy:
                 if best[2]
                 else ""
             )
-            ruling = Ruling(best[1].effect, best[1], why)
+            ruling = Ruling(best[1].effect, best[1], why, not best[2])
         risk = max((RISKS.get(kind, HIGHEST) for kind in facts.kinds), default=HIGHEST)
         if ruling.effect == ALLOW and risk >= self.autonomy:
             return Ruling(ASK, ruling.rule, f"it is beyond autonomy {self.autonomy}")
@@ -110,6 +114,28 @@ class Policy:
     def with_rules(self, rules: Iterable[Rule]) -> "Policy":
         """The same policy and more rules."""
         return replace(self, rules=(*self.rules, *rules))
+
+    def wants_to_be_asked(self, kind: str, tools: ToolMap) -> str:
+        """The rule that is about calls of this kind and does not allow them all; nothing: there is no such rule.
+
+        For kinds that change nothing, only what is written down counts: the default never stopped them from reading.
+        """
+        for rule in self.rules:
+            pattern = parse(rule.pattern)
+            is_about = pattern.kind == kind and pattern.argument is not None
+            if pattern.tool is not None and kind in MUTATING_KINDS:
+                is_about = tools.use_of(pattern.tool).kind in ("", kind)
+            if is_about and rule.effect != ALLOW:
+                return f"{rule.effect} {rule.pattern}"
+        by_kind = [rule for rule in self.rules if rule.pattern == f"kind:{kind}"]
+        general = by_kind or [rule for rule in self.rules if rule.pattern == "*"]
+        if general:
+            rule = max(general, key=lambda rule: _STRENGTH[rule.effect])
+            if rule.effect != ALLOW and (by_kind or kind in MUTATING_KINDS):
+                return f"{rule.effect} {rule.pattern}"
+        elif self.default != ALLOW and kind in MUTATING_KINDS:
+            return f"the default ({self.default})"
+        return f"autonomy {self.autonomy}" if RISKS[kind] >= self.autonomy else ""
 
     @property
     def wants_answers(self) -> bool:

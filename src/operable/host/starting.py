@@ -34,6 +34,7 @@ from operable.host.transport import EOF_GRACE, LINE_LIMIT, TERM_GRACE
 from operable.host.works import Limits, Works
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
+from operable.wire.events import Notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,9 @@ def _session(
             missing_is_empty=start.quirks.get("missing_file") == "empty",
         ),
         limits=start.limits,
+    )
+    works.desk.on_damaged = lambda ask_id, text: works.commit(
+        [Notice("answer_damaged", text, works.id, {"toolCallId": ask_id})]
     )
     session = Session(works, lambda session: _link(start, opening, session), start.on_close)
     gate.begin_session(f"{start.agent} in {start.workspace}", arm=start.arm.name)

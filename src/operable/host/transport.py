@@ -25,6 +25,9 @@ EOF_GRACE = 2.0
 TERM_GRACE = 5.0
 # How much of stderr travels with an error: enough for a traceback.
 STDERR_SHOWN = 4000
+# Between the end of the output and the exit of a process that is about to leave lie milliseconds. One that lives on longer
+# cannot say anything any more: whoever waits for it would wait until some other limit.
+SILENT_GRACE = 0.5
 
 
 class Transport(Protocol):
@@ -70,6 +73,7 @@ class Process:
             command,
             on_stdout=self._took,
             on_end=self._over,
+            on_stdout_end=self._silent,
             stdin=OPEN if keep_stdin else stdin,
             graces=Graces(interrupt=2.0, terminate=term_grace),
         )
@@ -125,6 +129,13 @@ class Process:
         if self._splitter.error is not None and self.too_long is None:
             self.too_long = str(self._splitter.error)
             self.kill("line too long")
+
+    def _silent(self) -> None:
+        asyncio.get_running_loop().call_later(SILENT_GRACE, self._end_silent)
+
+    def _end_silent(self) -> None:
+        if self.end is None:
+            self.kill("it closed its output")
 
     def _over(self, end: End) -> None:
         if self._splitter.error is None:

@@ -149,6 +149,29 @@ def test_a_tool_is_named_as_well_as_the_agent_says(fields, quirks, name, unnamed
     assert (told.tool_name, told.unnamed) == (name, unnamed)
 
 
+def _text(text):
+    return [{"type": "content", "content": {"type": "text", "text": text}}]
+
+
+@pytest.mark.parametrize(
+    "quirks, arguments",
+    [
+        ({"tool_arguments_from_text": True}, {"command": "touch x"}),
+        ({}, {"title": "Bash", "text": "Requesting approval to Running: ls"}),
+    ],
+)
+def test_arguments_that_are_written_as_text_are_arguments_where_the_manifest_says_so(quirks, arguments):
+    talk = talking(quirks=quirks)
+    talk.update("tool_call", toolCallId="t1", title="Bash", kind="execute", status="pending")
+    for text in ('{"comm', '{"command": "touch x"}'):
+        talk.update("tool_call_update", toolCallId="t1", content=_text(text))
+
+    call = {"toolCallId": "t1", "title": "Bash", "content": _text("Requesting approval to Running: ls")}
+    ask = talk.ask(call, request_id=1)[-1]
+
+    assert ask.arguments == arguments
+
+
 def test_the_files_of_diffs_are_places_of_the_call_also_where_its_arguments_name_others():
     diff = {"type": "diff", "path": "/w/b", "oldText": None, "newText": "x"}
     talk = talking()

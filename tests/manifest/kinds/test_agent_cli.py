@@ -629,3 +629,72 @@ def test_a_version_check_that_cannot_be_made_is_refused(check, expected):
 
 def test_the_smallest_manifest_needs_no_words_of_warning():
     assert parse(render(AGENT), kind="agent-cli").problems == ()
+
+
+# --- metadata.operable: tools and questions
+
+
+def operable_errors(**told: object) -> list[tuple[str, str]]:
+    found = field_errors(metadata={"operable": told})
+    return [(rule, key.removeprefix("metadata.operable.")) for rule, key in found]
+
+
+def test_a_map_of_tools_may_have_kinds_and_members():
+    tools = {"shell": {"kind": "execute", "command": "command"}, "todo*": "think", "w": {"path": "a.b"}}
+
+    assert operable_errors(tools=tools) == []
+
+
+@pytest.mark.parametrize(
+    "tools, key",
+    [
+        (["shell"], "tools"),
+        ({"shell": "run"}, "tools.shell"),
+        ({"shell": {}}, "tools.shell"),
+        ({"shell": 3}, "tools.shell"),
+        ({"shell": {"kind": "run"}}, "tools.shell.kind"),
+        ({"shell": {"kind": "execute", "comand": "x"}}, "tools.shell.comand"),
+        ({"shell": {"command": ["a"]}}, "tools.shell.command"),
+        ({"shell": {"path": "a..b"}}, "tools.shell.path"),
+    ],
+)
+def test_a_slip_in_a_map_of_tools_is_an_error_at_its_place(tools, key):
+    assert operable_errors(tools=tools) == [("TOOL_MAP_INVALID", key)]
+
+
+def test_a_slip_in_a_map_of_tools_is_told_with_its_line():
+    data = changed("agent-cli", metadata={"operable": {"tools": {"shell": {"kind": "run"}}}})
+
+    [problem] = problems("agent-cli", data)
+
+    assert "kind: run" in render(data).splitlines()[problem.line - 1]
+    assert "execute" in (problem.hint or "")
+
+
+@pytest.mark.parametrize(
+    "told, key",
+    [
+        ({"unasking_modes": "yolo"}, "unasking_modes"),
+        ({"unasking_modes": ["nowhere"]}, "unasking_modes.0"),
+        ({"unasking_modes": {"nowhere": "*"}}, "unasking_modes.nowhere"),
+        ({"unasking_modes": {"default": "edit"}}, "unasking_modes.default"),
+        ({"unasking_modes": {"default": ["write"]}}, "unasking_modes.default.0"),
+        ({"unasked_kinds": "read"}, "unasked_kinds"),
+        ({"unasked_kinds": ["red"]}, "unasked_kinds.0"),
+        ({"asks": "sometimes"}, "asks"),
+    ],
+)
+def test_a_slip_in_what_is_not_asked_about_is_an_error_at_its_place(told, key):
+    assert operable_errors(**told) == [("UNASKED_INVALID", key)]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"unasking_modes": [None, "default"]},
+        {"unasking_modes": {"default": ["edit", "move"]}, "unasked_kinds": ["read"]},
+        {"unasking_modes": {"default": "*"}, "asks": "never"},
+    ],
+)
+def test_what_is_not_asked_about_is_said_per_mode_and_per_kind(told):
+    assert operable_errors(**told) == []

@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import msgspec
+
+from operable.host.acp.content import tool_content
 from operable.wire import events
 from operable.wire.acp import ToolFields
 
@@ -12,9 +15,10 @@ class Marks(NamedTuple):
 
     in_id: str = ""
     in_title: str = ""
-    titles_name: bool = (
-        False  # the first title of a call begins with the name of its tool, whatever the model says
-    )
+    # The first title of a call begins with the name of its tool, whatever the model says.
+    titles_name: bool = False
+    # What a call shows before it runs is its arguments, as JSON.
+    arguments_in_text: bool = False
 
 
 class Call:
@@ -71,6 +75,8 @@ class Call:
             self.locations = tuple(place.path for place in fields.locations if place.path)
         if fields.raw_input not in (None, {}, []):
             self.arguments = fields.raw_input
+        elif marks.arguments_in_text and (written := _written(fields.content)):
+            self.arguments = written
         if fields.raw_output is not None:
             self.output = fields.raw_output
         # Where nothing names the tool, its first title does (opencode: first "bash", then the whole command).
@@ -85,6 +91,17 @@ class Call:
 def _before(text: str, mark: str) -> str:
     name, found, _ = text.partition(mark) if mark else ("", "", "")
     return name if found else ""
+
+
+def _written(content: list[Any] | None) -> dict[str, Any]:
+    """The arguments of a call whose only content is their JSON; nothing while it is still being written."""
+    if not content or len(content) != 1:
+        return {}
+    try:
+        found = msgspec.json.decode(tool_content(content).get("text", ""))
+    except (msgspec.MsgspecError, UnicodeError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def joined(known: Any, asked: Any) -> Any:

@@ -8,6 +8,7 @@ its response ends the turn, in version 2 an update that says `idle` does.
 Quirks (`metadata.operable` of a manifest): `acp_version: 2` asks for the draft first; `tool_name_from_id: "__"` and
 `tool_name_from_title: ": "` take the name of a tool from the id or the first title of its call, up to that mark (Gemini,
 hermes); `tool_name_from_title: true` takes the whole title (opencode). Without them a title is not a name that rules trust.
+`tool_arguments_from_text: true` reads the arguments of a call from its text, where they stand as JSON (Kimi Code).
 
 What an agent does that no specification foresees, and what happens then, is in `docs/explain/one-taxonomy.md`.
 """
@@ -287,7 +288,8 @@ class AcpConnection:
 
 def _marks(quirks: Mapping[str, Any]) -> Marks:
     in_id, in_title = quirks.get("tool_name_from_id"), quirks.get("tool_name_from_title")
-    return Marks(str(in_id or ""), in_title if isinstance(in_title, str) else "", bool(in_title))
+    written = quirks.get("tool_arguments_from_text") is True
+    return Marks(str(in_id or ""), in_title if isinstance(in_title, str) else "", bool(in_title), written)
 
 
 ARM: Final = Arm("acp", "Agent Client Protocol", AcpConnection, protocols=("acp",))

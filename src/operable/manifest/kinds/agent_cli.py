@@ -13,6 +13,7 @@ from operable.manifest.agent_rules import AGENT_RULES
 from operable.manifest.blocks import Auth, Block, Install, Requires, Runner, Sandbox, SetupStep, VersionCheck
 from operable.manifest.bundle_rules import BUNDLE_RULES, secrets_declared
 from operable.manifest.embedding import embedded
+from operable.manifest.governance_rules import GOVERNANCE_RULES
 from operable.manifest.kind import Kind, Reference
 from operable.manifest.part import Part
 from operable.manifest.runner_rules import embedded_runner, runner_rules
@@ -83,7 +84,13 @@ KIND = Kind(
     model=AgentCli,
     summary="An interactive agent CLI: install, sandbox, auth, protocol, modes, options.",
     recognise=_recognise,
-    rules=(*BUNDLE_RULES, *AGENT_RULES, sandbox_inline, lambda root: runner_rules(root.at("runner"))),
+    rules=(
+        *BUNDLE_RULES,
+        *AGENT_RULES,
+        *GOVERNANCE_RULES,
+        sandbox_inline,
+        lambda root: runner_rules(root.at("runner")),
+    ),
     references=(
         Reference("acp", ("acp",), "acp", "ACP_REF_UNRESOLVABLE"),
         Reference("sandbox", ("sandbox",), "sandbox", "SANDBOX_REF_UNRESOLVABLE"),
