@@ -238,7 +238,12 @@ def test_an_answer_that_cannot_be_read_is_set_aside_and_the_question_goes_on(tmp
     async def scene():
         desk = Desk(str(tmp_path), timeout=30)
         noticed = asyncio.Event()
-        desk.on_damaged = lambda ask_id, text: (told.append((ask_id, text)), noticed.set())
+
+        def on_damaged(ask_id, text):
+            told.append((ask_id, text))
+            noticed.set()
+
+        desk.on_damaged = on_damaged
         waiting = asyncio.ensure_future(desk.ask(question()))
         await asyncio.sleep(0)
         (asked,) = (tmp_path / "asks").glob("*.ask")

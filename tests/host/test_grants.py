@@ -123,7 +123,6 @@ def test_a_yes_is_for_exactly_what_was_asked_and_for_once(work, name):
     policy, effect = POLICIES[name]
     for (x_kind, x_said, x_label), (y_kind, y_said, y_label) in product(CALLS, CALLS):
         gate = gate_of(work, policy)
-        gate.begin_turn()
         allowed = ask(gate, work, x_kind, x_said)
         assert allowed is (effect(x_kind, x_label) in (ALLOW, ASK, "by name")), (x_said,)
         granted = (x_kind, x_label) if allowed else None
@@ -136,7 +135,7 @@ def test_a_yes_is_for_exactly_what_was_asked_and_for_once(work, name):
 def test_a_yes_ends_with_its_turn(work):
     gate = gate_of(work, rules(default=ASK))
     ask(gate, work, "edit", "a")
-    gate.begin_turn()
+    gate.begin_turn("next")
 
     assert outcome(gate.rule_own("fs/write_text_file", "edit", {"path": "a"})) == "asks"
 
