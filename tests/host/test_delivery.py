@@ -1,4 +1,3 @@
-import os
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ def delivered(
         Actor("ada", owner=True),
         on_use=uses.append,
     )
-    found = deliver(vault, ["gh-token"], str(tmp_path), "/home/agent", egress)
+    found = deliver(vault, ["gh-token"], "/home/agent", egress)
     assert (value in vault.known) == bool(uses)
     return found, uses
 
@@ -41,14 +40,13 @@ def test_a_field_of_a_structured_secret_is_a_variable(tmp_path, monkeypatch):
     assert delivered(tmp_path, monkeypatch, exposure, value=LOGIN)[0].env == {"TOKEN": "at-1234567"}
 
 
-def test_a_file_is_private_and_stands_where_the_agent_looks_for_it(tmp_path, monkeypatch):
+def test_a_file_stays_in_memory_and_stands_where_the_agent_looks_for_it(tmp_path, monkeypatch):
     found, _ = delivered(tmp_path, monkeypatch, {"kind": "file", "path": "~/.config/gh/token"})
 
-    ((place, path),) = found.files.items()
-    assert place == "/home/agent/.config/gh/token"
-    assert Path(path).read_text() == VALUE
-    assert os.stat(path).st_mode & 0o777 == 0o600
+    assert found.files == {"/home/agent/.config/gh/token": VALUE.encode()}
+    assert list(tmp_path.iterdir()) == []  # nothing of it is on disk
     assert found.env == {}
+    assert VALUE not in repr(found)
 
 
 def test_a_placeholder_takes_the_place_of_the_value_everywhere(tmp_path, monkeypatch):

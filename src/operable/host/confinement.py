@@ -161,7 +161,10 @@ def confine(wanted: Wanted) -> Confined:
     place = Confined(box.name, (), None, known=known, _folder=folder)
     try:
         KEEPER.leave(folder)  # secret files must not survive kill -9 either
-        (_prepare_elsewhere if box.elsewhere else _prepare)(place, box, wanted, folder)
+        if box.elsewhere:
+            _prepare_elsewhere(place, box, wanted)
+        else:
+            _prepare(place, box, wanted, folder)
     except BaseException:
         place.close()
         raise
@@ -205,9 +208,9 @@ def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None
     home = HOME if inside else os.environ.get("HOME", "/")
     delivered = Delivered()
     if wanted.vault is not None and wanted.secrets:
-        delivered = deliver(wanted.vault, wanted.secrets, folder, home, egress)
+        delivered = deliver(wanted.vault, wanted.secrets, home, egress)
     readable, writable, cwd = mounts(block, wanted.workspace, inside=inside)
-    readable |= delivered.files | (programs(wanted.programs) if inside else {})
+    readable |= programs(wanted.programs) if inside else {}
     env = dict(_passthrough(block))
     if inside:
         readable |= identity(folder)
@@ -223,6 +226,7 @@ def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None
         cwd=cwd,
         writable=writable,
         readable=readable,
+        contents=delivered.files,
         root="system" if inside else "host",
         home=HOME if inside and wanted.home is None else None,
         limits=limits,
@@ -238,14 +242,14 @@ def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None
     place.enforcement, place._confinement = report, confinement  # noqa: SLF001
 
 
-def _prepare_elsewhere(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None:
+def _prepare_elsewhere(place: Confined, box: Sandbox, wanted: Wanted) -> None:
     from operable.host.elsewhere import place_elsewhere
 
     block = wanted.sandbox
     delivered = Delivered()
     if wanted.vault is not None and wanted.secrets:
         # Nobody here knows what a home is there: "~" is no place for a file.
-        delivered = deliver(wanted.vault, wanted.secrets, folder, "~", block.network.egress)
+        delivered = deliver(wanted.vault, wanted.secrets, "~", block.network.egress)
     shown = mounts(block, wanted.workspace, inside=True)
     confinement = place_elsewhere(block, shown, delivered, wanted.home, wanted.credential)
     place._box, place._env = box, _passthrough(block) | delivered.env  # noqa: SLF001 - we are making it

@@ -2,13 +2,13 @@
 
 Theory of operation. For each secret the exposures of its entry decide; an entry without any is a variable. `env` and `file`
 are fetched once, when the session starts. `egress-substitute` gives the program `$$SECRET[NAME]$$`, and the egress proxy
-fetches the value each time it puts it in, for the hosts that it is meant for. Files are 0600, in a private folder of the
-session, and are gone with it. The vault's registry knows each value before the program has it.
+fetches the value each time it puts it in, for the hosts that it is meant for. The content of a file stays in memory: the
+sandbox puts it where the agent looks, without a file of the host. The vault's registry knows each value before the program
+has it.
 """
 
 from __future__ import annotations
 
-import os
 import posixpath
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class Delivered:
     """What a session gets. Not to be shown: it holds values."""
 
     env: dict[str, str] = field(default_factory=dict, repr=False)
-    files: dict[str, str] = field(default_factory=dict)  # place inside -> file of the host
+    files: dict[str, bytes] = field(default_factory=dict, repr=False)  # place inside -> content
     substitutes: list[Substitute] = field(default_factory=list, repr=False)
 
     @property
@@ -39,8 +39,8 @@ class Delivered:
         return bool(self.env or self.files or self.substitutes)
 
 
-def deliver(vault: Vault, slugs: Iterable[str], folder: str, home: str, egress: tuple[str, ...]) -> Delivered:
-    """Fetch and prepare. `folder`: private, of this session; `home`: what `~` is inside; `egress`: the hosts allowed."""
+def deliver(vault: Vault, slugs: Iterable[str], home: str, egress: tuple[str, ...]) -> Delivered:
+    """Fetch and prepare. `home`: what `~` is inside; `egress`: the hosts allowed."""
     delivered = Delivered()
     for slug in slugs:
         entry = vault.inventory.by_slug(slug)
@@ -48,7 +48,7 @@ def deliver(vault: Vault, slugs: Iterable[str], folder: str, home: str, egress: 
             raise Fail(
                 "not_found", "SECRET_UNKNOWN", f"no inventory declares the secret {slug!r}", target=slug
             )
-        _Delivery(vault, entry, delivered, folder, home, egress).run()
+        _Delivery(vault, entry, delivered, home, egress).run()
     return delivered
 
 
@@ -57,7 +57,6 @@ class _Delivery:
     vault: Vault
     entry: Entry
     delivered: Delivered
-    folder: str
     home: str
     egress: tuple[str, ...]
     secret: Secret | None = None
@@ -99,11 +98,7 @@ class _Delivery:
             raise _invalid(self.entry.slug, f"the path {exposure.path!r} is not absolute and normalised")
         if exposure.mode & 0o177:
             raise _invalid(self.entry.slug, f"the mode {exposure.mode:04o} would let others read it")
-        path = os.path.join(self.folder, f"secret-{len(self.delivered.files)}")
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, exposure.mode)
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(self._value(exposure.field))
-        self.delivered.files[place] = path
+        self.delivered.files[place] = self._value(exposure.field).encode("utf-8", "surrogateescape")
 
     def _placeholder(self, exposure: Exposure) -> None:
         slug, vault, part = self.entry.slug, self.vault, exposure.field

@@ -49,7 +49,8 @@ def place_elsewhere(
     return Confinement(
         cwd=cwd,
         writable=writable | ({} if home is None else {"~": home}),
-        readable=readable | delivered.files,
+        readable=readable,
+        contents=delivered.files,
         root="elsewhere",
         limits=Limits(
             cpu_ms=block.limits.cpu_ms,

@@ -12,6 +12,7 @@ the provider, whose limit is renewed only while this lives. An SDK that prints d
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import shlex
@@ -19,7 +20,9 @@ import signal
 import tarfile
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine
+from base64 import b64decode
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from operable.kernel.catalogue import load
@@ -39,7 +42,8 @@ def main(name: str, argv: list[str]) -> None:
     told = json.loads(from_variables(os.environ))
     secrets = tuple(told.pop("secrets"))
     files = tuple((place, source) for place, source in told.pop("files"))
-    job = Job(tuple(argv), files=files, egress=tuple(told.pop("egress")), **told)
+    contents = tuple((place, held) for place, held in told.pop("contents"))
+    job = Job(tuple(argv), files=files, contents=contents, egress=tuple(told.pop("egress")), **told)
     stdout = os.dup(1)
     os.dup2(2, 1)
     machine: Machine = load("operable.proc.sandboxes", name, "Machine", kind="sandbox")()
@@ -88,8 +92,8 @@ class Bridge:
             renewing.cancel()
 
     async def _converse(self) -> int:
-        if self._job.files:
-            await _copy(self._machine, self._job.files)
+        if self._job.files or self._job.contents:
+            await _copy(self._machine, self._job)
         await self._machine.start(self._job, self._writer(self._stdout), self._writer(2))
         reader = threading.Thread(target=self._read, args=(asyncio.get_running_loop(),), daemon=True)
         reader.start()
@@ -150,18 +154,33 @@ class Bridge:
         _write_all(2, f"operable: {self._name}: {shown}\n".encode("utf-8", "replace"))
 
 
-async def _copy(machine: Machine, files: tuple[tuple[str, str], ...]) -> None:
+async def _copy(machine: Machine, job: Job) -> None:
     """Everything at its place there: one archive, unpacked by the machine's own tar."""
-    with tempfile.NamedTemporaryFile(suffix=".tar") as packed:
-        await asyncio.to_thread(pack, packed.name, files)
-        await machine.put(packed.name, _PACKED)
-    folders = [_folder(place, source) for place, source in files]
+    with _archive() as path:
+        await asyncio.to_thread(pack, path, job.files, job.contents)
+        await machine.put(path, _PACKED)
+    folders = [_folder(place, source) for place, source in job.files]
+    folders += [os.path.dirname(place) for place, _ in job.contents]
     lines = [_writable(folder) for folder in folders]
     status, said = await machine.call(
         " && ".join([*dict.fromkeys(lines), f"tar -xof {_PACKED} -C /"]) + f"; s=$?; rm -f {_PACKED}; exit $s"
     )
     if status:
         raise OSError(f"the mounts could not be unpacked there (status {status}): {said}")
+
+
+@contextmanager
+def _archive() -> Iterator[str]:
+    """The path of an empty file for it: in memory where that can be had, because it may hold secrets."""
+    if not hasattr(os, "memfd_create"):
+        with tempfile.NamedTemporaryFile(suffix=".tar") as packed:
+            yield packed.name
+        return
+    descriptor = os.memfd_create("operable-archive")
+    try:
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
 
 
 def _folder(place: str, source: str) -> str:
@@ -174,7 +193,7 @@ def _writable(folder: str) -> str:
     return f"{{ {{ mkdir -p {place} && test -w {place}; }} 2>/dev/null || {{ {own}; }}; }}"
 
 
-def pack(path: str, files: tuple[tuple[str, str], ...]) -> None:
+def pack(path: str, files: tuple[tuple[str, str], ...], contents: tuple[tuple[str, str], ...] = ()) -> None:
     """The archive of what is to be copied. OSError when it is larger than what may travel."""
     left = COPY_LIMIT
 
@@ -191,6 +210,12 @@ def pack(path: str, files: tuple[tuple[str, str], ...]) -> None:
     with tarfile.open(path, "w") as archive:
         for place, source in files:
             archive.add(source, arcname=place.lstrip("/"), filter=admitted)
+        for place, held in contents:
+            content = b64decode(held)
+            member = tarfile.TarInfo(place.lstrip("/"))
+            member.size, member.mode = len(content), 0o600
+            if admitted(member) is not None:
+                archive.addfile(member, io.BytesIO(content))
 
 
 def _write_all(fd: int, data: bytes) -> None:

@@ -28,7 +28,7 @@ Out = Callable[[bytes], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One command on one machine. `env` and `files` may hold secrets: never shown, never in argv."""
+    """One command on one machine. `env`, `files` and `contents` may hold secrets: never shown, never in argv."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -37,6 +37,7 @@ class Job:
     egress: tuple[str, ...] = ()  # host names that may be reached; none: no network
     memory_mb: int | None = None
     files: tuple[tuple[str, str], ...] = ()  # (place there, file or folder here)
+    contents: tuple[tuple[str, str], ...] = ()  # (place there, what the file holds, in base64)
 
     @property
     def line(self) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -127,6 +128,7 @@ def _bridge(cloud: Cloud, command: Command, confinement: Confinement) -> Command
         "egress": () if confinement.tunnel is None else confinement.tunnel.allowed,
         "memory_mb": confinement.limits.memory_mb,
         "files": list(confinement.readable.items()),
+        "contents": [(place, b64encode(held).decode()) for place, held in confinement.contents.items()],
         "secrets": _values(cloud, confinement),
     }
     env = environment({"HOME": _NO_HOME, "DO_NOT_TRACK": "1"}, inherit=(*_REACHING, *cloud.settings))
@@ -163,7 +165,8 @@ def _enforce(cloud: Cloud, confinement: Confinement) -> Enforcement:
         found.append(Item("credential", "of the provider", "refused", lacking))
     found += _settings(cloud, confinement)
     copied = f"a copy, at most {COPY_LIMIT} bytes: nothing leads back"
-    found += [Item(f"mount {place}", "read-only", "enforced", copied) for place in confinement.readable]
+    shown = (*confinement.readable, *confinement.contents)
+    found += [Item(f"mount {place}", "read-only", "enforced", copied) for place in shown]
     away = "what is written on that machine does not come back; declare it read-only"
     found += [Item(f"mount {place}", "read-write", "refused", away) for place in confinement.writable]
     found += [

@@ -73,6 +73,8 @@ class Confinement:
     cwd: str
     writable: Mapping[str, str] = field(default_factory=dict)  # place inside -> folder of the host
     readable: Mapping[str, str] = field(default_factory=dict)  # the same, read-only
+    # Place inside -> content of a file that is nowhere else: not on disk, not visible from outside, gone with the command.
+    contents: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     hidden: tuple[str, ...] = ()  # files and folders that are there and empty, whatever else is shown
     network: bool = False  # the host's own, unrestricted
     loopback: Loopback | None = None  # one of this sandbox's own that others are in, too

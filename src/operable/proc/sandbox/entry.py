@@ -1,9 +1,10 @@
-"""The way of one process into its enclosure: what it does between fork and exec, and the filter that it hands over.
+"""The way of one process into its enclosure: what it does between fork and exec, and the contents that it hands over.
 
 `Entry` is plain values, part of a `Command`; it can be started any number of times, and travels to the keeper. `Entrance`
 is one start of it, made in the process that forks. In the child it joins the control groups (or the command does not run),
-sets resource limits, takes a session keyring of its own, and applies the Landlock scopes. The filter lies in a descriptor
-of its own, whose number takes the place of a word of the command line: bubblewrap reads it from there.
+sets resource limits, takes a session keyring of its own, and applies the Landlock scopes. Contents (the filter, secret
+files, secret variables) lie in descriptors without a name in any file system, whose numbers take the place of words of the
+command line: bubblewrap reads them from there. So they are neither on disk nor in /proc/PID/cmdline or environ.
 
 Imports the standard library only: the keeper loads it.
 """
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from operable.proc.sandbox import landlock
 from operable.proc.sandbox.syscalls import libc, numbers
 
-# Stands where the number of the filter's descriptor will stand. Not a number: whoever runs it as it is gets an error.
+# Stands where the number of a descriptor will stand. Not a number: whoever runs it as it is gets an error.
 PLACEHOLDER = "FILTER"
 _JOIN_SESSION_KEYRING = 1
 
@@ -23,8 +24,9 @@ _JOIN_SESSION_KEYRING = 1
 class Entry(NamedTuple):
     """What a start needs beside its words. Plain values only: they are marshalled."""
 
-    filter: bytes = b""
-    at: int = 0  # where the placeholder stands, counted from the end of argv
+    contents: tuple[
+        tuple[int, bytes], ...
+    ] = ()  # where the placeholder stands, counted from the end of argv; what is read there
     scopes: int = 0  # of Landlock
     limits: tuple[tuple[int, int], ...] = ()  # resource, value: as low, or lower where it is lower already
     groups: tuple[str, ...] = ()  # files of control groups that the process writes itself into
@@ -38,12 +40,13 @@ class Entrance:
         self._call = libc().syscall
         self._keyctl = (numbers(os.uname().machine, ("keyctl",)) or [-1])[0]
         self._rules: int | None = None
-        self._filter: int | None = None
+        self._contents: list[int] = []
         try:
-            if entry.filter:
-                self._filter = os.memfd_create("operable-filter")
-                os.write(self._filter, entry.filter)
-                os.lseek(self._filter, 0, os.SEEK_SET)
+            for _, content in entry.contents:
+                self._contents.append(os.memfd_create("operable-content"))
+                with open(self._contents[-1], "wb", closefd=False) as file:
+                    file.write(content)
+                os.lseek(self._contents[-1], 0, os.SEEK_SET)
             if entry.scopes:
                 self._rules = landlock.ruleset(writes=False, scopes=entry.scopes)
         except BaseException:
@@ -52,16 +55,16 @@ class Entrance:
 
     @property
     def fds(self) -> tuple[int, ...]:
-        return () if self._filter is None else (self._filter,)
+        return tuple(self._contents)
 
     def argv(self, argv: tuple[str, ...]) -> tuple[str, ...]:
-        """The words, with the number of the descriptor where the placeholder is."""
-        if self._filter is None:
-            return argv
-        position = len(argv) - self._entry.at
-        if argv[position] != PLACEHOLDER:
-            raise ValueError("the words of an enclosed command were changed behind its filter")
-        return (*argv[:position], str(self._filter), *argv[position + 1 :])
+        """The words, with the numbers of the descriptors where the placeholders are."""
+        words = list(argv)
+        for (at, _), descriptor in zip(self._entry.contents, self._contents, strict=True):
+            if words[len(argv) - at] != PLACEHOLDER:
+                raise ValueError("the words of an enclosed command were changed behind its contents")
+            words[len(argv) - at] = str(descriptor)
+        return tuple(words)
 
     def __call__(self) -> None:
         for path in self._entry.groups:
@@ -76,10 +79,9 @@ class Entrance:
             landlock.restrict(self._rules)
 
     def close(self) -> None:
-        for fd in (self._filter, self._rules):
-            if fd is not None:
-                os.close(fd)
-        self._filter = self._rules = None
+        for fd in (*self._contents, *(() if self._rules is None else (self._rules,))):
+            os.close(fd)
+        self._contents, self._rules = [], None
 
 
 def _limit(number: int, value: int) -> None:

@@ -12,8 +12,9 @@ a shell.
 Every command has a system call filter (`sandbox.seccomp`), a session keyring of its own and the Landlock scopes that the
 kernel has (`sandbox.entry`). Unix sockets and namespaces of its own are needs that have to be declared.
 
-Variables of the command that rule the dynamic loader or a shell are set inside only: bubblewrap itself would obey them, and
-run a library of the command's choice before there is any sandbox.
+Variables of the command that rule the dynamic loader or a shell, and those with secrets, are set inside only: bubblewrap
+itself would obey the first before there is any sandbox, and show the second to everybody who sees it. They and secret files
+come through descriptors (`sandbox.entry`).
 
 Memory and processes are limited by control groups where the host may make some, else by resource limits.
 
@@ -25,8 +26,10 @@ import os
 import re
 import shutil
 import stat
+from collections.abc import Mapping
 
 from operable.kernel.errors import Fail
+from operable.proc.environment import secret_values
 from operable.proc.output import output
 from operable.proc.sandbox import landlock, loopback, relay, rlimits, seccomp
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox, refuse
@@ -139,8 +142,15 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
         words += ["--block-fd", str(confinement.gate)]
         fds = (*fds, confinement.gate)
     words += _mounts(confinement)
-    for name in filter(_RULING.match, command.env):
-        words += ["--setenv", name, command.env[name]]
+    contents: list[tuple[int, bytes]] = []  # where the placeholder stands, and what is read there
+    for place, content in sorted(confinement.contents.items()):
+        words += ["--perms", "0600", "--ro-bind-data", PLACEHOLDER, place]
+        contents.append((len(words) - 2, content))
+    words += _sealed(confinement)
+    hidden = _hidden_variables(command.env)
+    if hidden:
+        words += ["--args", PLACEHOLDER]
+        contents.append((len(words) - 1, _setting(command.env, hidden)))
     words += ["--seccomp", PLACEHOLDER]
     filter_at = len(words) - 1
     alone = _gives_up_processes(command)
@@ -149,13 +159,31 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
     return Command(
         tuple(words),
         words[0],
-        {name: value for name, value in command.env.items() if not _RULING.match(name)},
+        {name: value for name, value in command.env.items() if name not in hidden},
         None,
         fds,
         tree=command.tree,
         enclosure=_ENCLOSURE,
-        entry=_entry(confinement, alone=alone, at=len(words) - filter_at),
+        entry=_entry(
+            confinement,
+            alone=alone,
+            at=len(words) - filter_at,
+            contents=[(len(words) - position, content) for position, content in contents],
+        ),
     )
+
+
+def _hidden_variables(env: Mapping[str, str]) -> frozenset[str]:
+    """Variables that bubblewrap sets inside and does not have itself: it would obey some, and others are secrets, which
+    whoever sees its process outside could read.
+    """
+    secrets = frozenset(secret_values(env, given=True))
+    return frozenset(name for name, value in env.items() if value in secrets or _RULING.match(name))
+
+
+def _setting(env: Mapping[str, str], names: frozenset[str]) -> bytes:
+    words = [word for name in sorted(names) for word in ("--setenv", name, env[name])]
+    return b"".join(os.fsencode(word) + b"\0" for word in words)
 
 
 def _gives_up_processes(command: Command) -> bool:
@@ -165,7 +193,7 @@ def _gives_up_processes(command: Command) -> bool:
     return bool(command.gives_up)
 
 
-def _entry(confinement: Confinement, *, alone: bool, at: int) -> Entry:
+def _entry(confinement: Confinement, *, alone: bool, at: int, contents: list[tuple[int, bytes]]) -> Entry:
     relayed = confinement.tunnel is not None  # the relay needs both, and takes them away behind it
     program = seccomp.enclosure(
         sockets=confinement.sockets or relayed,
@@ -173,8 +201,7 @@ def _entry(confinement: Confinement, *, alone: bool, at: int) -> Entry:
         processes=not alone or relayed,
     )
     return Entry(
-        filter=program,
-        at=at,
+        contents=(*contents, (at, program)),
         scopes=_scopes(confinement),
         limits=rlimits.entries(confinement.limits),
         groups=tuple(sorted({f"{folder}/cgroup.procs" for folder in confinement.groups.values()})),
@@ -256,8 +283,12 @@ def _mounts(confinement: Confinement) -> list[str]:
             if os.path.isdir(path)
             else ["--ro-bind", os.devnull, path]
         )
-    # The root and its devices lie in memory: when everything is in place, nothing more is written there.
-    return [*words, "--remount-ro", "/", "--remount-ro", "/dev"] if confinement.root == "system" else words
+    return words
+
+
+def _sealed(confinement: Confinement) -> list[str]:
+    """The root and its devices lie in memory: when everything is in place, nothing more is written there."""
+    return ["--remount-ro", "/", "--remount-ro", "/dev"] if confinement.root == "system" else []
 
 
 def _inside(confinement: Confinement, *, alone: bool) -> list[str]:
@@ -278,6 +309,10 @@ def _enforce(confinement: Confinement) -> Enforcement:
     ]
     for inside in confinement.readable:
         found.append(Item(f"mount {inside}", "read-only", "enforced", "read-only bind mount"))
+    for inside in confinement.contents:
+        found.append(
+            Item(f"file {inside}", "read-only, in memory", "enforced", "memory of the mount namespace")
+        )
     for inside in confinement.writable:
         found.append(Item(f"mount {inside}", "read-write", "enforced", "bind mount"))
     for path in confinement.hidden:

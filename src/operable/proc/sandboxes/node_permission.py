@@ -91,6 +91,9 @@ def _enforce(confinement: Confinement) -> Enforcement:
             "allow-list; readable by other processes of the same user",
         ),
     ]
+    for inside in confinement.contents:
+        missing = "without a mount namespace its content would have to lie on disk"
+        found.append(Item(f"file {inside}", "read-only, in memory", "refused", missing))
     for inside, folder in {**confinement.readable, **confinement.writable}.items():
         mode = "read-write" if inside in confinement.writable else "read-only"
         if inside == folder:
