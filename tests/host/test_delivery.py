@@ -94,5 +94,5 @@ def test_an_unknown_exposure_is_ignored_and_the_variable_remains(tmp_path, monke
 
 def test_a_slug_that_nobody_declared_is_named():
     with pytest.raises(Fail) as caught:
-        deliver(Vault(inventory({"slug": "gh-token"}), Actor("ada")), ["other"], "/", "/", ())
+        deliver(Vault(inventory({"slug": "gh-token"}), Actor("ada")), ["other"], "/", ())
     assert caught.value.code == "SECRET_UNKNOWN"
