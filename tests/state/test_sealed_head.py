@@ -1,0 +1,139 @@
+"""Heads of sealed logs: read exactly, and signed where the operator gave a key."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+
+from operable.state.sealed_head import (
+    Head,
+    UnreadableHeadError,
+    load_public_key,
+    load_signer,
+    parse_head,
+    read_head,
+    write_head,
+)
+from operable.state.sealed_settings import operator_log
+from tests.state.formats import FORMATS, codes, judged, log, record
+
+PEM, SSH = serialization.Encoding.PEM, serialization.Encoding.OpenSSH
+PLAIN = serialization.NoEncryption()
+
+
+def key_files(folder, key=None):
+    key = key or ed25519.Ed25519PrivateKey.generate()
+    private, public = folder / "key", folder / "key.pub"
+    private.write_bytes(key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, PLAIN))
+    public.write_bytes(key.public_key().public_bytes(SSH, serialization.PublicFormat.OpenSSH))
+    return str(private), str(public)
+
+
+@pytest.mark.parametrize("hash_", ["a" * 64, "sha256:" + "b" * 64])
+@pytest.mark.parametrize("numbers", [(), (3,), (3, 7, 11)])
+def test_a_head_is_read_as_it_was_written(tmp_path, hash_, numbers):
+    path = str(tmp_path / "log")
+    written = write_head(path, Head(12, hash_), numbers, None)
+
+    assert read_head(path) == written
+    assert (written.head, written.open) == (Head(12, hash_), numbers)
+    assert parse_head(str(written.head)) == written.head
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1", "1 abc\n", f"1 {'a' * 64}", f"1 {'a' * 64}\nopen x\n", f"1 {'a' * 64}\nmore\n", "\x80\n"]
+)
+def test_what_is_not_a_head_is_not_taken_for_one(tmp_path, text):
+    (tmp_path / "log.head").write_bytes(text.encode("latin-1"))
+
+    with pytest.raises(UnreadableHeadError):
+        read_head(str(tmp_path / "log"))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_signed_head_is_believed_only_under_its_key_and_only_unchanged(tmp_path, form):
+    private, public = key_files(tmp_path)
+    path = tmp_path / "log"
+    signed = log(path, form, signer=load_signer(private))
+    signed.append(record(0))
+    signed.begin(record(1))
+    key = load_public_key(public)
+    assert (codes(path, form, public_key=key), load_public_key(private)) == ([], key)
+
+    (tmp_path / "other").mkdir()
+    assert codes(path, form, public_key=load_public_key(key_files(tmp_path / "other")[1])) == ["unsigned"]
+    head = tmp_path / "log.head"
+    good = head.read_text()
+    for forged in (good.replace("open 1\n", ""), "\n".join([*good.splitlines()[:-1], ""])):
+        head.write_text(forged)
+        assert codes(path, form, public_key=key) == ["unsigned"]
+    head.write_text(good)
+    assert judged(path, form, public_key=key).ok
+
+
+def test_a_new_history_does_not_have_the_signature(tmp_path):
+    private, public = key_files(tmp_path)
+    log(tmp_path / "log", signer=load_signer(private)).append(record(0))
+    for path in tmp_path.glob("log*"):
+        path.unlink()
+    log(tmp_path / "log").append(record(0))
+
+    assert codes(tmp_path / "log") == []
+    assert codes(tmp_path / "log", public_key=load_public_key(public)) == ["unsigned"]
+
+
+def test_a_key_that_cannot_be_used_is_said_and_nothing_is_written_unsigned(tmp_path):
+    other = ec.generate_private_key(ec.SECP256R1())
+    paths = [*key_files(tmp_path, other), str(tmp_path / "missing"), str(tmp_path / "text")]
+    (tmp_path / "text").write_text("nonsense")
+    for path in paths:
+        with pytest.raises(ValueError, match=r"key|cannot be read"):
+            load_public_key(path)
+        with pytest.raises(OSError, match=r"key|cannot be read"):
+            operator_log(
+                str(tmp_path / "log"), FORMATS["agents"](), environment={"OPERABLE_AUDIT_KEY": path}
+            )
+    assert not (tmp_path / "log").exists()
+
+
+@pytest.mark.parametrize(
+    "name, value", [("OPERABLE_AUDIT_KEEP", "x"), ("OPERABLE_AUDIT_KEEP", "-1"), ("OPERABLE_AUDIT_DAMAGED", "no")]
+)
+def test_a_setting_that_cannot_be_followed_is_an_error_of_every_write(tmp_path, name, value):
+    with pytest.raises(OSError, match=name):
+        operator_log(str(tmp_path / "log"), FORMATS["agents"](), environment={name: value})
+
+
+def test_settings_reach_the_log(tmp_path):
+    made = operator_log(
+        str(tmp_path / "log"),
+        FORMATS["agents"](),
+        environment={"OPERABLE_AUDIT_KEEP": "3", "OPERABLE_AUDIT_DAMAGED": "refuse"},
+    )
+    assert (made.keep, made.refuses_damage, made.signer) == (3, True, None)
+
+
+@pytest.mark.parametrize("program", ["flow", "host"])
+def test_both_audits_sign_their_heads_with_the_operators_key(tmp_path, program):
+    private, public = key_files(tmp_path)
+    text = {
+        "flow": "from operable.flow.audit_log import append\nappend(sys.argv[1], {'execution_id': 'e'})\n",
+        "host": "from operable.host.audit import Audit\n"
+        "Audit(sys.argv[1], actor='a').record('x', subject={'kind': 'test'})\n",
+    }[program]
+    path = tmp_path / "log"
+    subprocess.run(
+        [sys.executable, "-c", "import sys\n" + text, str(path)],
+        env={**os.environ, "OPERABLE_AUDIT_KEY": private},
+        timeout=100,
+        check=True,
+    )
+
+    form = {"flow": "executions", "host": "agents"}[program]
+    assert codes(path, form, public_key=load_public_key(public)) == []
+    with path.open("ab") as file:
+        file.write(b"")
+    assert codes(path, form, public_key=b"\0" * 32) == ["unsigned"]
