@@ -47,10 +47,12 @@ def test_a_yes_that_cannot_be_recorded_does_not_reach_the_agent(tmp_path):
 
     async def scene():
         async with session(tmp_path, on_ask=on_ask) as talk:
-            asked = steps({"call": "Write", "kind": "edit", "ask": True, "args": {"path": "a"}, "result": "ok"})
+            asked = steps(
+                {"call": "Write", "kind": "edit", "ask": True, "args": {"path": "a"}, "result": "ok"}
+            )
             with pytest.raises(Fail) as failure:
                 async for event in talk.send(asked):
-                    seen.append(event)  # noqa: PERF401 - what came before the failure
+                    seen.append(event)
             return failure.value
 
     failed = run(scene())

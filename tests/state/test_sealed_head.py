@@ -44,7 +44,8 @@ def test_a_head_is_read_as_it_was_written(tmp_path, hash_, numbers):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1", "1 abc\n", f"1 {'a' * 64}", f"1 {'a' * 64}\nopen x\n", f"1 {'a' * 64}\nmore\n", "\x80\n"]
+    "text",
+    ["", "1", "1 abc\n", f"1 {'a' * 64}", f"1 {'a' * 64}\nopen x\n", f"1 {'a' * 64}\nmore\n", "\x80\n"],
 )
 def test_what_is_not_a_head_is_not_taken_for_one(tmp_path, text):
     (tmp_path / "log.head").write_bytes(text.encode("latin-1"))
@@ -93,14 +94,13 @@ def test_a_key_that_cannot_be_used_is_said_and_nothing_is_written_unsigned(tmp_p
         with pytest.raises(ValueError, match=r"key|cannot be read"):
             load_public_key(path)
         with pytest.raises(OSError, match=r"key|cannot be read"):
-            operator_log(
-                str(tmp_path / "log"), FORMATS["agents"](), environment={"OPERABLE_AUDIT_KEY": path}
-            )
+            operator_log(str(tmp_path / "log"), FORMATS["agents"](), environment={"OPERABLE_AUDIT_KEY": path})
     assert not (tmp_path / "log").exists()
 
 
 @pytest.mark.parametrize(
-    "name, value", [("OPERABLE_AUDIT_KEEP", "x"), ("OPERABLE_AUDIT_KEEP", "-1"), ("OPERABLE_AUDIT_DAMAGED", "no")]
+    "name, value",
+    [("OPERABLE_AUDIT_KEEP", "x"), ("OPERABLE_AUDIT_KEEP", "-1"), ("OPERABLE_AUDIT_DAMAGED", "no")],
 )
 def test_a_setting_that_cannot_be_followed_is_an_error_of_every_write(tmp_path, name, value):
     with pytest.raises(OSError, match=name):
