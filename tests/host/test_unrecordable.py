@@ -50,10 +50,12 @@ def test_a_yes_that_cannot_be_recorded_does_not_reach_the_agent(tmp_path):
             asked = steps(
                 {"call": "Write", "kind": "edit", "ask": True, "args": {"path": "a"}, "result": "ok"}
             )
-            with pytest.raises(Fail) as failure:
-                async for event in talk.send(asked):
-                    seen.append(event)
-            return failure.value
+            turn = talk.send(asked)
+            try:
+                while True:
+                    seen.append(await anext(turn))
+            except Fail as failure:
+                return failure
 
     failed = run(scene())
     restore(chains[0])
@@ -79,8 +81,9 @@ def test_a_message_that_cannot_be_recorded_is_not_sent(tmp_path):
 
 
 def test_an_agent_whose_session_cannot_be_recorded_is_not_started(tmp_path):
-    started = []
+    started: list[object] = []
     start = starting(tmp_path, spawn=started.append)
+    assert start.registry is not None
     os.makedirs(start.registry.audit_path(start.workspace))
 
     with pytest.raises(Fail, match="the audit chain cannot be written"):
