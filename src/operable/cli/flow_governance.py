@@ -35,7 +35,6 @@ class TaskQuestion:
     file: str | None
     task: str | None
     workflow: str | None = None
-    home: str | None = None
     allow_commands: bool = False
     allow_network: bool = False
 
@@ -59,7 +58,7 @@ class TaskQuestion:
             "allowNetwork": self.allow_network,
         }
         try:
-            return method(f"agentcli.{name}").run(params, flow_work.defaults(self.home))
+            return method(f"agentcli.{name}").run(params, flow_work.defaults())
         except FlowError as problem:
             raise self.failure(problem) from problem
 
@@ -71,8 +70,7 @@ class TaskQuestion:
 
     def _again(self, option: str) -> str:
         """The command line that allows it."""
-        given = [("--workflow", self.workflow), ("--home", self.home)]
-        options = [word for name, value in given if value is not None for word in (name, value)]
+        options = [] if self.workflow is None else ["--workflow", self.workflow]
         already = [
             name
             for name, said in (
@@ -127,7 +125,7 @@ def evidence(action: str, name: str | None) -> Iterator[FlowProvider]:
 
 
 def whoami(asked: TaskQuestion) -> FlowIdentity:
-    by, manifest = flow_work.caller(asked.home), asked.manifest
+    by, manifest = flow_work.caller(), asked.manifest
     try:
         selected = select(manifest, asked.task, asked.workflow)
         allowance = Allowance(commands=asked.allow_commands, network=asked.allow_network)

@@ -26,7 +26,6 @@ def authorization(
     task: str | None = None,
     *,
     workflow: str | None = None,
-    home: str | None = None,
     allow_commands: bool = False,
     allow_network: bool = False,
 ) -> Iterator[FlowProvider | FlowDecision]:
@@ -36,7 +35,6 @@ def authorization(
     name: the provider, or the manifest
     task: the task's id
     workflow: the workflow's id, when there are several
-    home: where manifests, approvals and the audit are kept
     allow_commands: run commands that the manifest names as sources of values, under the task's contract
     allow_network: ask servers that the manifest names
     """
@@ -47,7 +45,6 @@ def authorization(
         file=name,
         task=task,
         workflow=workflow,
-        home=home,
         allow_commands=allow_commands,
         allow_network=allow_network,
     )

@@ -28,7 +28,6 @@ def authorization_proof(
     task: str | None = None,
     *,
     workflow: str | None = None,
-    home: str | None = None,
     allow_commands: bool = False,
     allow_network: bool = False,
 ) -> Iterator[FlowProvider | FlowProof]:
@@ -38,7 +37,6 @@ def authorization_proof(
     name: the method, or the manifest
     task: the task's id
     workflow: the workflow's id, when there are several
-    home: where manifests, approvals and the audit are kept
     allow_commands: run commands that the manifest names as sources of values, under the task's contract
     allow_network: ask servers that the manifest names
     """
@@ -49,7 +47,6 @@ def authorization_proof(
         file=name,
         task=task,
         workflow=workflow,
-        home=home,
         allow_commands=allow_commands,
         allow_network=allow_network,
     )

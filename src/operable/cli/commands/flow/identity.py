@@ -31,7 +31,6 @@ def identity(
     task: str | None = None,
     *,
     workflow: str | None = None,
-    home: str | None = None,
     allow_commands: bool = False,
     allow_network: bool = False,
 ) -> Iterator[FlowProvider | FlowIdentity | FlowDelegation]:
@@ -41,7 +40,6 @@ def identity(
     name: the provider, or the manifest
     task: the task's id
     workflow: the workflow's id, when there are several
-    home: where manifests, approvals and the audit are kept
     allow_commands: run commands that the manifest names as sources of values, under the task's contract
     allow_network: ask servers that the manifest names
     """
@@ -52,7 +50,6 @@ def identity(
         file=name,
         task=task,
         workflow=workflow,
-        home=home,
         allow_commands=allow_commands,
         allow_network=allow_network,
     )

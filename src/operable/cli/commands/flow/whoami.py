@@ -24,7 +24,6 @@ def whoami(
     task: str,
     *,
     workflow: str | None = None,
-    home: str | None = None,
     allow_commands: bool = False,
     allow_network: bool = False,
 ) -> Iterator[FlowIdentity]:
@@ -33,7 +32,6 @@ def whoami(
     file: the manifest; - is standard input
     task: the task's id
     workflow: the workflow's id, when there are several
-    home: where manifests, approvals and the audit are kept
     allow_commands: run commands that the manifest names as sources of values, under the task's contract
     allow_network: ask servers that the manifest names
     """
@@ -44,7 +42,6 @@ def whoami(
         file=file,
         task=task,
         workflow=workflow,
-        home=home,
         allow_commands=allow_commands,
         allow_network=allow_network,
     )
