@@ -76,8 +76,12 @@ def materialise(
         )
     given = Materialised()
     try:
-        for one in placed:
-            _place(one, given, folder)
+        try:
+            for one in placed:
+                _place(one, given, folder)
+        except OSError as problem:
+            message = f"a credential file cannot be written: {problem.strerror}"
+            raise FlowError("presentation_target_invalid", message) from None
         yield given
     finally:
         _remove(given)
