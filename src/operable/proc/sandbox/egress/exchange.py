@@ -92,12 +92,12 @@ class Exchange:
     async def _with_secrets(
         self,
         head: RequestHead,
-        body: bytearray,
+        body: bytes,
         names: set[str],
         where: tuple[str, int],
         *,
         secure: bool,
-    ) -> tuple[RequestHead, placeholders.Body, placeholders.Mask]:
+    ) -> tuple[RequestHead, bytes, placeholders.Mask]:
         """Put the values in; raises Refused if one of them may not go there."""
         if not names:
             return head, body, placeholders.Mask({})

@@ -26,15 +26,14 @@ _NOT_IN_FIELDS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # Shorter values stand in innocent text, and masking them would only damage it.
 _SHORTEST = 8
 Value = Callable[[str], str]
-Body = bytes | bytearray
 
 
-def find(head: RequestHead, body: Body) -> set[str]:
+def find(head: RequestHead, body: bytes) -> set[str]:
     """The names of all secrets that the request asks for."""
     names = {name.decode() for name in _QUOTED.findall(head.target)}
     for name, value in head.headers:
         names |= {each.decode() for each in _PLAIN.findall(_basic(name, value)[0] or value)}
-    return names | {bytes(name).decode() for name in _QUOTED.findall(body)}
+    return names | {name.decode() for name in _QUOTED.findall(body)}
 
 
 class Substitution:
@@ -44,7 +43,7 @@ class Substitution:
         self._value = value
         self.sent: dict[bytes, bytes] = {}  # what was sent -> what the client had written
 
-    def apply(self, head: RequestHead, body: Body) -> tuple[RequestHead, Body]:
+    def apply(self, head: RequestHead, body: bytes) -> tuple[RequestHead, bytes]:
         """Replace every placeholder; raises Malformed if a value cannot stand where it is asked for."""
         headers = tuple((name, self._header(name, given)) for name, given in head.headers)
         changed = replace(head, target=_QUOTED.sub(self._quoted, head.target), headers=headers)

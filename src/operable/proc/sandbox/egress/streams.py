@@ -124,32 +124,32 @@ async def read_line(reader: asyncio.StreamReader, limit: int | None = None) -> b
     return line
 
 
-async def hold_body(reader: asyncio.StreamReader, framing: Framing, limit: int, memory: Memory) -> bytearray:
+async def hold_body(reader: asyncio.StreamReader, framing: Framing, limit: int, memory: Memory) -> bytes:
     """The whole body, taken from the memory of the session; the caller releases it. Raises Refused."""
     if (framing.length or 0) > limit:
         raise Refused("body-too-large", "413 Content Too Large")
-    body = bytearray()
+    parts: list[bytes] = []
+    size = 0
     try:
         async for data in iterate_body(reader, framing):
-            if len(body) + len(data) > limit:
+            if size + len(data) > limit:
                 raise Refused("body-too-large", "413 Content Too Large")
             memory.take(len(data))
-            body += data
+            size += len(data)
+            parts.append(data)
     except BaseException as error:
-        memory.release(len(body))
+        memory.release(size)
         if isinstance(error, Exhausted):
             raise Refused("memory-exhausted", "503 Service Unavailable") from error
         raise
-    return body
+    return b"".join(parts)
 
 
-async def send_held(
-    writer: asyncio.StreamWriter, head: bytes, body: bytes | bytearray, deadline: Deadline
-) -> None:
+async def send_held(writer: asyncio.StreamWriter, head: bytes, body: bytes, deadline: Deadline) -> None:
     """Send in slices: a server that does not read must not make the transport copy the whole body."""
     writer.write(head)
     for at in range(0, len(body), _CHUNK):
-        part = bytes(body[at : at + _CHUNK])
+        part = body[at : at + _CHUNK]
         deadline.moved(len(part))
         writer.write(part)
         await writer.drain()

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from operable.proc.sandbox.egress.rules import Rules
 
+_TLS_PORT = 443  # a declaration that names it does not mean plain HTTP
+
 
 @dataclass(frozen=True, slots=True)
 class Substitute:
@@ -37,7 +39,7 @@ class Substitutes:
         _, rules = self._given.get(name, (None, None))
         if rules is None or not rules.covers(host, port):
             return "secret-not-for-host"
-        return None if secure or rules.names_port(host, port) else "secret-needs-tls"
+        return None if secure or (port != _TLS_PORT and rules.names_port(host, port)) else "secret-needs-tls"
 
     def reveal(self, names: Collection[str]) -> dict[str, str]:
         """Fetch the values; blocks, and raises Fail."""
