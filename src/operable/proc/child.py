@@ -12,7 +12,7 @@ It does not interpret bytes, and it does not decide when to cancel: the deadline
 import io
 import signal
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from operable.proc.excerpt import Excerpt
 from operable.proc.ladder import LOOK, REAP, Graces, Ladder, Order
@@ -20,12 +20,17 @@ from operable.proc.pipes import Inlet, Outlet
 from operable.proc.reactor import Reactor, Timer
 from operable.proc.spawn import Command, Launched, launch
 
+if TYPE_CHECKING:
+    from operable.proc.sandbox.leader import LeaderWatch
+
 
 class Open:
     """The type of OPEN: standard input is a pipe that stays open until `child.stdin.finish()`."""
 
 
 OPEN = Open()
+# Why a command was ended that had ended inside its enclosure, where a program kept that from being reported.
+FROZEN = "frozen"
 # None: /dev/null. Bytes: given to the child, then closed. A descriptor or an open file: inherited by the child as it is.
 Stdin = bytes | int | io.IOBase | Open | None
 
@@ -34,7 +39,9 @@ class End(NamedTuple):
     """How a child ended. `status` follows subprocess (negative: killed by that signal); None: it could not be learnt."""
 
     status: int | None
-    cause: str | None  # None: by itself. Else why we ended it: "deadline", or the word given to `cancel`
+    cause: (
+        str | None
+    )  # None: by itself. Else why we ended it: "deadline", "frozen", or the word given to `cancel`
     elapsed: float
     stderr: Excerpt
     leftovers: bool = False  # descendants outlived the leader and were ended with the group (or tree)
@@ -71,6 +78,7 @@ class Child:
         self._held_open = False
         self._advancing = False
         self._timer: Timer | None = None
+        self._inner: LeaderWatch | None = None
         self._started = reactor.time()
         self._ladder = Ladder(self._started, timeout=timeout, graces=graces)
         self._on_stderr = on_stderr
@@ -81,6 +89,7 @@ class Child:
             self.stdout = Outlet(reactor, launched.stdout, self._took_stdout, self._stdout_ended)
             self._err = Outlet(reactor, launched.stderr, self._took_stderr, self._advance)
             self._leader.watch(reactor, self._exit_noticed)
+            self._inner = _inner_watch(reactor, command, self.pid, lambda: self.kill(FROZEN))
             self._advance()
         except BaseException:
             self._leader.abort()  # interrupted: nobody has this child yet who could end it
@@ -107,6 +116,8 @@ class Child:
         """Kill and reap without the reactor, which has crashed. `on_end` is not called."""
         if self.ended is not None:
             return
+        if self._inner is not None:
+            self._inner.close()
         self._leader.abort()
         self.ended = End(status=self._leader.status, cause=None, elapsed=0.0, stderr=self.stderr)
 
@@ -189,6 +200,8 @@ class Child:
     def _finish(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        if self._inner is not None:
+            self._inner.close()
         if self.stdin is not None:
             self.stdin.close()
         if self._ladder.gave_up:
@@ -206,6 +219,16 @@ class Child:
             stdin_unread=self.stdin is not None and self.stdin.backlog > 0,
         )
         self._on_end(self.ended)
+
+
+def _inner_watch(
+    reactor: Reactor, command: Command, pid: int, on_frozen: Callable[[], object]
+) -> "LeaderWatch | None":
+    if command.entry is None or not command.enclosure:
+        return None
+    from operable.proc.sandbox.leader import LeaderWatch
+
+    return LeaderWatch(reactor, pid, on_frozen)
 
 
 def _descriptor(stdin: Stdin) -> int | None:

@@ -34,6 +34,7 @@ from operable.proc.output import output
 from operable.proc.sandbox import landlock, loopback, relay, rlimits, seccomp
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox, refuse
 from operable.proc.sandbox.entry import PLACEHOLDER, Entry
+from operable.proc.sandbox.leader import children
 from operable.proc.spawn import Command, prepare
 
 _PROGRAM = "bwrap"
@@ -337,22 +338,13 @@ def _enforce(confinement: Confinement) -> Enforcement:
 
 def _init(pid: int) -> int | None:
     """The first process inside: the only child of the monitor."""
-    children = _children(pid)
-    return children[0] if children else None
+    found = children(pid)
+    return found[0] if found else None
 
 
 def _leader(pid: int) -> int | None:
     first = _init(pid)
-    children = _children(first) if first is not None else []
-    return children[0] if children else None
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-            return [int(word) for word in file.read().split()]
-    except OSError:
-        return []  # it has ended, or this kernel does not tell
+    return None if first is None else _init(first)
 
 
 def _is_linux() -> bool:
