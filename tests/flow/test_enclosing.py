@@ -126,7 +126,22 @@ def test_a_program_outside_of_the_system_is_visible_to_a_strict_task(tmp_path):
         command = prepare([str(tools / "hello")], env=env, cwd=str(work))
         # The program and nothing that lies beside it: whoever names a program does not thereby open its folder.
         assert run_command(place.wrap(command), timeout=60).stdout == "hello\nhello\nhello.sh\n"
-        assert {item["outcome"] for item in place.report} == {"enforced"}
+        told = {item["item"]: item for item in place.report}
+        assert {item["outcome"] for item in place.report} == {"enforced", "unconfined"}
+        # What nobody declared is in the report as well: it shares the network, the disk and the processor.
+        open_ones = {name for name, item in told.items() if item["outcome"] == "unconfined"}
+        assert open_ones == {
+            *(
+                "network",
+                "processor time",
+                "time",
+                "disk space",
+                "kernel objects",
+                "facts of the machine",
+                "kernel",
+            )
+        }
+        assert "shares the host's network" in told["network"]["mechanism"]
 
 
 @requirement("agentcli:exec:allowed-paths")

@@ -4,31 +4,27 @@
     allowed_paths     the file system read-only, the allowed paths (with the task's folder among them) writable
     network none      a network of its own, with nothing in it
     network restricted  nobody can connect to the task; out, only HTTP and HTTPS to public hosts, through a proxy
+    sockets true      unix sockets of the file system may be used; in every other enclosure they may not
 
 Bubblewrap enforces it. Where that cannot be (another system, no user namespaces, `AGENTCLI_SANDBOX=off`), a contract that
 asks for any of these is refused before anything runs; `permissive` without them runs and says that nothing is enforced.
 """
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 from operable.flow.allowed_paths import check_unchanged, folders, is_inside
 from operable.flow.contracts import FlowError
 from operable.kernel.errors import Fail
-from operable.proc.keeper import KEEPER
-from operable.proc.sandbox.confinement import Confinement, Sandbox, Tunnel, sandbox
+from operable.proc.sandbox import enclosure
+from operable.proc.sandbox.confinement import Confinement, Sandbox, sandbox
 from operable.proc.spawn import Command
 
 Json = dict[str, Any]
 _OFF = ("off", "0", "false", "disabled", "none")
-_PROXY_PORT = 3128
-_PROXY_NAMES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
-_LOCAL = "localhost,127.0.0.1,::1"
 _PUBLIC = ("*",)
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 # What every sandbox makes itself, and what is empty in all of them: sockets of the host's services lie in /run.
@@ -42,25 +38,20 @@ class Enclosure:
     """A place that is ready. Without constraints it changes nothing."""
 
     report: tuple[dict[str, str], ...] = ()
-    _box: Sandbox | None = None
-    _confinement: Confinement | None = None
-    _env: Mapping[str, str] = field(default_factory=dict)
+    _place: enclosure.Enclosure | None = None
 
     def wrap(self, command: Command, folders: Sequence[str] = ()) -> Command:
         """The command as it is started inside. Its program can be read there, and `folders` (credential files), too."""
-        box, place = self._box, self._confinement
-        if box is None or place is None:
+        if self._place is None:
             return command
+        place = self._place.place
         check_unchanged(place.writable)
-        readable = dict(place.readable)
-        for path in (*folders, command.executable, os.path.realpath(command.executable)):
-            if not _visible(path, place):
-                readable[path] = path
-        place = replace(place, readable=readable, cwd=command.cwd or place.cwd)
+        shown = (*folders, command.executable, os.path.realpath(command.executable))
+        readable = {path: path for path in shown if not _visible(path, place)}
         env = dict(command.env)
         if place.writable.get("/tmp") is None:  # noqa: S108 - inside
             env |= {name: "/tmp" for name in _TEMPORARY if name in env}  # noqa: S108
-        return box.wrap(command._replace(env=env | dict(self._env), tree=True), place)
+        return self._place.wrap(command._replace(env=env, tree=True), cwd=command.cwd, readable=readable)
 
 
 def constraints(contract: Mapping[str, Any]) -> list[str]:
@@ -87,14 +78,18 @@ def enclosed(
         yield Enclosure()
         return
     box = _available(wanted, mode)
-    with _network(contract) as (tunnel, env):
-        place = _confinement(contract, cwd, base, environment, tunnel)
+    egress = enclosure.Egress(_PUBLIC) if contract.get("network") == "restricted" else None
+    try:
+        place = enclosure.enclose(box, _confinement(contract, cwd, base, environment), egress=egress)
+    except Fail as problem:
+        raise unavailable(wanted, problem.message) from None
+    with place:
         try:
             # Everything that would be refused later is refused now, before an approval or a credential is spent.
-            box.wrap(Command(("true",), "/bin/true", {}, None), place)
+            place.wrap(Command(("true",), "/bin/true", {}, None))
         except Fail as problem:
             raise unavailable(wanted, problem.message) from None
-        yield Enclosure(tuple(item.as_dict() for item in box.enforce(place)), box, place, env)
+        yield Enclosure(tuple(item.as_dict() for item in place.report), place)
 
 
 def switched_off(mode: str) -> str | None:
@@ -120,7 +115,6 @@ def _confinement(
     cwd: str,
     base: str,
     environment: Mapping[str, str],
-    tunnel: Tunnel | None,
 ) -> Confinement:
     strict = contract.get("sandbox") == "strict"
     allowed = folders(contract, base)
@@ -135,7 +129,7 @@ def _confinement(
         root="system" if strict else "host",
         home=home if strict and os.path.isabs(home) and home != "/" else None,
         network=contract.get("network") in (None, "unrestricted"),
-        tunnel=tunnel,
+        sockets=contract.get("sockets") is True,
     )
 
 
@@ -150,35 +144,6 @@ def _everything() -> dict[str, str]:
             for each in entries
             if each.is_dir(follow_symlinks=False) and each.name not in _OWN_PLACES
         }
-
-
-@contextmanager
-def _network(contract: Mapping[str, Any]) -> Iterator[tuple[Tunnel | None, dict[str, str]]]:
-    """The way to public hosts, as long as the task runs, and how programs are told of it."""
-    if contract.get("network") != "restricted":
-        yield None, {}
-        return
-    from operable.proc.sandbox.egress.proxy import Proxy
-    from operable.proc.sandbox.egress.service import SERVICE
-
-    folder = tempfile.mkdtemp(prefix="operable-task-")
-    try:
-        KEEPER.leave(folder)  # also when this process is killed
-        path = os.path.join(folder, "egress")
-        proxy = Proxy(_PUBLIC)
-        try:
-            SERVICE.start(proxy, path)
-        except Fail as problem:
-            raise unavailable(constraints(contract), problem.message) from None
-        try:
-            address = f"http://127.0.0.1:{_PROXY_PORT}"
-            env = dict.fromkeys(_PROXY_NAMES, address) | {"NO_PROXY": _LOCAL, "no_proxy": _LOCAL}
-            yield Tunnel(path, _PROXY_PORT, (), _PUBLIC), env
-        finally:
-            SERVICE.stop(proxy)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        KEEPER.take(folder)
 
 
 def _visible(path: str, place: Confinement) -> bool:

@@ -20,8 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from operable.host.confinement_network import way_out
-from operable.host.confinement_places import OUTSIDE, identity, mounts, programs, seen_path, visible_path
+from operable.host.confinement_places import OUTSIDE, mounts, programs, seen_path, visible_path
 from operable.host.delivery import Delivered, deliver
 from operable.host.vaulting import Vault
 from operable.kernel.errors import Fail
@@ -30,17 +29,12 @@ from operable.manifest.blocks import Sandbox as Block
 from operable.proc.environment import secret_values
 from operable.proc.keeper import KEEPER
 from operable.proc.remote import remote_command
-from operable.proc.sandbox import cgroup
-from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Limits, Sandbox, refuse, sandbox
+from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Limits, Sandbox, sandbox
 from operable.proc.sandbox.egress.budget import Attempt
-from operable.proc.sandbox.egress.proxy import Proxy
-from operable.proc.sandbox.egress.service import SERVICE
+from operable.proc.sandbox.enclosure import DEFAULT_PIDS, Egress, Enclosure, default_limits, enclose
 from operable.proc.spawn import Command, prepare
 
 HOME = "/home/agent"
-# Agents with their shells, language servers and builds were seen below 200; a fork bomb is stopped in time.
-DEFAULT_PIDS = 1024
-_MEGABYTE = 1024 * 1024
 # Inside, these would name folders of the host that are not there.
 _DROPPED = (
     "TMPDIR",
@@ -86,16 +80,14 @@ class Confined:
     timeout: float | None  # seconds that one command may take, when the manifest says so
     known: Known = field(repr=False, default_factory=Known)  # to be masked in everything that comes out
     cwd: str = "/"  # the workspace as it is seen inside
-    _box: Sandbox | None = None
-    _confinement: Confinement | None = None
+    _enclosure: Enclosure | None = None
     _env: dict[str, str] = field(repr=False, default_factory=dict)
-    _proxy: Proxy | None = None
     _folder: str | None = None
 
     @property
     def elsewhere(self) -> bool:
         """Whether it is another machine, where nothing of this one is."""
-        return self._box is not None and self._box.elsewhere
+        return self._enclosure is not None and self._enclosure.mechanism.elsewhere
 
     def command(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> Command:
         """A command line as it is started in this place."""
@@ -105,25 +97,21 @@ class Confined:
 
     def wrap(self, command: Command) -> Command:
         """The command as it is started: inside, its whole tree supervised, with nothing but its own environment."""
-        if self._box is None or self._confinement is None:
+        if self._enclosure is None:
             raise ValueError("the place is closed")
-        place = self._confinement
+        place = self._enclosure.place
         env = {
             name: value for name, value in command.env.items() if place.root == "host" or name not in _DROPPED
         }
         if place.root == "system":
             visible_path(command.executable, place)
-        if command.cwd is not None:
-            place = replace(place, cwd=seen_path(command.cwd, place))
-        return self._box.wrap(command._replace(env=env | self._env, tree=True), place)
+        cwd = None if command.cwd is None else seen_path(command.cwd, place)
+        return self._enclosure.wrap(command._replace(env=env | self._env, tree=True), cwd=cwd)
 
     def close(self) -> None:
-        if self._proxy is not None:
-            SERVICE.stop(self._proxy)
-            self._proxy = None
-        if self._confinement is not None:
-            cgroup.remove(self._confinement.groups)
-            self._confinement = self._box = None
+        if self._enclosure is not None:
+            self._enclosure.close()
+            self._enclosure = None
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             KEEPER.take(self._folder)
@@ -213,15 +201,12 @@ def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None
     readable |= programs(wanted.programs) if inside else {}
     env = dict(_passthrough(block))
     if inside:
-        readable |= identity(folder)
         env |= {"HOME": HOME, "USER": "agent", "LOGNAME": "agent", "TMPDIR": "/tmp"}  # noqa: S108 - inside
         if wanted.home is not None:
             writable[HOME] = wanted.home
-    way = way_out(egress, delivered, folder, wanted.on_attempt, inside=inside)
-    place._proxy = way.proxy  # noqa: SLF001 - we are making it
-    readable |= way.readable
-    env |= delivered.env | way.env
-    limits, groups = _limits(wanted)
+    if delivered.substitutes and not egress:
+        raise Fail("config", "SECRET_EXPOSURE_INVALID", "egress-substitute needs hosts in network.egress")
+    env |= delivered.env
     confinement = Confinement(
         cwd=cwd,
         writable=writable,
@@ -229,17 +214,18 @@ def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None
         contents=delivered.files,
         root="system" if inside else "host",
         home=HOME if inside and wanted.home is None else None,
-        limits=limits,
-        groups=groups,
-        tunnel=way.tunnel,
+        limits=_limits(block),
         network=not inside and not egress,
+        sockets=inside and block.config.get("sockets") is True,
+        namespaces=inside and block.config.get("namespaces") is True,
     )
-    place._box, place._confinement, place._env = box, confinement, env  # noqa: SLF001
+    defaults = replace(default_limits() if inside else Limits(), pids=wanted.pids)
+    way_out = Egress(egress, tuple(delivered.substitutes), wanted.on_attempt)
+    place._enclosure = enclose(box, confinement, egress=way_out, defaults=defaults, folder=folder)  # noqa: SLF001
+    place._env = env  # noqa: SLF001 - we are making it
     place.cwd = cwd
     place.known.add(*secret_values(env))
-    place.timeout = None if block.limits.timeout_ms is None else block.limits.timeout_ms / 1000
-    report, confinement = _report(box, confinement, wanted)
-    place.enforcement, place._confinement = report, confinement  # noqa: SLF001
+    _conclude(place, wanted)
 
 
 def _prepare_elsewhere(place: Confined, box: Sandbox, wanted: Wanted) -> None:
@@ -252,46 +238,27 @@ def _prepare_elsewhere(place: Confined, box: Sandbox, wanted: Wanted) -> None:
         delivered = deliver(wanted.vault, wanted.secrets, "~", block.network.egress)
     shown = mounts(block, wanted.workspace, inside=True)
     confinement = place_elsewhere(block, shown, delivered, wanted.home, wanted.credential)
-    place._box, place._env = box, _passthrough(block) | delivered.env  # noqa: SLF001 - we are making it
+    place._env = _passthrough(block) | delivered.env  # noqa: SLF001 - we are making it
+    place._enclosure = enclose(box, confinement, defaults=Limits())  # noqa: SLF001
     place.cwd = confinement.cwd
     place.known.add(*secret_values(place._env), *box.secrets(confinement))  # noqa: SLF001
+    _conclude(place, wanted)
+
+
+def _conclude(place: Confined, wanted: Wanted) -> None:
+    """The report, with what this host itself does not do."""
+    block = wanted.sandbox
     place.timeout = None if block.limits.timeout_ms is None else block.limits.timeout_ms / 1000
-    place.enforcement, place._confinement = _report(box, confinement, wanted)  # noqa: SLF001
-
-
-def _report(box: Sandbox, confinement: Confinement, wanted: Wanted) -> tuple[Enforcement, Confinement]:
-    """The report; a default limit that cannot be held is dropped and said, a declared one is refused when it is used."""
-    report = box.enforce(confinement)
-    kept = []
-    for item in report:
-        if item.item == "limits.pids" and item.outcome == "refused":
-            confinement = replace(confinement, limits=replace(confinement.limits, pids=None))
-            kept.append(replace(item, outcome="unconfined"))
-        else:
-            kept.append(item)
-    if wanted.sandbox.lifecycle.pause_after_idle or wanted.sandbox.lifecycle.destroy_on:
-        kept.append(
-            Item(
-                "lifecycle",
-                "declared",
-                "unconfined",
-                f"{box.name} knows no lifecycle; ignored, as AIP-36 has it",
-            )
-        )
-    refuse(box.name, tuple(kept))
-    return tuple(kept), confinement
+    place.enforcement = () if place._enclosure is None else place._enclosure.report  # noqa: SLF001
+    if block.lifecycle.pause_after_idle or block.lifecycle.destroy_on:
+        how = f"{place.provider} knows no lifecycle; ignored, as AIP-36 has it"
+        place.enforcement += (Item("lifecycle", "declared", "unconfined", how),)
 
 
 def _passthrough(block: Block) -> dict[str, str]:
     return {name: os.environ[name] for name in block.env.passthrough if name in os.environ}
 
 
-def _limits(wanted: Wanted) -> tuple[Limits, dict[str, str]]:
-    declared = wanted.sandbox.limits
-    limits = Limits(
-        cpu_ms=declared.cpu_ms, memory_mb=declared.memory_mb, pids=wanted.pids, timeout_ms=declared.timeout_ms
-    )
-    wishes = {"pids": wanted.pids}
-    if declared.memory_mb is not None:
-        wishes["memory"] = declared.memory_mb * _MEGABYTE
-    return limits, cgroup.prepare(wishes)
+def _limits(block: Block) -> Limits:
+    declared = block.limits
+    return Limits(cpu_ms=declared.cpu_ms, memory_mb=declared.memory_mb, timeout_ms=declared.timeout_ms)

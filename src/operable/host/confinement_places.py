@@ -13,9 +13,6 @@ OUTSIDE = ("local", "node-permission")
 _TAKEN = ("/proc", "/sys", "/dev", "/run/operable", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc")
 _PRIVATE = ("/", "/tmp", "/run", "/var", "/var/tmp", "/etc", "/proc", "/sys", "/dev")  # noqa: S108
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/")
-_USERS = "agent:x:1000:1000:agent:/home/agent:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
-_GROUPS = "agent:x:1000:\nnogroup:x:65534:\n"
-_HOSTS = "127.0.0.1 localhost\n::1 localhost\n"
 
 
 def mounts(block: Block, workspace: str, *, inside: bool) -> tuple[dict[str, str], dict[str, str], str]:
@@ -138,14 +135,3 @@ def _check_place(at: str) -> None:
 
 def _below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def identity(folder: str) -> dict[str, str]:
-    """Files of /etc of its own: programs ask for their user and for localhost; the host's are nobody's business."""
-    found = {}
-    for name, text in (("passwd", _USERS), ("group", _GROUPS), ("hosts", _HOSTS)):
-        path = os.path.join(folder, name)
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
-        found[f"/etc/{name}"] = path
-    return found

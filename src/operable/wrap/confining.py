@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.manifest.blocks import ToolSandbox
-    from operable.proc.sandbox.confinement import Confinement, Tunnel
+    from operable.proc.sandbox.confinement import Confinement
+    from operable.proc.sandbox.enclosure import Enclosure
     from operable.proc.spawn import Command
 
 UNCONFINED = "OPERABLE_UNCONFINED"
 _EVERYTHING = ("**", "/**")
 # Of the kernel: never given away as folders to write to.
 _KERNEL = ("dev", "proc", "sys")
-_PROXY_PORT = 3128
 _TEXTS = {"writes": "writes nothing", "network": "no network", "processes": "no other processes"}
 
 
@@ -136,8 +136,7 @@ class Confined:
 
     def __init__(self, command: Command, sandbox: Mapping[str, Any] | None) -> None:
         self._command, self._sandbox = command, sandbox
-        self._folder: str | None = None
-        self._proxy: Any = None
+        self._enclosure: Enclosure | None = None
 
     def __enter__(self) -> Command:
         sandbox = self._sandbox
@@ -152,49 +151,26 @@ class Confined:
         given_up = frozenset(sandbox["gives_up"])
         if not sandbox["boxed"] and missing(given_up) is None:
             return self._command._replace(gives_up=given_up)
-        try:
-            return self._boxed(sandbox, given_up)
-        except BaseException:
-            self.__exit__()
-            raise
+        return self._boxed(sandbox, given_up)
 
     def __exit__(self, *_: object) -> None:
-        if self._proxy is not None:
-            from operable.proc.sandbox.egress.service import SERVICE
-
-            SERVICE.stop(self._proxy)
-            self._proxy = None
-        if self._folder is not None:
-            import shutil
-
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
+        if self._enclosure is not None:
+            self._enclosure.close()
+            self._enclosure = None
 
     def _boxed(self, sandbox: Mapping[str, Any], given_up: frozenset[str]) -> Command:
-
         from operable.proc.sandbox.confinement import sandbox as mechanism
+        from operable.proc.sandbox.enclosure import Egress, enclose
 
-        tunnel = self._tunnel(sandbox["hosts"]) if sandbox["hosts"] else None
-        env = {**self._command.env, **(tunnel.environment() if tunnel is not None else {})}
-        command = self._command._replace(env=env, gives_up=given_up & {"processes"})
-        return mechanism("bubblewrap").wrap(command, confinement(command, sandbox, tunnel))
-
-    def _tunnel(self, hosts: Sequence[str]) -> Tunnel:
-        import tempfile
-
-        from operable.proc.sandbox.confinement import Tunnel
-        from operable.proc.sandbox.egress.proxy import Proxy
-        from operable.proc.sandbox.egress.service import SERVICE
-
-        self._folder = tempfile.mkdtemp(prefix="operable-wrap-")
-        proxy = Proxy(tuple(hosts))
-        socket = os.path.join(self._folder, "egress")
-        SERVICE.start(proxy, socket)
-        self._proxy = proxy
-        return Tunnel(socket, _PROXY_PORT, proxy.rules.loopback(), tuple(hosts))
+        command = self._command._replace(gives_up=given_up & {"processes"})
+        place = confinement(command, sandbox)
+        egress = Egress(tuple(sandbox["hosts"])) if sandbox["hosts"] else None
+        # No keeper for one program: what a killed call leaves, the next one removes.
+        self._enclosure = enclose(mechanism("bubblewrap"), place, egress=egress, kept=False)
+        return self._enclosure.wrap(command)
 
 
-def confinement(command: Command, sandbox: Mapping[str, Any], tunnel: Tunnel | None) -> Confinement:
+def confinement(command: Command, sandbox: Mapping[str, Any]) -> Confinement:
     """The same in the words of `proc.sandbox.confinement`."""
     from operable.proc.sandbox.confinement import Confinement
 
@@ -215,7 +191,7 @@ def confinement(command: Command, sandbox: Mapping[str, Any], tunnel: Tunnel | N
         hidden=tuple(_existing(sandbox["deny"], cwd)),
         root="host" if sandbox["read"] is None else "system",
         network=sandbox["hosts"] is None,
-        tunnel=tunnel,
+        sockets="sockets" not in sandbox["gives_up"],
     )
 
 

@@ -342,7 +342,28 @@ def test_the_report_names_a_mechanism_for_every_item(tmp_path: Path):
     assert told["limits.timeout_ms"] == ("enforced", "deadline of the host")
     assert told["limits.cpu_ms"][0] == "narrowed"
     assert told["limits.memory_mb"][0] in ("enforced", "narrowed")
-    assert {outcome for outcome, _ in told.values()} <= {"enforced", "narrowed"}
+    assert told["unix sockets"] == ("enforced", "seccomp filter")
+    open_ones = {item for item, (outcome, _) in told.items() if outcome == "unconfined"}
+    assert open_ones == {
+        "number of processes",
+        "disk space",
+        "kernel objects",
+        "facts of the machine",
+        "kernel",
+    }
+    assert {outcome for outcome, _ in told.values()} == {"enforced", "narrowed", "unconfined"}
+
+
+@requirement("aip-substrate:4.6:enforced-or-refused")
+def test_the_report_names_what_stays_open_also_where_nobody_declared_it():
+    place = Confinement(cwd="/", root="host", network=True, sockets=True, namespaces=True)
+
+    told = {item.item: item.outcome for item in sandbox("bubblewrap").enforce(place)}
+
+    assert {name for name, outcome in told.items() if outcome == "unconfined"} == {
+        *("network", "reading files", "unix sockets", "namespaces", "memory", "number of processes"),
+        *("processor time", "time", "disk space", "kernel objects", "facts of the machine", "kernel"),
+    }
 
 
 @requirement("aip-substrate:4.6:enforced-or-refused")

@@ -27,10 +27,10 @@ def words(limits: Limits, *, pids: bool) -> list[str]:
     return [program() or "prlimit", "--core=0", *options, "--"] if options else []
 
 
-def entries(limits: Limits) -> tuple[tuple[int, int], ...]:
+def entries(limits: Limits, groups: frozenset[str] = frozenset()) -> tuple[tuple[int, int], ...]:
     """The same for `Entry`, which sets them without a program: all but the number of processes, which counts inside."""
     found = [(resource.RLIMIT_CORE, 0)]
-    if limits.memory_mb is not None:
+    if limits.memory_mb is not None and "memory" not in groups:
         found.append((resource.RLIMIT_DATA, limits.memory_mb * _MEGABYTE))
     if limits.cpu_ms is not None:
         found.append((resource.RLIMIT_CPU, _seconds(limits.cpu_ms)))
@@ -42,10 +42,12 @@ def inside(limits: Limits, *, pids: bool) -> list[str]:
     return words(Limits(pids=limits.pids), pids=pids)
 
 
-def report(limits: Limits, groups: frozenset[str], *, own_users: bool) -> list[Item]:
-    """What becomes of the limits. `groups`: controllers that a control group holds; `own_users`: in a user namespace."""
+def report(limits: Limits, groups: frozenset[str], *, own_users: bool, by_entry: bool = False) -> list[Item]:
+    """What becomes of the limits. `groups`: controllers that a control group holds; `own_users`: in a user namespace;
+    `by_entry`: the start sets them itself (`entries`), without a program.
+    """
     found = []
-    tool = program()
+    tool = "" if by_entry else program()
     if limits.memory_mb is not None:
         wanted = f"{limits.memory_mb} MB"
         if "memory" in groups:
@@ -58,7 +60,7 @@ def report(limits: Limits, groups: frozenset[str], *, own_users: bool) -> list[I
         how = f"RLIMIT_CPU, {_seconds(limits.cpu_ms)} s for each process"
         found.append(_by_rlimit("limits.cpu_ms", f"{limits.cpu_ms} ms", tool, how))
     if limits.pids is not None:
-        found.append(_pids(limits.pids, groups, tool, own_users))
+        found.append(_pids(limits.pids, groups, program(), own_users))
     if limits.timeout_ms is not None:
         found.append(Item("limits.timeout_ms", f"{limits.timeout_ms} ms", "enforced", "deadline of the host"))
     return found

@@ -35,6 +35,7 @@ from operable.proc.sandbox import landlock, loopback, relay, rlimits, seccomp
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox, refuse
 from operable.proc.sandbox.entry import PLACEHOLDER, Entry
 from operable.proc.sandbox.leader import children
+from operable.proc.sandbox.ledger import open_items
 from operable.proc.spawn import Command, prepare
 
 _PROGRAM = "bwrap"
@@ -204,7 +205,7 @@ def _entry(confinement: Confinement, *, alone: bool, at: int, contents: list[tup
     return Entry(
         contents=(*contents, (at, program)),
         scopes=_scopes(confinement),
-        limits=rlimits.entries(confinement.limits),
+        limits=rlimits.entries(confinement.limits, frozenset(confinement.groups)),
         groups=tuple(sorted({f"{folder}/cgroup.procs" for folder in confinement.groups.values()})),
     )
 
@@ -328,12 +329,15 @@ def _enforce(confinement: Confinement) -> Enforcement:
     elif confinement.loopback is not None:
         found.append(Item("network.egress", "none", "enforced", "network namespace, shared"))
     elif confinement.network:
-        found.append(Item("network", "the host's", "enforced", "not restricted, as declared"))
+        how = "shares the host's network: its services on loopback, and every host that it reaches"
+        found.append(Item("network", "the host's", "unconfined", how))
     else:
         found.append(Item("network.egress", "none", "enforced", "network namespace"))
     own_users = confinement.root == "system" or os.geteuid() != 0
-    found += rlimits.report(confinement.limits, frozenset(confinement.groups), own_users=own_users)
-    return tuple(found)
+    found += rlimits.report(
+        confinement.limits, frozenset(confinement.groups), own_users=own_users, by_entry=True
+    )
+    return (*found, *open_items(confinement, scopes=bool(_scopes(confinement))))
 
 
 def _init(pid: int) -> int | None:
