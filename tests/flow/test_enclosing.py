@@ -113,6 +113,44 @@ def _denied(*_arguments):
     raise PermissionError(13, "Permission denied")
 
 
+def test_a_strict_task_leaves_no_file_with_setuid_or_setgid(tmp_path):
+    """It left one that belonged to root."""
+    script = "cp /bin/true program; chmod 4755 program; chmod u+s,g+s program; install -m 6755 /bin/true other; mkdir -m 2775 d"
+    ran = inside({"sandbox": "strict"}, tmp_path, script, home="/nowhere")
+
+    assert ran.stderr.count("Operation not permitted") >= 2, ran.stderr
+    assert (tmp_path / "program").exists()
+    assert [path.name for path in tmp_path.iterdir() if path.stat().st_mode & 0o6000] == []
+
+
+@pytest.mark.parametrize(
+    ("contract", "outcome"),
+    [
+        ({"sandbox": "strict"}, "refused"),
+        ({"sandbox": "strict", "allowed_paths": ["."]}, "refused"),
+        ({"allowed_paths": ["."], "network": "none"}, "refused"),
+        ({"network": "none"}, "refused"),
+        ({"network": "restricted"}, "refused"),
+        ({"sandbox": "strict", "allowed_paths": [".", "service"]}, "reached"),
+        ({"allowed_paths": [".", "service"], "network": "restricted"}, "reached"),
+    ],
+)
+def test_a_unix_socket_is_reached_only_where_an_allowed_path_names_one(
+    tmp_path, monkeypatch, contract, outcome
+):
+    monkeypatch.chdir(tmp_path)  # a short name: the path of a socket has 108 bytes
+    script = (
+        "/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"service\")' "
+        "&& echo reached || echo refused"
+    )
+    with socket.socket(socket.AF_UNIX) as service:
+        service.bind("service")
+        service.listen()
+        ran = inside(contract, tmp_path, script, home="/nowhere")
+
+    assert ran.stdout == f"{outcome}\n", ran.stderr
+
+
 def test_a_program_outside_of_the_system_is_visible_to_a_strict_task(tmp_path):
     tools, work = tmp_path / "tools", tmp_path / "work"
     tools.mkdir()

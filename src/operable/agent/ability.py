@@ -27,6 +27,9 @@ class Outcome:
     image: Image | None = None
 
 
+NO_SANDBOX = "none"  # the word of a user who wants none
+
+
 @dataclass(slots=True)
 class Scene:
     """What a tool may use. `workspace` is a real path; `granted` are paths outside it that were approved."""
@@ -39,7 +42,9 @@ class Scene:
     # What Read has shown and the model can still see: (path, offset, limit) -> mtime in ns.
     shown: dict[tuple[str, int, int], int] = field(default_factory=dict)
     known: Known = field(default_factory=Known, repr=False)  # secrets that no result may show
-    sandbox: str | None = None  # name of the mechanism of operable.proc that commands run in
+    # Where commands run: a mechanism of `operable.proc.sandboxes`, or NO_SANDBOX. None: see `commands`.
+    sandbox: str | None = None
+    approved: bool = False  # somebody has said yes to this call, and not only to calls like it
     # Runs sub-agents: [(name, prompt)] -> their answers, in order.
     spawn: Callable[[Sequence[tuple[str, str]]], list["Outcome"]] | None = None
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from operable.agent import model as models
+from operable.agent.ability import NO_SANDBOX
 from operable.agent.approvals import Permissions
 from operable.agent.conversation import DEFAULT_THINKING, Conversation, Store, Tuning
 from operable.agent.instructions import system_prompt
@@ -106,7 +107,7 @@ def _kept(options: dict[str, Any], provider: models.Model, tuning: Tuning) -> Se
 
 def _check_sandbox(name: str | None) -> None:
     """A sandbox that cannot be had is refused here, not at the first command."""
-    if name is None:
+    if name is None or name == NO_SANDBOX:
         return
     from operable.proc.sandbox.confinement import sandbox
 

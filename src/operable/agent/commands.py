@@ -1,16 +1,53 @@
-"""Running a program for a tool: in its own process group, bounded in time and output, gone when the run is cancelled."""
+"""Running a program for a tool: in its own process group, bounded in time and output, gone when the run is cancelled.
 
+Where a command line runs (`tree`). With `--sandbox bubblewrap` it sees the programs of the system and the workspace, and no
+network. Without a word, a call that somebody approved runs with the agent's rights; one that nobody was asked about
+(`--auto-approve`, `--allow`) runs in an enclosure where the machine has bubblewrap: it reads the file system but for
+credentials and the agent's sessions, writes the workspace and an empty /tmp, uses the network, and reaches no unix socket
+and no other process. `--sandbox none` is the agent's rights for all. What looks like a secret is never in its environment.
+"""
+
+import os
+from contextlib import nullcontext
 from dataclasses import dataclass
 
-from operable.agent.ability import Scene
+from operable.agent.ability import NO_SANDBOX, Scene
+from operable.agent.places import state_folder
 from operable.agent.secrecy import without_secrets
 from operable.proc.child import Child, End
 from operable.proc.excerpt import Excerpt
 from operable.proc.ladder import Graces
 from operable.proc.reactor import SelectorReactor
 from operable.proc.sandbox.confinement import Confinement, sandbox
-from operable.proc.spawn import prepare
+from operable.proc.sandbox.enclosure import Enclosure, enclose
+from operable.proc.spawn import Command, prepare
 
+_MECHANISM = "bubblewrap"
+# Of the home: what lets somebody act as this user elsewhere.
+_CREDENTIALS = (
+    *(
+        ".ssh",
+        ".gnupg",
+        ".aws",
+        ".azure",
+        ".kube",
+        ".docker",
+        ".netrc",
+        ".git-credentials",
+        ".npmrc",
+        ".pypirc",
+    ),
+    *(
+        ".config/gcloud",
+        ".config/gh",
+        ".config/op",
+        ".password-store",
+        ".local/share/keyrings",
+        ".cargo/credentials.toml",
+    ),
+)
+# Programs that would write to the home, which cannot be written to.
+_CACHES = {"TMPDIR": "/tmp", "XDG_CACHE_HOME": "/tmp/.cache", "npm_config_cache": "/tmp/.npm"}  # noqa: S108 - inside
 # A stopped run has a second to end; a program that does not listen gets a part of it.
 _GRACES = Graces(interrupt=0.2, terminate=0.2)
 _HOME = "/home/agent"  # inside a sandbox: empty, and gone with the command
@@ -34,15 +71,39 @@ def run_program(argv: list[str], scene: Scene, *, timeout: float, tree: bool = F
     """
     command = prepare(argv, cwd=scene.workspace, env=without_secrets(scene.environment))
     command = command._replace(tree=tree)
-    if scene.sandbox is not None:
-        confinement = Confinement(
-            cwd=scene.workspace,
-            writable={path: path for path in (scene.workspace, *sorted(scene.granted))},
-            root="system",
-            home=_HOME,
-        )
-        command = command._replace(env={**command.env, "HOME": _HOME})
-        command = sandbox(scene.sandbox).wrap(command, confinement)
+    place = _enclosure(scene, tree=tree)
+    with place or nullcontext():
+        return _ran(command if place is None else _inside(command, place), scene, timeout)
+
+
+def _enclosure(scene: Scene, *, tree: bool) -> Enclosure | None:
+    writable = {path: path for path in (scene.workspace, *sorted(scene.granted))}
+    if scene.sandbox not in (None, NO_SANDBOX):
+        strict = Confinement(cwd=scene.workspace, writable=writable, root="system", home=_HOME)
+        return enclose(sandbox(scene.sandbox or ""), strict)
+    mechanism = sandbox(_MECHANISM)
+    if scene.sandbox == NO_SANDBOX or scene.approved or not tree or mechanism.missing() is not None:
+        return None
+    hidden = _hidden(scene)
+    wide = Confinement(cwd=scene.workspace, writable=writable, root="host", network=True, hidden=hidden)
+    return enclose(mechanism, wide)
+
+
+def _inside(command: Command, place: Enclosure) -> Command:
+    changed = {"HOME": _HOME} if place.place.root == "system" else _CACHES
+    return place.wrap(command._replace(env={**command.env, **changed}))
+
+
+def _hidden(scene: Scene) -> tuple[str, ...]:
+    """Credentials and the agent's own state, but for what the workspace lies in or was granted."""
+    home = os.path.expanduser("~")
+    paths = [*(os.path.join(home, name) for name in _CREDENTIALS), state_folder()]
+    shown = (scene.workspace, *scene.granted)
+    real = (os.path.realpath(path) for path in paths if os.path.exists(path))
+    return tuple(path for path in real if not any(f"{place}/".startswith(f"{path}/") for place in shown))
+
+
+def _ran(command: Command, scene: Scene, timeout: float) -> Ran:
     reactor = SelectorReactor()
     kept, ended = Excerpt(_HEAD, _TAIL), list[End]()
     err = Excerpt(_HEAD, _TAIL)

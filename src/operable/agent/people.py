@@ -42,7 +42,8 @@ Work:
 Permission:
   --allow TOOL             a tool that needs no question; SERVER/TOOL for one of an MCP server; may be repeated
   --auto-approve           nothing needs a question
-  --sandbox NAME           run commands in this sandbox (bubblewrap)
+  --sandbox NAME           bubblewrap: commands see the system and the workspace, no network; none: no sandbox
+                           (default: what nobody was asked about writes to the workspace alone)
 
 Session:
   --session-id ID          begin a session of this name; an error when there is one

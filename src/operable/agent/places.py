@@ -13,8 +13,13 @@ if TYPE_CHECKING:
 _LONGEST = 200
 
 
+def state_folder() -> str:
+    """Of the agent: its sessions, and what else it keeps."""
+    return state_directory("agent")
+
+
 def sessions_folder() -> str:
-    return os.path.join(state_directory("agent"), "sessions")
+    return os.path.join(state_folder(), "sessions")
 
 
 def session_folder(root: str, session_id: str) -> str:

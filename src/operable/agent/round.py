@@ -52,6 +52,7 @@ class Round:
         self._msg_id = msg_id
         self._desk = desk
         self._scene = scene
+        self._approved: set[str] = set()
         self._emit = emit
         self._happenings: queue.SimpleQueue[Decision | Done | None] = queue.SimpleQueue()
         self._waiting: dict[str, Call] = {}  # asked, not decided
@@ -133,6 +134,7 @@ class Round:
         call = self._waiting.pop(decision.call_id)
         assert call.ability is not None  # noqa: S101 - only calls of known tools are asked about
         if decision.allowed:
+            self._approved.add(decision.call_id)
             self._queue(call, call.ability)
             return
         reason = decision.reason or _DENIED
@@ -164,7 +166,8 @@ class Round:
 
     def _work(self, call_id: str, ability: Ability, arguments: Any) -> None:
         try:
-            outcome = ability.run(arguments, replace(self._scene, granted=self._reached[call_id].outside))
+            outside, approved = self._reached[call_id].outside, call_id in self._approved
+            outcome = ability.run(arguments, replace(self._scene, granted=outside, approved=approved))
         except Exception as error:  # noqa: BLE001 - a fault of one tool must not end the conversation; the model is told
             outcome = Outcome(f"{ability.name} failed: {type(error).__name__}: {error}", ok=False)
         self._happenings.put(Done(call_id, outcome))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from operable.cli.agents import json_file, launch, somebody
 from operable.cli.agents_events import AgentInstalled, AgentLogin, AgentMended, SetupStepDone
+from operable.host.confinement_places import HOST_ACCESS
 from operable.host.launch.doctor import Check as Checked
 from operable.host.launch.doctor import doctor, mend
 from operable.host.launch.installer import Progress as Told
@@ -181,12 +182,14 @@ def _checks(loaded: Loaded, job: Launch, workspace: str) -> Iterator[Checked]:
     slugs = [entry.slug for entry in needed(vault_of(loaded, placing), placing)]
     provider = sandbox_of(loaded).provider
     keys = list(loaded.as_(AgentCli).models.env.values())
-    return doctor(job, sandbox=lambda: sandbox(provider).missing(), secrets=slugs, keys=keys)
+    confines = provider not in HOST_ACCESS
+    missing = lambda: sandbox(provider).missing()  # noqa: E731
+    return doctor(job, sandbox=missing, confines=confines, secrets=slugs, keys=keys)
 
 
 def _check(found: Checked, severity: str | None = None) -> Check:
     hint = None if found.fix is None else found.fix.command
-    level = "info" if found.status != "failed" else severity or "error"
+    level = {"failed": severity or "error", "open": "warning"}.get(found.status, "info")
     made = Check(ok=found.status == "ok", detail=found.message, severity=level, hint=hint)
     made.fields["name"] = found.name
     return made

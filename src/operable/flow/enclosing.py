@@ -4,13 +4,15 @@
     allowed_paths     the file system read-only, the allowed paths (with the task's folder among them) writable
     network none      a network of its own, with nothing in it
     network restricted  nobody can connect to the task; out, only HTTP and HTTPS to public hosts, through a proxy
-    sockets true      unix sockets of the file system may be used; in every other enclosure they may not
+
+Unix sockets cannot be used in any of these places, unless `allowed_paths` names one: that declares the need.
 
 Bubblewrap enforces it. Where that cannot be (another system, no user namespaces, `AGENTCLI_SANDBOX=off`), a contract that
 asks for any of these is refused before anything runs; `permissive` without them runs and says that nothing is enforced.
 """
 
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -129,8 +131,15 @@ def _confinement(
         root="system" if strict else "host",
         home=home if strict and os.path.isabs(home) and home != "/" else None,
         network=contract.get("network") in (None, "unrestricted"),
-        sockets=contract.get("sockets") is True,
+        sockets=any(map(_is_socket, allowed)),
     )
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False  # it is not there, and cannot be declared
 
 
 def _everything() -> dict[str, str]:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from operable.host.confinement_places import OUTSIDE, mounts, programs, seen_path, visible_path
+from operable.host.confinement_places import HOST_ACCESS, OUTSIDE, mounts, programs, seen_path, visible_path
 from operable.host.delivery import Delivered, deliver
 from operable.host.vaulting import Vault
 from operable.kernel.errors import Fail
@@ -167,7 +167,7 @@ def _admit(box: Sandbox, wanted: Wanted) -> None:
             "this sandbox is declared read_only: it runs no command",
             target=box.name,
         )
-    if box.name == "local" and not wanted.trusted:
+    if box.name in HOST_ACCESS and not wanted.trusted:
         raise Fail(
             "authz",
             "SANDBOX_UNTRUSTED",

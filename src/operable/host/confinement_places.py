@@ -9,6 +9,8 @@ from operable.proc.sandbox.confinement import Confinement
 
 # Providers without a file system of their own: a mount stands where it stands on the host, or nowhere.
 OUTSIDE = ("local", "node-permission")
+# Providers that are the rights of whoever runs the host.
+HOST_ACCESS = ("local",)
 # Places that a mount must not take: they belong to the system inside.
 _TAKEN = ("/proc", "/sys", "/dev", "/run/operable", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc")
 _PRIVATE = ("/", "/tmp", "/run", "/var", "/var/tmp", "/etc", "/proc", "/sys", "/dev")  # noqa: S108

@@ -28,6 +28,14 @@ def test_all_is_well(tmp_path):
     assert all(each.fix is None for each in checks.values())
 
 
+def test_an_agent_without_a_sandbox_is_said_to_have_all_rights_and_not_to_be_well(tmp_path):
+    program(tmp_path / "bin" / "agent")
+    checks = looked(launch(tmp_path, agent(), tmp_path / "bin"), sandbox=lambda: None, confines=False)
+
+    assert (checks["sandbox"].status, checks["sandbox"].fix) == ("open", None)
+    assert checks["sandbox"].message == "no sandbox: runs with all your rights"
+
+
 def test_what_is_not_installed_cannot_be_judged_further(tmp_path):
     checks = looked(launch(tmp_path, agent(install=(VENDORED,))))
     assert statuses(checks) == {

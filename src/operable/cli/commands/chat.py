@@ -74,7 +74,7 @@ def chat(
     allow: a tool that needs no question, by its name (SERVER/TOOL for one of an MCP server); may be repeated
     tool: an agent-operable tool to offer to the model; may be repeated
     app: an application (APP.md) that you have approved, to offer to the model; may be repeated
-    sandbox: run commands in this sandbox
+    sandbox: bubblewrap, or none; without it, commands that nobody was asked about write to the workspace alone
     session_id: the id that a new session gets
     resume: go on with this session; latest is the last one of the workspace
     session: keep no session

@@ -15,7 +15,9 @@ from operable.host.launch.version import check
 from operable.kernel.errors import Fail
 from operable.proc.environment import environment
 
-Status = Literal["ok", "failed", "skipped"]
+# open: nothing is wrong, and something is not held that a reader would take for held.
+Status = Literal["ok", "failed", "skipped", "open"]
+NO_SANDBOX = "no sandbox: runs with all your rights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,13 @@ def doctor(
     launch: Launch,
     *,
     sandbox: Callable[[], str | None] | None = None,
+    confines: bool = True,
     secrets: Sequence[str] = (),
     keys: Sequence[str] = (),
 ) -> Iterator[Check]:
-    """Look. `sandbox` says why there is no confinement (None: there is); `secrets` are slugs that must have values;
-    `keys` are the variables of which an agent without a login of its own wants one.
+    """Look. `sandbox` says why there is no confinement (None: there is); `confines`: False for a provider that is host
+    access; `secrets` are slugs that must have values; `keys` are the variables of which an agent without a login of its
+    own wants one.
     """
     installed = launch.installation().locate()
     yield _installed(launch, installed)
@@ -54,7 +58,9 @@ def doctor(
         yield _version(launch, installed)
         yield _setup(launch, installed)
         yield _auth(launch, installed, keys)
-    if sandbox is not None:
+    if not confines:
+        yield Check("sandbox", "open", NO_SANDBOX)
+    elif sandbox is not None:
         missing = sandbox()
         fix = Fix("sandbox", "install the program that the message names") if missing else None
         yield Check("sandbox", "failed" if missing else "ok", missing or "the confinement can be had", fix)

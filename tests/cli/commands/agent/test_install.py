@@ -170,7 +170,8 @@ def test_doctor_looks_and_changes_nothing_and_with_fix_mends_what_it_can(scene, 
     checks = {check["name"]: check for check in looked.of("aoi:check")}
     assert checks["installed"]["ok"] is False
     assert checks["installed"]["hint"] == "operable agent install parrot"
-    assert checks["sandbox"]["ok"] is True
+    assert (checks["sandbox"]["ok"], checks["sandbox"]["severity"]) == (False, "warning")
+    assert checks["sandbox"]["detail"] == "no sandbox: runs with all your rights"
     assert scene("show", "parrot").results[0]["installed"] is None
 
     mended = scene("doctor", "parrot", "--fix")
