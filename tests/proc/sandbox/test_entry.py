@@ -59,14 +59,13 @@ assert ring > 0
 assert libc.syscall(add_key, b'user', b'operable-test-key', b'secret', 6, -3) > 0
 from operable.proc.output import output
 from tests.proc.sandbox.test_entry import KEYS, enclosed
+from tests.proc.sandbox.unfiltered import without_filter
 assert libc.syscall(keyctl, 10, -3, b'user', b'operable-test-key', 0) > 0
 for root in ("host", "system"):
     for tree in (True, False):
         command = enclosed(KEYS, str(ring), cwd=Path(sys.argv[1]), root=root, tree=tree)
         print(*output(command, timeout=200).stdout.decode().split())
-        bare = command._replace(entry=command.entry._replace(filter=b""), argv=tuple(
-            word for at, word in enumerate(command.argv)
-            if at - len(command.argv) not in (-command.entry.at, -command.entry.at - 1)))
+        bare = without_filter(command)
         print(*output(bare, timeout=200).stdout.decode().split())
 """
 
@@ -96,7 +95,7 @@ def test_every_enclosed_command_has_the_filter(tmp_path, root, tree):
 
 def test_a_filter_whose_words_were_changed_starts_nothing(tmp_path):
     command = enclosed("open('made', 'w')", cwd=tmp_path)
-    with pytest.raises(ValueError, match="behind its filter"):
+    with pytest.raises(ValueError, match="behind its contents"):
         launch(command._replace(argv=(*command.argv, "more")))
     assert list(tmp_path.iterdir()) == []
 

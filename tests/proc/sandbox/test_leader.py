@@ -12,6 +12,7 @@ from operable.proc.reactor import SelectorReactor
 from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.spawn import Command, prepare
 from operable.proc.tree import living
+from tests.proc.sandbox.unfiltered import without_filter
 
 pytestmark = pytest.mark.needs("bwrap")
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
@@ -41,15 +42,6 @@ assert os.read(reading, 1) == b'x'
 print('held', flush=True)
 os._exit(3)
 """
-
-
-def without_filter(command: Command) -> Command:
-    """As an older kernel or a hole in the filter would have it: the deadline must not rest on ptrace being refused."""
-    assert command.entry is not None
-    at = len(command.argv) - command.entry.at
-    return command._replace(
-        argv=(*command.argv[: at - 1], *command.argv[at + 1 :]), entry=command.entry._replace(filter=b"")
-    )
 
 
 def run(command: Command) -> tuple[End, bytes, list[int]]:
