@@ -15,7 +15,7 @@ import pytest
 from operable.kernel.errors import Fail
 from operable.proc.output import output
 from operable.proc.sandbox import cgroup, enclosure
-from operable.proc.sandbox.confinement import Confinement, Limits, sandbox
+from operable.proc.sandbox.confinement import Confinement, Item, Limits, sandbox
 from operable.proc.sandbox.enclosure import DEFAULT_PIDS, Egress, default_limits, enclose
 from operable.proc.spawn import prepare
 
@@ -152,7 +152,7 @@ def test_what_cannot_be_enforced_leaves_nothing_behind(tmp_path, monkeypatch, se
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     refusing = replace(
-        BOX, enforce=lambda where: (enclosure.Item("files", "all", "refused", "there is no mechanism"),)
+        BOX, enforce=lambda where: (Item("files", "all", "refused", "there is no mechanism"),)
     )
 
     with pytest.raises(Fail, match="there is no mechanism"):
