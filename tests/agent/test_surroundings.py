@@ -156,22 +156,34 @@ def test_bytes_that_are_no_text_are_a_protocol_error(tmp_path: Path) -> None:
     assert agent.events[-1] == {"type": "pong"}  # a last line without its end is a line
 
 
-def test_tools_that_ignore_signals_end_with_the_agent(tmp_path: Path) -> None:
-    with AgentProcess(tmp_path, "--auto-approve") as agent:
+@pytest.mark.parametrize("options", [(), ("--sandbox", "none")], ids=["enclosed", "with all rights"])
+def test_tools_that_ignore_signals_end_with_the_agent(tmp_path: Path, options: tuple[str, ...]) -> None:
+    with AgentProcess(tmp_path, "--auto-approve", *options) as agent:
+        seconds = f"600.{os.getpid()}{len(options)}"  # a word that no other process of the machine has
         agent.script(
-            'call Bash {"command": "trap \'\' INT TERM HUP; (setsid sleep 600 & echo $! > pid); sleep 600"}'
+            f'call Bash {{"command": "trap \'\' INT TERM HUP; (setsid sleep {seconds} & echo $! > pid); sleep 600"}}'
         )
         agent.until("tool_running")
         while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
             pass
-        pid = int((tmp_path / "pid").read_text())
-        handle = os.pidfd_open(pid)
+        handle = os.pidfd_open(_sleeper(seconds))  # the number in the file is one of its own namespace
         agent.process.kill()
         agent.wait()
         import select
 
         assert select.select([handle], [], [], LIMIT)[0] == [handle]
         os.close(handle)
+
+
+def _sleeper(seconds: str) -> int:
+    words = f"sleep\0{seconds}\0".encode()
+    while True:
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                if path.read_bytes() == words:
+                    return int(path.parent.name)
+            except OSError:
+                continue  # it has ended meanwhile
 
 
 @requirement("jsonstream:1:one-object-per-line")
