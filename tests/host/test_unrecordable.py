@@ -1,6 +1,7 @@
 """Nothing goes on unrecorded: a session, a turn, a permission and what the host does for an agent, when the chain fails."""
 
 import asyncio
+import fcntl
 import os
 import signal
 import subprocess
@@ -14,8 +15,9 @@ from operable.host.audit import verify_audit
 from operable.host.registry import Registry
 from operable.host.starting import start_session
 from operable.kernel.errors import Fail
+from operable.proc.spawn import prepare
 from operable.wire.events import ToolResult
-from tests.host.scene import session, starting, steps
+from tests.host.scene import SCRIPTED, session, starting, steps
 from tests.host.test_client_methods import call, methods
 
 
@@ -66,18 +68,32 @@ def test_a_yes_that_cannot_be_recorded_does_not_reach_the_agent(tmp_path):
     assert verify_audit(str(chains[0])).ok
 
 
-def test_a_message_that_cannot_be_recorded_is_not_sent(tmp_path):
+def heard(file):
+    """A scripted agent of which everything that it is sent is in a file too."""
+    agent = [*SCRIPTED, "--protocol", "json-stream", "--json", "{}"]
+    return lambda words: prepare(["sh", "-c", 'tee "$0" | "$@"', str(file), *agent, *words])
+
+
+@pytest.mark.parametrize("is_locked", [True, False])
+def test_a_message_that_cannot_be_recorded_is_not_sent(tmp_path, monkeypatch, is_locked):
+    """While the host waits for the lock, an agent that had the message would long have it in its file."""
+    monkeypatch.setattr("operable.host.audit._WAIT", 1.0)
+    file = tmp_path / "sent"
+
     async def scene():
-        async with session(tmp_path) as talk:
-            chain = spoil(tmp_path)
-            found = await talk.send(steps({"say": "I heard it"})).result()
-            return chain, found, talk.status
+        async with session(tmp_path, spawn=heard(file)) as talk:
+            (lock,) = tmp_path.glob("state/*/audit.jsonl.lock")
+            with lock.open() as held:
+                if is_locked:
+                    fcntl.flock(held, fcntl.LOCK_EX)
+                found = await talk.send(steps({"say": "I heard it"})).result()
+            return found, talk.status
 
-    chain, found, status = run(scene())
-    restore(chain)
-
-    assert [error.code for error in found.errors] == ["audit_unwritable"]
-    assert (found.reason, found.text, status) == ("error", "", "error")
+    found, status = run(scene())
+    assert ("I heard it" in file.read_text()) is not is_locked
+    if is_locked:
+        assert [error.code for error in found.errors] == ["audit_unwritable"]
+        assert (found.reason, found.text, status) == ("error", "", "error")
 
 
 def test_an_agent_whose_session_cannot_be_recorded_is_not_started(tmp_path):
@@ -182,17 +198,20 @@ def test_what_a_killed_host_had_begun_is_lost_to_the_next_one(tmp_path, how):
     assert len(Registry(str(tmp_path / "state")).sessions()) == 2
 
 
-def test_an_announced_call_is_in_the_chain_before_the_agent_gets_another_word(tmp_path):
+def test_an_announced_call_and_its_end_are_in_the_chain_while_the_turn_still_runs(tmp_path):
     async def scene():
         async with session(tmp_path) as talk:
-            done = talk.send(steps({"call": "Read", "kind": "read", "args": {"path": "a"}, "result": "ok"}))
-            assert (await done.result()).ok
+            call = {"call": "Read", "kind": "read", "args": {"path": "a"}, "result": "ok"}
+            async for event in talk.send(steps(call, {"hang": True})):
+                if isinstance(event, ToolResult):
+                    (chain,) = tmp_path.glob("state/*/audit.jsonl")
+                    return records(chain)
+        return []
 
-    run(scene())
-    (chain,) = tmp_path.glob("state/*/audit.jsonl")
-    found = records(chain)
-    begun = next(each for each in found if each["action"] == "agent.tool-call.started")
-    ended = next(each for each in found if each["action"] == "agent.tool-call")
+    found = run(scene())
+    (begun,) = [each for each in found if each["action"] == "agent.tool-call.started"]
+    (ended,) = [each for each in found if each["action"] == "agent.tool-call"]
 
     assert begun["metadata"]["phase"] == "started"
     assert ended["metadata"]["closes"] == begun["seq"]
+    assert "agent.turn" not in [each["action"] for each in found]
