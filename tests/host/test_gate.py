@@ -360,3 +360,20 @@ def test_what_was_told_of_a_call_before_counts_against_its_question(tmp_path):
     )
 
     assert found.allowed is False
+
+
+@pytest.mark.parametrize(
+    "chosen, alarms",
+    [
+        ({"deny": ["read:.env"]}, True),
+        ({"ask": ["kind:read"]}, True),
+        ({"deny": ["read:other"]}, False),
+        ({"deny": ["*"]}, False),
+        ({"default": "ask"}, False),
+    ],
+)
+def test_an_unasked_read_is_an_alarm_only_where_a_rule_is_about_it(tmp_path, chosen, alarms):
+    gate = _gate(tmp_path, rules(**chosen))
+
+    assert (_run(gate, "c1", "Read", {"path": ".env"}, "read") is not None) is alarms
+    assert _run(gate, "c2", "Read", {"title": "Read"}, "read") is None or "kind:read" in chosen.get("ask", ())

@@ -132,6 +132,14 @@ def test_a_yes_is_for_exactly_what_was_asked_and_for_once(work, name):
         assert found == should, (name, x_said, y_said)
 
 
+def test_a_rule_that_denies_and_comes_after_the_yes_is_stronger(work):
+    gate = gate_of(work, rules(default=ASK))
+    ask(gate, work, "edit", "a")
+    gate.policy = gate.policy.with_rules([Rule(DENY, "edit:a")])
+
+    assert outcome(gate.rule_own("fs/write_text_file", "edit", {"path": "a"})) is False
+
+
 def test_a_yes_ends_with_its_turn(work):
     gate = gate_of(work, rules(default=ASK))
     ask(gate, work, "edit", "a")
