@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.host.audit import Audit, Head, parse_head, verify_audit
+from operable.host.audit import Audit, Head, parse_head, read_audit, verify_audit
 from operable.kernel.canonical import canonical_json
 from operable.kernel.errors import Fail
 from tests.requirement import requirement
@@ -217,3 +217,47 @@ def test_an_anchor_that_is_none_is_refused(text):
     with pytest.raises(Fail):
         parse_head(text)
     assert parse_head(f"3 {'a' * 64}\n") == Head(3, "a" * 64)
+
+
+def test_names_titles_and_references_are_bounded_and_masked_like_values(tmp_path):
+    audit = Audit(str(tmp_path / "audit.jsonl"), actor="a" * 5000, secrets=["correct-horse"])
+    audit.record(
+        "agent.decision",
+        subject={"kind": "tool", "ref": "x" * 100_000, "path": "/correct-horse/y"},
+        decision=("policy:deny " + "z" * 9000, "deny"),
+        metadata={"call": "\ud800" + "c" * 9000},
+    )
+    text = (tmp_path / "audit.jsonl").read_text()
+
+    assert len(text) < 2000
+    assert "correct-horse" not in text
+    assert text.count("sha256:") >= 3
+    assert codes(tmp_path / "audit.jsonl") == []
+
+
+def test_a_full_chain_goes_on_in_another_file_and_is_read_and_checked_as_one(tmp_path):
+    path = chain(tmp_path, 20, rotate_at=1000)
+
+    assert len(list(tmp_path.glob("audit.jsonl.0*"))) > 2
+    assert [json.loads(line)["seq"] for _, _, line in read_audit(str(path))] == list(range(20))
+    assert (codes(path), verify_audit(str(path)).records) == ([], 20)
+    sorted(tmp_path.glob("audit.jsonl.0*"))[1].unlink()
+    assert codes(path) == ["chain.seq_gap"]
+
+
+def test_a_chain_of_the_version_before_is_verified_and_continued(tmp_path):
+    """Records without phases, a head of one line, no lock file: as 0.1 wrote them."""
+    path, previous, lines = tmp_path / "audit.jsonl", "0" * 64, b""
+    for seq in range(3):
+        record = {
+            "$schema": "agentgovernance/v1", "doctype": "audit-event", "actor": {"id": "agent:x"}, "action": "agent.turn",
+            "subject": {"kind": "session", "ref": "s"}, "seq": seq, "ts": "2026-01-01T00:00:00.000Z", "prevHash": previous,
+        }  # fmt: skip
+        previous = sha256(canonical_json(record)).hexdigest()
+        lines += canonical_json({**record, "hash": previous}) + b"\n"
+    path.write_bytes(lines)
+    (tmp_path / "audit.jsonl.head").write_text(f"2 {previous}\n")
+    assert codes(path) == []
+
+    chain(tmp_path, 2)
+    assert (codes(path), verify_audit(str(path)).records) == ([], 5)
