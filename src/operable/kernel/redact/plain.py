@@ -61,6 +61,11 @@ _REFERENCE = re.compile(
     r"\$\{?[A-Z_]++\}?\Z|%[A-Z_]++%\Z|\{\{[ A-Za-z_.]*+(?:\}\})?\Z|<[A-Za-z_ -]++>?\Z|@[A-Za-z_./~-]++\Z"
     r"|[*•]{3,}\Z|\.{3,}\Z|…\Z|[xX]{3,}\Z"
 )
+_LINE_NUMBER = re.compile(r"[0-9]{1,6}+(?::[0-9]{1,6}+)?:?\Z")  # `src/token.py:12:`
+_MEMBER = re.compile(r"[A-Za-z_]++(?:\.(?:[A-Za-z_]++|[0-9]{1,3}+))++\Z")  # `key: mounts.0.source`
+_FILE = re.compile(
+    r"\.(?:c|cc|cfg|cpp|css|go|h|html|ini|java|js|json|lock|md|php|py|rb|rs|sh|sql|toml|ts|txt|xml|ya?ml)\Z"
+)
 _LETTERS = re.compile(r"[A-Za-z]++(?:['’][a-z]++)?\Z")
 _QUOTES = "`'\"‘’“”()[]{}<>.,;:!?"
 _READ = 100  # characters of a line that are looked at
@@ -72,11 +77,17 @@ def is_weak(name: str, before: str) -> bool:
     if found in _WEAK:
         return True
     # `/etc/passwd: No such file`: the last part of a path.
-    return before[-1:] in ("/", "\\") or (found in _QUALIFIED and _ABOUT.search(before) is not None)
+    return (
+        before[-1:] in ("/", "\\")
+        or _FILE.search(name) is not None
+        or (found in _QUALIFIED and _ABOUT.search(before) is not None)
+    )
 
 
 def is_plain(value: str, name: str, *, weak: bool) -> bool:
     """Whether one word, or the content of quotes, is no secret after this name."""
+    if weak and (_LINE_NUMBER.match(value) or _MEMBER.match(value.strip(_QUOTES))):
+        return True
     if any(map(str.isdigit, value)):
         return False
     core = value.strip(_QUOTES)

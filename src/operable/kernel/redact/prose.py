@@ -289,7 +289,7 @@ def _stays(text: str, found: re.Match[str], word: str, *, weak: bool) -> bool:
     line = _LINE.match(text, found.end(), found.end() + _AFTER)
     rest = line[0] if line else word
     # In a config file the value reaches to the end of the line: nothing in it may look generated.
-    return (plain and not any(map(str.isdigit, rest))) or is_message(rest, weak=weak)
+    return (plain and not any(map(str.isdigit, rest[len(word) :]))) or is_message(rest, weak=weak)
 
 
 def _mask_blocks(text: str) -> str:

@@ -5,6 +5,7 @@ any input. A boolean or null under a secret name stays: `supports_idempotency_ke
 """
 
 from operable.kernel.redact.names import MASK, SAFE_HEADERS, is_counting_name, is_secret_name
+from operable.kernel.redact.plain import is_plain, is_weak
 from operable.kernel.redact.prose import redact_prose
 from operable.kernel.redact.urls import redact_url
 
@@ -76,6 +77,8 @@ def _hidden(value: "Any", name: str, depth: int) -> "Any":
         return value
     if isinstance(value, (int, float)) and is_counting_name(name):
         return value
+    if isinstance(value, str) and is_weak(name, "") and is_plain(value, name, weak=True):
+        return value  # `"key": "name"`
     return MASK
 
 

@@ -12,9 +12,9 @@ a shell.
 Every command has a system call filter (`sandbox.seccomp`), a session keyring of its own and the Landlock scopes that the
 kernel has (`sandbox.entry`). Unix sockets and namespaces of its own are needs that have to be declared.
 
-Variables of the command that rule the dynamic loader or a shell, and those with secrets, are set inside only: bubblewrap
-itself would obey the first before there is any sandbox, and show the second to everybody who sees it. They and secret files
-come through descriptors (`sandbox.entry`).
+Variables of the command are set inside only, but for those that every child gets: bubblewrap itself would obey some (the
+dynamic loader's) before there is any sandbox, and would show secrets to everybody who sees its process. They and secret
+files come through descriptors (`sandbox.entry`).
 
 Memory and processes are limited by control groups where the host may make some, else by resource limits.
 
@@ -23,13 +23,12 @@ Measured: about 9 ms per start.
 
 import functools
 import os
-import re
 import shutil
 import stat
 from collections.abc import Mapping
 
 from operable.kernel.errors import Fail
-from operable.proc.environment import secret_values
+from operable.proc.environment import environment
 from operable.proc.output import output
 from operable.proc.sandbox import landlock, loopback, relay, rlimits, seccomp
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox, refuse
@@ -68,11 +67,6 @@ _IDENTITY = os.path.join(os.path.dirname(os.path.abspath(seccomp.__file__)), "et
 _MASKED = ("/proc/keys", "/proc/key-users")
 # What is written to an empty folder lies in memory: so much of it, where bubblewrap can say so (0.7 and later).
 _EMPTY_SIZE = 256 * 1024 * 1024
-# Variables that rule the loader, the C library or a shell of whatever is started with them: libraries to load, files to
-# write, functions to run instead. The command may have them; what runs outside before it may not.
-_RULING = re.compile(
-    r"(LD_|MALLOC_|BASH_FUNC_)|(GLIBC_TUNABLES|GCONV_PATH|LOCPATH|NLSPATH|ENV|BASH_ENV|SHELLOPTS|BASHOPTS|PS4)\Z"
-)
 _SYSCTL = "/proc/sys"
 _PROBE_TIMEOUT = 5.0
 # Monitor and first process: they are bubblewrap's own.
@@ -176,11 +170,10 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
 
 
 def _hidden_variables(env: Mapping[str, str]) -> frozenset[str]:
-    """Variables that bubblewrap sets inside and does not have itself: it would obey some, and others are secrets, which
-    whoever sees its process outside could read.
+    """Variables that bubblewrap sets inside and does not have itself: some it would obey, and any may be a secret, which
+    who sees its process outside could read. It has only those that carry none by convention.
     """
-    secrets = frozenset(secret_values(env, given=True))
-    return frozenset(name for name, value in env.items() if value in secrets or _RULING.match(name))
+    return frozenset(env) - environment(source=env).keys()
 
 
 def _setting(env: Mapping[str, str], names: frozenset[str]) -> bytes:

@@ -1,0 +1,74 @@
+#!/usr/bin/python3 -I
+"""An agent of the JSON-stream protocol that tells every secret that it was given, on every channel, in every spelling."""
+
+import base64
+import json
+import os
+import sys
+from urllib.parse import quote
+
+NAMES = "VAULTED PASSED_TOKEN GIVEN_WORD GIVEN_TOKEN".split()
+
+
+def tell(**event: object) -> None:
+    print(json.dumps(event), flush=True)
+
+
+def spelled(value: str) -> list[str]:
+    raw = value.encode()
+    return [
+        value,
+        json.dumps(value),
+        json.dumps(json.dumps(value)),
+        quote(value, safe=""),
+        raw.hex(),
+        *(base64.b64encode(b"u:p"[:size] + raw + b"tail").decode() for size in range(3)),
+    ]
+
+
+if "--version" in sys.argv:
+    print("1.0.0")
+    sys.exit()
+values = [os.environ[name] for name in NAMES if name in os.environ]
+if os.path.exists("/home/agent/.vaulted"):
+    with open("/home/agent/.vaulted") as file:
+        values.append(file.read())
+told = [text for value in values for text in spelled(value)]
+print("noise", *told, flush=True)
+print("stderr", *told, file=sys.stderr, flush=True)
+tell(type="ready", version="0.2.0", session_id="s", capabilities={"tool_approval": True, "thinking": True})
+sys.stdin.readline()
+tell(type="stream_start", msg_id="m1")
+for kind in ("text_delta", "thinking_delta"):
+    whole = f"{len(values)} secrets: " + " ; ".join(told)
+    for start in range(0, len(whole), 5):
+        tell(type=kind, msg_id="m1", text=whole[start : start + 5])
+tool = {
+    "name": f"Look {told[0]}",
+    "category": "exec",
+    "args": {"command": told, told[0]: 1},
+    "description": " ".join(told),
+}
+tell(type="tool_request", msg_id="m1", call_id=f"c-{told[0]}", tool=tool)
+sys.stdin.readline()
+tell(type="tool_running", msg_id="m1", call_id=f"c-{told[0]}", tool_name=f"Look {told[0]}")
+tell(
+    type="tool_result",
+    msg_id="m1",
+    call_id=f"c-{told[0]}",
+    tool_name=f"Look {told[0]}",
+    status="error",
+    output="\n".join(told),
+    output_type="text",
+    metadata={told[0]: told},
+)
+tell(
+    type="error", msg_id="m1", error={"code": "internal_error", "message": " ".join(told), "retryable": False}
+)
+tell(type="text_delta", msg_id="m1", text="\nALL TOLD\n")
+if os.environ.get("STAY"):
+    tell(type="text_delta", msg_id="m1", text="waiting")
+    sys.stdin.readline()
+    sys.stdin.readline()
+tell(type="stream_end", msg_id="m1", stop_reason="end_turn")
+sys.stdin.read()
