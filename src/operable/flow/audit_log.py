@@ -17,8 +17,7 @@ from operable.flow.attesting import SECTIONS, without_secrets
 from operable.flow.audit_record import STARTED, ExecutionFormat
 from operable.flow.canonical import canonical_text, hash_text, parse
 from operable.flow.contracts import FlowError
-from operable.flow.masking import Mask
-from operable.kernel.redact import Redactor
+from operable.kernel.redact import Known, Redactor
 from operable.state.atomic import NotRegularError
 from operable.state.sealed_end import DamagedError
 from operable.state.sealed_head import Head, UnreadableHeadError, load_public_key, read_head
@@ -190,7 +189,8 @@ def _shown(record: Mapping[str, Any], secrets: list[str]) -> Json:
     Known values and members with the name of a secret go everywhere; what merely looks like one stays in sections that
     are signed elsewhere, because changing them would make their signatures fail.
     """
-    mask, redactor = Mask(secrets), Redactor(secrets)
+    mask = Known(secrets)
+    redactor = Redactor(mask)
     return {
         name: mask.value(without_secrets(value)) if name in _SIGNED else redactor.value(value)
         for name, value in record.items()

@@ -16,10 +16,10 @@ from operable.flow.caller import Bound, Caller, content_of
 from operable.flow.canonical import canonical_digest, canonical_text, hash_text, parse
 from operable.flow.findings import js_trim
 from operable.flow.governing import Identified, actor_of
-from operable.flow.masking import Mask
 from operable.flow.merge import first
 from operable.flow.selection import Selected
 from operable.flow.task_process import Ran
+from operable.kernel.redact import Known
 
 Json = dict[str, Any]
 PHASES = (
@@ -54,7 +54,7 @@ class Execution:
     evidence: Json | None = None
     envelope: Json | None = None
     usage: Json | None = None
-    mask: Mask = field(default_factory=Mask)
+    mask: Known = field(default_factory=Known)
 
     @property
     def principal(self) -> str:

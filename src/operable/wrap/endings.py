@@ -178,7 +178,8 @@ def known_secrets(upstream: Upstream) -> list[str]:
 
     Programs repeat their arguments in their complaints, and not always as they were given.
     """
-    from operable.wrap.concealing import passwords, secrets
+    from operable.kernel.redact.urls import passwords
+    from operable.wrap.concealing import secrets
 
     found = secrets(upstream.plan["env_pass"])
     for name, value in upstream.inputs.items():

@@ -18,12 +18,12 @@ import shlex
 from typing import Any
 
 from operable.kernel.errors import Fail
+from operable.kernel.redact import Known
 from operable.tool.declare import Command, Tool
 from operable.tool.framework import Change, Check, Progress, Warn
 from operable.tool.kinds import Kind
 from operable.tool.records import Event
 from operable.tool.signature import Param
-from operable.wrap.concealing import Mask
 from operable.wrap.mcp_session import Bridge, Listed
 
 TYPE_CHECKING = False
@@ -176,7 +176,7 @@ class McpCommand(Command):
     def _results(self, given: dict[str, Any]) -> Iterator[Any]:
         with self._bridge as bridge:
             for item in bridge.call(self._listed.name, given):
-                mask = Mask(bridge.secrets)
+                mask = Known(bridge.secrets)
                 if isinstance(item, tuple):
                     if all(number is None or math.isfinite(number) for number in item[:2]):
                         yield Progress(done=item[0], total=item[1], message=_masked(mask, item[2]))
@@ -185,7 +185,7 @@ class McpCommand(Command):
                     yield from _linked(bridge, item, mask)
 
 
-def _events(result: Any, mask: Mask) -> Iterator[Event]:
+def _events(result: Any, mask: Known) -> Iterator[Event]:
     if result.is_error:
         text = next((part.text for part in result.content if part.type == "text"), "")
         from operable.kernel.redact import redact_text
@@ -194,13 +194,12 @@ def _events(result: Any, mask: Mask) -> Iterator[Event]:
         raise Fail("internal", "MCP_TOOL_FAILED", line or "the tool of the server failed")
     if result.structured_content is not None:
         _require_json(result.structured_content)
-        mask.clean(result.structured_content)
-        yield McpResult(structured=result.structured_content)
+        yield McpResult(structured=mask.value(result.structured_content))
     for part in result.content:
         yield _content(part.type, getattr(part, "resource", part), mask)
 
 
-def _linked(bridge: Bridge, result: Any, mask: Mask) -> Iterator[Event | Warn]:
+def _linked(bridge: Bridge, result: Any, mask: Known) -> Iterator[Event | Warn]:
     """What the links of a result lead to, as far as the server gives it; addresses of the web can be read without it."""
     links = [part for part in result.content if part.type == "resource_link"]
     own = [part for part in links if not str(part.uri).lower().startswith(("http:", "https:"))]
@@ -218,7 +217,7 @@ def _linked(bridge: Bridge, result: Any, mask: Mask) -> Iterator[Event | Warn]:
             yield Warn("RESOURCE_NOT_READ", message, target=_masked(mask, uri))
 
 
-def _content(kind: str, resource: Any, mask: Mask) -> McpContent:
+def _content(kind: str, resource: Any, mask: Known) -> McpContent:
     return McpContent(
         kind=kind,
         text=_masked(mask, getattr(resource, "text", None)),
@@ -243,7 +242,7 @@ def _require_json(value: Any) -> None:
         ) from problem
 
 
-def _masked(mask: Mask, text: Any) -> str | None:
+def _masked(mask: Known, text: Any) -> str | None:
     return None if text is None else mask.text(str(text))
 
 

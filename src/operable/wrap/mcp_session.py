@@ -16,10 +16,10 @@ from typing import Any, Self
 
 from operable import __version__
 from operable.kernel.errors import Fail
-from operable.kernel.redact import redact_text
+from operable.kernel.redact import Known, redact_text
 from operable.proc.spawn import prepare
 from operable.run.mcp_stdio import mcp_process
-from operable.wrap.concealing import Mask, secrets
+from operable.wrap.concealing import secrets
 from operable.wrap.endings import shown
 from operable.wrap.settings import allowed_to_server
 
@@ -134,7 +134,7 @@ class Bridge:
     def _failure(self, error: BaseException, what: str) -> Fail:
         """What went wrong, with what the server said last: why it ended stands there, if anywhere."""
         fail = _failure(error, what)
-        fail.message = Mask(self.secrets).text(fail.message)
+        fail.message = Known(self.secrets).text(fail.message)
         said = shown(self._stderr, self.secrets)
         if said:
             fail.details["upstream_stderr"] = said
