@@ -96,7 +96,8 @@ def world(world):
     (world.project / "operable.py").write_text("raise SystemExit('taken over')")
     (world.project / "json.py").write_text("raise SystemExit('taken over')")
     world.places = {"evil": app / "app" / "state", "prog": wrapper.bin}
-    world.env |= wrapper.env | {"PATH": f"{wrapper.bin}:{BIN}:/usr/bin:/bin"}
+    # They write down who they are, which a command that changes nothing cannot.
+    world.env |= wrapper.env | {"PATH": f"{wrapper.bin}:{BIN}:/usr/bin:/bin", "OPERABLE_UNCONFINED": "1"}
     world.command = lambda *words: [
         *(PROGRAM, "mcp", "--workspace", str(world.project), "--kind", "app", "--kind", "wrap"),
         *("--only", "evil", "--only", "prog", *words),

@@ -60,6 +60,8 @@ CLI: dict[str, Any] = {
     },
     "commands": {"go": "./tools/go/TOOL.md"},
 }
+# The programs of tests start others, and speak with servers of the tests. They write nothing.
+NEEDS = {"programs": "a test", "network": "a test", "sockets": "a test"}
 TOOL: dict[str, Any] = {
     "name": "go",
     "id": "prog.go",
@@ -71,6 +73,23 @@ TOOL: dict[str, Any] = {
     "timeout_ms": 20_000,
     "metadata": {"operable": {"parse": {"kind": "jsonl"}}},
 }
+# What makes a command of a test one that changes things: it gets what its sandbox block says, no less.
+CHANGES: dict[str, Any] = {
+    "mutates": ["workspace:."],
+    "approval": "on-mutate",
+    "risk_level": 1,
+    "metadata": {"operable": {"parse": {"kind": "jsonl"}, "plan": {"action": "go", "target": "prog"}}},
+}
+
+
+def _needing(tool: dict[str, Any]) -> dict[str, Any]:
+    """The same with the needs of programs of tests, for the command or for its dry run."""
+    own = dict(tool["metadata"]["operable"])
+    if not tool.get("mutates"):
+        own.setdefault("needs", NEEDS)
+    elif isinstance(own.get("plan"), dict):
+        own["plan"] = {"needs": NEEDS} | own["plan"]
+    return tool | {"metadata": {"operable": own}}
 
 
 class Made:
@@ -92,7 +111,7 @@ class Made:
         self.path = folder / "wrappers" / "prog"
         (self.path / "tools" / "go").mkdir(parents=True)
         (self.path / "CLI.md").write_text(render(CLI | (cli or {}), "# prog\n"))
-        (self.path / "tools" / "go" / "TOOL.md").write_text(render(TOOL | (tool or {}), "# go\n"))
+        (self.path / "tools" / "go" / "TOOL.md").write_text(render(_needing(TOOL | (tool or {})), "# go\n"))
         if parser is not None:
             (self.path / "parser.py").write_text(parser)
         self.env = {

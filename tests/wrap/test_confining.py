@@ -11,7 +11,7 @@ import pytest
 from operable.manifest.blocks import ToolExec, ToolFiles, ToolNetwork, ToolSandbox, ToolTty
 from operable.proc.sandbox import restriction
 from operable.wrap.confining import problem, texts, wanted
-from tests.wrap.drive import CLI, TOOL, Made
+from tests.wrap.drive import CHANGES, CLI, TOOL, Made
 
 PRELUDE = '#!/bin/sh\n[ "$1" = --version ] && { echo 1.0; exit; }\n'
 REPORT = 'printf \'{"%s":"%s"}\\n\' "$what" "$how"\n'
@@ -30,7 +30,7 @@ def sandbox(read=("**",), write=("**",), deny=(), egress=("*",), allow=True, **m
 
 
 def made(folder, script, block, tool=None) -> Made:
-    return Made(folder, PRELUDE + script, cli=CLI | {"sandbox": block}, tool=tool)
+    return Made(folder, PRELUDE + script, cli=CLI | {"sandbox": block}, tool=(tool or TOOL) | CHANGES)
 
 
 def told(done) -> dict[str, str]:

@@ -186,11 +186,14 @@ def test_git_goes_through_the_proxy_of_the_user(repo, remote):
     assert remote.asked[0][0].startswith("http://git.invalid/status-404")
 
 
-def test_git_asks_the_credential_helper_of_the_user(repo, remote):
-    git("config", "credential.helper", "!f() { echo username=ada; echo password=pw; }; f", cwd=repo)
+def test_git_asks_the_credential_helper_of_the_user(repo, remote, tmp_path):
+    own = tmp_path / "gitconfig"
+    helper = "!f() { echo username=ada; echo password=pw; }; f"
+    git("config", "--file", str(own), "credential.helper", helper, cwd=repo)
     address = f"http://127.0.0.1:{remote.server_address[1]}/status-401"
 
-    done = wrap("git", "push", address, "main", "--dry-run", cwd=repo, env=ALONE)
+    env = ALONE | {"GIT_CONFIG_GLOBAL": str(own)}
+    done = wrap("git", "push", address, "main", "--dry-run", cwd=repo, env=env)
 
     assert [login for _, login in remote.asked if login] == ["Basic YWRhOnB3"]
     assert done.error["code"] == "GIT_LOGIN_NEEDED"

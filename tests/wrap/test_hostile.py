@@ -6,12 +6,22 @@ import select
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.drive import PROGRAM, SURROUNDINGS
 from tests.tool.drive import LIMIT
-from tests.wrap.drive import Made
+from tests.wrap.drive import Made as Confined
+
+
+class Made(Confined):
+    """These programs write down who they are, which a command that changes nothing cannot: they run with all rights."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.env["OPERABLE_UNCONFINED"] = "1"
+
 
 PRELUDE = '#!/bin/sh\n[ "$1" = --version ] && { echo 1.0; exit; }\necho $$ > "$(dirname "$0")/pid"\n'
 
@@ -133,7 +143,7 @@ def test_garbage_between_the_lines_is_counted_and_the_rest_gets_through(tmp_path
     assert [warning["number"] for warning in warnings] == [1, 2, 3]
     assert warnings[0]["excerpt"] == "Warning: low disk space"
     assert "excerpt_b64" in warnings[1]
-    assert done.summary["upstream"] == {"program": "prog", "exit": 0, "non_json": 3}
+    assert done.summary["upstream"] == {"program": "prog", "exit": 0, "non_json": 3, "sandbox": "none"}
 
 
 def test_a_line_without_end_is_refused_and_the_program_ended(tmp_path):

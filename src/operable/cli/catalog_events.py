@@ -19,6 +19,9 @@ class OperableCommand(Record):
     confirm: bool  # it needs the user's confirmation
     idempotent: bool
     unbounded: bool
+    enforced_by: str  # what holds it to `read_only`; empty: that is its owner's word
+    needs: dict[str, str]  # what it needs although it changes nothing, and why
+    project_code: str  # code of the project that it runs; empty: none
 
 
 class Operable(Event):
@@ -48,6 +51,7 @@ class McpTool(Event):
     read_only: bool
     destructive: bool  # each call needs a yes
     idempotent: bool
+    enforced_by: str  # what holds it to `read_only`; empty: that is its owner's word
 
 
 class McpServing(Event):

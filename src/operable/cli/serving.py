@@ -60,6 +60,7 @@ def listing(toolbox: Toolbox) -> Iterator[McpTool]:
             read_only=tool.action.read_only,
             destructive=tool.guarded,
             idempotent=tool.action.idempotent,
+            enforced_by=tool.action.enforced_by if tool.action.read_only else "",
         )
 
 

@@ -39,6 +39,10 @@ class WrappedCommandInfo(Event, type="wrapped_command"):
     source: Literal["program", "system"]  # whether the program is run, or the system asked in its place
     argv: list[str]
     sandbox: list[str]  # what the program may not do; empty: it has the rights of its caller
+    enforced_by: str  # what holds it to that on this machine
+    needs: dict[str, str]  # what it needs although it changes nothing, and why
+    project_code: str  # code of the project that it runs; empty: none
+    dry_run: dict[str, Any] | None  # the same for its dry run; `consent` where that runs code of the project
     env: list[str]  # variables that it gets beside a search path, a home and a locale; `*` ends a beginning
     event_types: list[str]
     exits: dict[str, Any]

@@ -2,7 +2,7 @@
 
 Destructive commands, and those that need the user's confirmation, are off unless they were enabled; then they need a yes:
 from the person at the client (elicitation) where the client can ask one, else the argument `confirm: true`. A dry run
-needs none. Results are structured; what is too long for a model is one resource away.
+needs none, unless it runs code of the project. Results are structured; what is too long for a model is one resource away.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ class McpTool:
         said = (
             self.action.summary or f"{self.action.name} of {self.operable.name}: {self.operable.description}"
         )
+        said = f"{said} {self.action.assurance}".strip()
         return f"{said} Needs the user's confirmation." if self.guarded else said
 
 
@@ -159,7 +160,8 @@ class Results:
 
 def needs_yes(tool: McpTool, arguments: Mapping[str, Any]) -> bool:
     """Whether somebody has to agree to this call."""
-    return tool.guarded and arguments.get("dry-run") is not True
+    planning = arguments.get("dry-run") is True and not tool.action.plan_runs_code
+    return tool.guarded and not planning
 
 
 def checked(tool: McpTool, arguments: Mapping[str, Any]) -> None:

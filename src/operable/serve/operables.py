@@ -26,6 +26,19 @@ class Action:
     confirm: bool = False  # it does not run without the user's confirmation
     idempotent: bool = False
     unbounded: bool = False
+    # What holds a command to `read_only`: "" means that it is its owner's word.
+    enforced_by: str = ""
+    needs: Mapping[str, str] = field(default_factory=dict)  # what it needs nevertheless -> why
+    project_code: str = ""  # code of the project that it runs
+    plan_runs_code: bool = False  # its dry run runs some too, and so needs a yes
+
+    @property
+    def assurance(self) -> str:
+        """For people and models: what its promise rests on."""
+        parts = [f"Read-only, enforced by {self.enforced_by}."] if self.read_only and self.enforced_by else []
+        parts += [f"Needs {need}: {reason}." for need, reason in self.needs.items()]
+        parts += [f"Runs code of the project: {self.project_code}."] if self.project_code else []
+        return " ".join(parts)
 
     @property
     def risk(self) -> Risk:

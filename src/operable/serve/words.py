@@ -15,7 +15,16 @@ from typing import Any
 from operable.kernel.errors import Fail
 
 # How the stream is written, or looked at, is settled between us and the tool.
-_OURS = ("schema-version", "accept-schema", "no-color", "debug", "max-bytes", "max-lines", "confirm")
+_OURS = (
+    "schema-version",
+    "accept-schema",
+    "no-color",
+    "debug",
+    "max-bytes",
+    "max-lines",
+    "confirm",
+    "run-project-code",
+)
 _STRUCTURED = ("input-json", "input-jsonl")
 
 

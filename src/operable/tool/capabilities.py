@@ -88,7 +88,8 @@ def command_capabilities(tool: Tool, command: Command) -> dict[str, Any]:
         entry["malformed_input_default"] = "fail-fast"
         if model.accepted_types:
             entry["input_types"] = list(model.accepted_types)
-    return entry
+    assured = command.assurances()
+    return entry | {name: value for name, value in assured.items() if name != "explained"}
 
 
 def _event_types(command: Command) -> list[str]:

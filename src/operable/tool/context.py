@@ -26,6 +26,7 @@ class Context:
         self.debug = "debug" in options
         self.plain = "no-color" in options or bool(os.environ.get("NO_COLOR"))  # people want no colour
         self.dry_run = "dry-run" in options
+        self.confirmed = "confirm" in options or "confirm-count" in options
         self.idempotency_key: str | None = options.get("idempotency-key")
         self.timeout = run.timeout()  # seconds for the whole run; None: as long as it takes
         self._run = run

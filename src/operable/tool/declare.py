@@ -101,6 +101,10 @@ class Command:
                 return value.model
         return None
 
+    def assurances(self) -> dict[str, Any]:
+        """What holds a command to its declaration, for the capability manifest; `explained` is the same for people."""
+        return {}
+
     def event_classes(self) -> list[type[Event]]:
         """The domain events that the annotations of the function, or of its apply phase, promise."""
         from operable.tool.signature import promised_events

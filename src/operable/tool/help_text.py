@@ -166,6 +166,9 @@ def _effects(command: Command) -> list[str]:
         lines = ["Changes what the tools change that it runs."]
     else:
         lines = ["Changes nothing."]
+    explained = command.assurances().get("explained")
+    if explained:
+        lines.append(explained)
     if command.unbounded:
         lines.append(
             f"Unbounded: it goes on until it is stopped, with a heartbeat every {command.heartbeat:g} s."

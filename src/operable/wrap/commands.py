@@ -53,6 +53,12 @@ class WrappedCommand(Command):
     def event_classes(self) -> list[type[Event]]:
         return [event_class(schema, self._classes) for schema in self._command["events"]]
 
+    def assurances(self) -> dict[str, Any]:
+        from operable.wrap.assurance import assurance, sentence
+
+        found = assurance(self._plan, self._command)
+        return {**found, "explained": sentence(found)}
+
     def _function(self) -> Callable[..., Any]:
         plan, command = self._plan, self._command
 
@@ -215,7 +221,15 @@ def planned(
     from operable.wrap.planning import planned_change
 
     rule = command["plan"]
+    consented = _consented(given, context)
+    if rule.get("project_code") and not consented and not rule.get("plans_without_code"):
+        from operable.wrap.needs import consent_missing
+
+        raise consent_missing(plan["bin"], rule["project_code"])
+    if not (consented and rule.get("project_code")):
+        command = {**command, "sandbox": command["plan_sandbox"], "reads": True}
     upstream = Upstream(plan, command, given, context)
+    upstream.project_code = consented
     if "function" in rule:
         changes = function(plan, rule["function"])(upstream)
         if plan["replaces"]:
@@ -232,6 +246,12 @@ def planned(
     flat = {name: value for name, value in given.items() if not isinstance(value, list)}
     (target,) = expand([rule.get("target", plan["name"])], flat)
     yield planned_change(Change(rule.get("action", command["name"]), target), given)
+
+
+def _consented(given: dict[str, Any], context: Context) -> bool:
+    """Whether the caller lets the plan run code of the project. How a plan was made is not part of the plan."""
+    asked = bool(given.pop("run_project_code", False))  # needs.CONSENT
+    return asked or context.confirmed
 
 
 def given_to(changes: list[Change]) -> dict[str, Any]:

@@ -28,7 +28,21 @@ UNCONFINED = "OPERABLE_UNCONFINED"
 _EVERYTHING = ("**", "/**")
 # Of the kernel: never given away as folders to write to.
 _KERNEL = ("dev", "proc", "sys")
-_TEXTS = {"writes": "writes nothing", "network": "no network", "processes": "no other processes"}
+# Where programs make their temporary files.
+_TEMPORARY = ("TMPDIR", "TMP", "TEMP")
+# Stands in a variable for the folder of the call's own; without such a folder the variable is not set.
+_SCRATCH = "${scratch}"
+# A need -> the word of `proc.sandbox.restriction` for what a program without it gives up.
+_GIVEN_UP = {"network": "network", "programs": "processes", "sockets": "sockets", "write": "writes"}
+# What the namespaces of bubblewrap do not take away by themselves.
+_INSIDE = frozenset(("processes",))
+_TEXTS = {
+    "writes": "writes nothing",
+    "network": "no network",
+    "processes": "no other processes",
+    "signals": "no signals to others",
+    "sockets": "no sockets of local services",
+}
 
 
 def wanted(sandbox: ToolSandbox) -> dict[str, Any] | None:
@@ -53,6 +67,8 @@ def wanted(sandbox: ToolSandbox) -> dict[str, Any] | None:
         "deny": list(files.deny),
         "hosts": None if reaches_all else list(network.egress),
         "refused": list(_refused(sandbox, reaches_all=reaches_all)),
+        "scratch": False,
+        "needs": {},
     }
     found["boxed"] = bool(
         files.deny
@@ -61,6 +77,25 @@ def wanted(sandbox: ToolSandbox) -> dict[str, Any] | None:
         or (network.egress and not reaches_all)
     )
     return found if gives_up or found["boxed"] or found["refused"] else None
+
+
+def narrowed(sandbox: Mapping[str, Any], needs: Sequence[str]) -> dict[str, Any]:
+    """The same sandbox without some of the needs that it grants (`needs.NEEDS`)."""
+    found = {**sandbox, "gives_up": list(sandbox["gives_up"])}
+    for need in needs:
+        word = _GIVEN_UP.get(need)
+        if word is not None and word not in found["gives_up"]:
+            found["gives_up"].append(word)
+    if "network" in needs:
+        found["hosts"] = []
+    if "scratch" in needs:
+        found["scratch"] = False
+    if "write" in needs:
+        found["write"] = []
+    found["boxed"] = bool(
+        found["deny"] or found["read"] is not None or found["write"] or found["hosts"] or found["scratch"]
+    )
+    return found
 
 
 def _refused(sandbox: ToolSandbox, *, reaches_all: bool) -> Generator[tuple[str, str, str], None, None]:
@@ -119,7 +154,7 @@ def problem(sandbox: Mapping[str, Any] | None) -> Fail | None:
     except Fail as fail:
         return fail
     # Inside of bubblewrap only what it cannot do itself is given up.
-    reason = mechanism("bubblewrap").missing() or missing(given_up & {"processes"})
+    reason = mechanism("bubblewrap").missing() or missing(given_up & _INSIDE)
     if reason is None:
         return None
     return Fail(
@@ -137,11 +172,12 @@ class Confined:
     def __init__(self, command: Command, sandbox: Mapping[str, Any] | None) -> None:
         self._command, self._sandbox = command, sandbox
         self._enclosure: Enclosure | None = None
+        self._folder: str | None = None
 
     def __enter__(self) -> Command:
         sandbox = self._sandbox
         if sandbox is None or unconfined(sandbox):
-            return self._command
+            return _placed(self._command, None)
         failure = problem(sandbox)
         if failure is not None:
             raise failure
@@ -150,32 +186,51 @@ class Confined:
 
         given_up = frozenset(sandbox["gives_up"])
         if not sandbox["boxed"] and missing(given_up) is None:
-            return self._command._replace(gives_up=given_up)
-        return self._boxed(sandbox, given_up)
+            return _placed(self._command, None)._replace(gives_up=given_up)
+        try:
+            return self._boxed(sandbox, given_up)
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *_: object) -> None:
         if self._enclosure is not None:
             self._enclosure.close()
             self._enclosure = None
+        if self._folder is not None:
+            import shutil
+
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
 
     def _boxed(self, sandbox: Mapping[str, Any], given_up: frozenset[str]) -> Command:
         from operable.proc.sandbox.confinement import sandbox as mechanism
         from operable.proc.sandbox.enclosure import Egress, enclose
 
-        command = self._command._replace(gives_up=given_up & {"processes"})
-        place = confinement(command, sandbox)
+        scratch = self._scratch() if sandbox["scratch"] else None
+        command = _placed(self._command, scratch)._replace(gives_up=given_up & _INSIDE)
+        place = confinement(command, sandbox, scratch)
         egress = Egress(tuple(sandbox["hosts"])) if sandbox["hosts"] else None
         # No keeper for one program: what a killed call leaves, the next one removes.
         self._enclosure = enclose(mechanism("bubblewrap"), place, egress=egress, kept=False)
         return self._enclosure.wrap(command)
 
+    def _scratch(self) -> str:
+        """The folder that the program may write to; it goes with everything else of the call."""
+        import tempfile
 
-def confinement(command: Command, sandbox: Mapping[str, Any]) -> Confinement:
+        self._folder = tempfile.mkdtemp(prefix="operable-wrap-")
+        return self._folder
+
+
+def confinement(command: Command, sandbox: Mapping[str, Any], scratch: str | None = None) -> Confinement:
     """The same in the words of `proc.sandbox.confinement`."""
     from operable.proc.sandbox.confinement import Confinement
 
     cwd = os.path.realpath(command.cwd or os.getcwd())
-    writable = _folders() if sandbox["write"] is None else _existing(sandbox["write"], cwd)
+    writable = _folders() if sandbox["write"] is None else _existing(_set_places(sandbox["write"]), cwd)
+    if scratch is not None:
+        writable[scratch] = scratch
     readable = {"/tmp": "/tmp", "/run": "/run"}  # noqa: S108 - as they are, where everything may be read
     shown = cwd
     if sandbox["read"] is not None:
@@ -193,6 +248,23 @@ def confinement(command: Command, sandbox: Mapping[str, Any]) -> Confinement:
         network=sandbox["hosts"] is None,
         sockets="sockets" not in sandbox["gives_up"],
     )
+
+
+def _placed(command: Command, scratch: str | None) -> Command:
+    """The command with its scratch folder in the variables that name it."""
+    named = [name for name, value in command.env.items() if _SCRATCH in value]
+    if scratch is None and not named:
+        return command
+    env = {name: value for name, value in command.env.items() if name not in named}
+    if scratch is not None:
+        env |= dict.fromkeys(_TEMPORARY, scratch)
+        env |= {name: command.env[name].replace(_SCRATCH, scratch) for name in named}
+    return command._replace(env=env)
+
+
+def _set_places(patterns: Sequence[str]) -> list[str]:
+    """Places to write to, with their variables; one that names a variable which is not set names no place."""
+    return [place for place in map(os.path.expandvars, patterns) if "$" not in place]
 
 
 def _existing(patterns: Sequence[str], cwd: str) -> dict[str, str]:

@@ -52,7 +52,8 @@ def confinement(plan: Mapping[str, Any]) -> Check:
     """Whether what the manifests declare of a sandbox can be enforced here."""
     from operable.wrap.confining import UNCONFINED, problem, texts
 
-    declared = [command["sandbox"] for command in plan["commands"].values() if command["sandbox"]]
+    both = (command[key] for command in plan["commands"].values() for key in ("sandbox", "plan_sandbox"))
+    declared = [sandbox for sandbox in both if sandbox]
     for sandbox in declared:
         failure = problem(sandbox)
         if failure is not None:

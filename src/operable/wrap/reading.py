@@ -17,15 +17,18 @@ from operable.manifest.blocks import ToolSandbox
 from operable.manifest.kinds.cli import Cli
 from operable.manifest.kinds.tool import ToolManifest
 from operable.wrap.confining import wanted
+from operable.wrap.needs import CONSENT, read_needs, read_only_sandbox
 from operable.wrap.places import MARKER, invalid
 
 # CLI.md: metadata.operable
-_CLI_KEYS = frozenset(("default", "exits", "replaces", "stderr", "syscalls", "unverified"))
+_CLI_KEYS = frozenset(("default", "exits", "read_env", "replaces", "stderr", "syscalls", "unverified"))
 # TOOL.md: metadata.operable
 _TOOL_KEYS = frozenset(
-    "bulk columns cursor exits function heartbeat limit operands options parse plan resume secrets short stderr stdin"
-    " terminal unbounded".split()
+    "bulk columns cursor exits function heartbeat limit needs operands options parse plan project_code resume secrets"
+    " short stderr stdin terminal unbounded".split()
 )
+# metadata.operable.plan
+_PLAN_KEYS = frozenset(("action", "function", "needs", "plans_without_code", "project_code", "target"))
 # Kinds of parsers that are data; `python` is the function of parser.py that `function` names.
 _RESUMES = ("seek", "native")
 _DESTRUCTIVE_RISK = 3
@@ -65,6 +68,7 @@ def read(folder: str) -> dict[str, Any]:
         "os": list(cli.requires.os),
         "env_pass": list(cli.sandbox.env.pass_),
         "env_set": dict(cli.sandbox.env.set),
+        "read_env": _variables(path, extra.get("read_env", {})),
         "auth": cli.auth is not None,
         "login": _login(cli),
         "examples": [each.cmd for each in cli.examples],
@@ -97,11 +101,13 @@ def _command(name: str, loaded: Loaded, plan: Mapping[str, Any], bundle: ToolSan
     tool = loaded.as_(ToolManifest)
     extra = _extra(loaded.path, tool.metadata, _TOOL_KEYS)
     _check(loaded.path, tool, extra)
+    block = bundle if tool.sandbox is None else tool.sandbox
+    rights = _rights(loaded.path, tool, extra, block) if not plan["syscalls"] else dict(_NO_PROGRAM)
     examples = [example.note for example in tool.examples if example.note]
     return {
         "name": name,
         "description": tool.description,
-        "inputs": tool.inputs,
+        "inputs": _inputs(loaded.path, tool.inputs, extra.get("plan", {})),
         "events": list(_events(loaded.path, tool.outputs)),
         "mutates": bool(tool.mutates),
         "idempotent": tool.idempotent,
@@ -110,12 +116,46 @@ def _command(name: str, loaded: Loaded, plan: Mapping[str, Any], bundle: ToolSan
         and (tool.approval == "always" or tool.risk_level >= _DESTRUCTIVE_RISK),
         "timeout": tool.timeout_ms / 1000,
         "argv": list(tool.runner.argv),
-        "sandbox": wanted(bundle if tool.sandbox is None else tool.sandbox) if not plan["syscalls"] else None,
+        **rights,
+        "reads": not tool.mutates,
+        "project_code": extra.pop("project_code", ""),
         "examples": examples,
         "exits": {**plan["exits"], **_exits(loaded.path, {}, extra.pop("exits", {}))},
         "stderr": extra.pop("stderr", plan["stderr"]),
         **extra,
     }
+
+
+# Of a wrapper that asks the system itself: there is no program to confine.
+_NO_PROGRAM: dict[str, Any] = {"sandbox": None, "plan_sandbox": None}
+
+
+def _rights(path: str, tool: ToolManifest, extra: dict[str, Any], block: ToolSandbox) -> dict[str, Any]:
+    """What the program may not do, and what it may not do in the dry run of a command that changes things."""
+    needs = read_needs(path, extra.pop("needs", {}))
+    if not tool.mutates:
+        return {"sandbox": read_only_sandbox(path, block, needs), "plan_sandbox": None}
+    if needs:
+        raise invalid(path, "needs is for commands that change nothing; a dry run has plan.needs")
+    plan_needs = read_needs(path, extra["plan"].get("needs", {}))
+    return {"sandbox": wanted(block), "plan_sandbox": read_only_sandbox(path, block, plan_needs)}
+
+
+def _inputs(path: str, inputs: dict[str, Any], rule: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs, with the consent to code of the project where planning runs some."""
+    if not rule.get("project_code"):
+        return inputs
+    properties = inputs.get("properties", {})
+    if CONSENT in properties:
+        raise invalid(path, f"the input {CONSENT} is added by plan.project_code")
+    consent = {"type": "boolean", "description": f"plan with code of the project: {rule['project_code']}"}
+    return {**inputs, "properties": {**properties, CONSENT: consent}}
+
+
+def _variables(path: str, given: Any) -> dict[str, str]:
+    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+        raise invalid(path, "metadata.operable.read_env is a mapping from variables to texts")
+    return dict(given)
 
 
 def _check(path: str, tool: ToolManifest, extra: Mapping[str, Any]) -> None:
@@ -140,6 +180,21 @@ def _check(path: str, tool: ToolManifest, extra: Mapping[str, Any]) -> None:
         raise invalid(path, "a command that changes things needs metadata.operable.plan")
     if extra.get("resume", "seek") not in _RESUMES:
         raise invalid(path, f"resume is one of {', '.join(_RESUMES)}")
+    if extra.get("project_code") and not tool.mutates:
+        raise invalid(path, "a command that runs code of the project is a change: it needs mutates")
+    _check_plan(path, extra.get("plan", {}))
+
+
+def _check_plan(path: str, rule: Any) -> None:
+    unknown = sorted(rule.keys() - _PLAN_KEYS) if isinstance(rule, dict) else ["plan"]
+    if unknown:
+        raise invalid(
+            path, f"metadata.operable.plan has no key {unknown[0]!r}; it has {', '.join(sorted(_PLAN_KEYS))}"
+        )
+    if rule.get("plans_without_code") and not rule.get("project_code"):
+        raise invalid(
+            path, "plans_without_code says that project_code is only for who consents: it needs that key"
+        )
 
 
 def _extra(path: str, metadata: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:

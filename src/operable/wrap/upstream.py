@@ -58,7 +58,9 @@ class Upstream:
         self.fetch: int | None = None if page is None else page.fetch
         self.stdin: bytes | None = None
         self.env: dict[str, str] = {}  # what the function adds to the variables that the manifest names
+        self.cwd: str | None = None  # where the program runs; None: where the caller is
         self.end: End | None = None
+        self.project_code = False  # whether the caller lets this dry run run code of the project
         self.foreign = 0  # records that were not what was promised
         self.failure: Fail | None = None  # what the program itself reported as its error
         self.complete: bool | None = None  # what its own end marker said; None: it has none, or has not come
@@ -192,6 +194,12 @@ class Upstream:
 
     # -- surroundings
 
+    def do_without(self, *needs: str) -> None:
+        """Give up needs of the manifest that this call does not have: an option was not given, a repository is local."""
+        from operable.wrap.confining import narrowed
+
+        self.command = {**self.command, "sandbox": narrowed(self.command["sandbox"], needs)}
+
     def _prepared(self, argv: Sequence[str]) -> Confined:
         from operable.proc.orphans import Adoption
         from operable.proc.spawn import prepare
@@ -199,9 +207,10 @@ class Upstream:
 
         plan = self.plan
         words = [plan["bin"], *plan["bin_args"], *argv]
-        env = {**plan["env_set"], **self.env, **Adoption.variables()}
+        quiet = plan["read_env"] if self.command["reads"] else {}
+        env = {**plan["env_set"], **quiet, **self.env, **Adoption.variables()}
         try:
-            command = prepare(words, env=env, inherit=plan["env_pass"])
+            command = prepare(words, env=env, inherit=plan["env_pass"], cwd=self.cwd)
         except Fail as fail:
             if fail.code == "TOOL_NOT_FOUND":
                 fail.hint = f"install it: {' or '.join(plan['install'])}"

@@ -3,7 +3,8 @@
 import pytest
 
 from tests.wrap.drive import Made
-from tests.wrap.test_hostile import PRELUDE
+
+PRELUDE = '#!/bin/sh\n[ "$1" = --version ] && { echo 1.0; exit; }\n'
 
 IDENTITY = "uid=1000(ada) gid=1000(ada) groups=1000(ada),27(sudo)"
 

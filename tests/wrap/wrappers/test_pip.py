@@ -52,12 +52,14 @@ def test_nothing_is_installed_without_confirmation_and_the_plan_is_what_comes(tm
     one = package(tmp_path, "one")
     words = ["install", one, "--no-index", "--target", "there"]
 
-    plan = pip(tmp_path, *words, "--dry-run")
-    refused = pip(tmp_path, *words)
+    unasked = pip(tmp_path, *words, "--dry-run")
+    plan = pip(tmp_path, *words, "--dry-run", "--run-project-code")
+    refused = pip(tmp_path, *words, "--run-project-code")
     assert not (tmp_path / "there").exists()
     done = pip(tmp_path, *words, "--confirm", plan.summary["plan_digest"])
 
     assert [(event["action"], event["target"]) for event in plan.of("aoi:plan")] == [("install", "one==1.0")]
+    assert (unasked.error["category"], unasked.error["code"]) == ("authz", "PROJECT_CODE")
     assert refused.error["code"] == "CONFIRMATION_REQUIRED"
     assert [(event["id"], event["requested"], event["is_direct"]) for event in done.results] == [
         ("one==1.0", True, True)

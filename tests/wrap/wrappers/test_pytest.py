@@ -158,18 +158,19 @@ def test_a_plan_runs_nothing(tmp_path):
     assert not (tmp_path / "imported").exists()
 
 
-def test_collect_lists_the_tests_page_by_page(tmp_path):
+def test_collect_lists_the_tests_and_its_dry_run_imports_none(tmp_path):
     suite(tmp_path, "import pytest\n@pytest.mark.parametrize('x', [1, 2, 3])\ndef test_a(x): assert 0\n")
 
-    first = run(tmp_path, "--limit", "2", command="collect")
-    rest = run(tmp_path, "--cursor", first.summary["next_cursor"], command="collect")
+    (tmp_path / "conftest.py").write_text("open('imported', 'w').close()\n")
 
-    assert [event["name"] for event in first.results + rest.results] == [
-        "test_a[1]",
-        "test_a[2]",
-        "test_a[3]",
-    ]
-    assert first.results[0]["markers"] == ["parametrize"]
+    planned = run(tmp_path, "--dry-run", command="collect")
+    imported = (tmp_path / "imported").exists()
+    done = run(tmp_path, command="collect")
+
+    assert [change["action"] for change in planned.of("aoi:plan")] == ["import tests"]
+    assert not imported
+    assert [event["name"] for event in done.results] == ["test_a[1]", "test_a[2]", "test_a[3]"]
+    assert done.results[0]["markers"] == ["parametrize"]
 
 
 def test_workers_of_xdist_report_through_their_parent(tmp_path):

@@ -212,15 +212,17 @@ def test_what_keeps_it_from_the_repository_is_told(repo, env, category, code):
 
 def test_neither_the_place_nor_the_password_is_an_argument(tmp_path):
     """The place of a repository may hold a password, and other users can read arguments."""
-    then = f'printf "%s\\n" "$@" > {tmp_path}/argv; echo "$RESTIC_REPOSITORY" > {tmp_path}/place; echo "[]"'
+    row = '[{"id":"a","short_id":"a","time":"t","tree":"t","paths":["%s"],"hostname":"%s","username":"u"}]'
     place = "rest:https://me:topsecret1@backup.example.org/"
+    then = f"""[ "$RESTIC_REPOSITORY" = {place} ] && told=yes; printf '{row}' "$*" "$told" """
 
     env = stand_in(tmp_path, "restic", then=then) | {"RESTIC_PASSWORD": PASSWORD}
     done = wrap("restic", "snapshots", "--repo", place, env=env)
 
     assert done.summary["ok"] is True
-    assert (tmp_path / "argv").read_text().splitlines() == ["snapshots", "--json", "--no-lock"]
-    assert (tmp_path / "place").read_text() == f"{place}\n"
+    (snapshot,) = done.results
+    assert snapshot["paths"] == ["snapshots --no-cache --json --no-lock"]
+    assert snapshot["hostname"] == "yes"
     assert b"topsecret1" not in done.stdout
 
 

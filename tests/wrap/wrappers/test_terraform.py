@@ -65,8 +65,9 @@ def test_changes_are_an_answer_with_exit_status_2_and_none_with_0(folder):
 
 @real
 def test_applying_needs_confirmation_and_does_what_was_planned(folder):
-    plan = terraform("apply", folder, "--dry-run")
-    refused = terraform("apply", folder)
+    plan = terraform("apply", folder, "--dry-run", "--run-project-code")
+    refused = terraform("apply", folder, "--run-project-code")
+    unasked = terraform("apply", folder, "--dry-run")
     untouched = sorted(os.listdir(folder))
     done = terraform("apply", folder, "--confirm", plan.summary["plan_digest"])
 
@@ -77,6 +78,7 @@ def test_applying_needs_confirmation_and_does_what_was_planned(folder):
         ("create", "terraform_data.b"),
     ]
     assert refused.error["code"] == "CONFIRMATION_REQUIRED"
+    assert (unasked.error["category"], unasked.error["code"]) == ("authz", "PROJECT_CODE")
     assert untouched == ["main.tf"]
     assert {(event["address"], event["ok"]) for event in done.of("applied")} == {
         ("terraform_data.a", True),
@@ -88,7 +90,7 @@ def test_applying_needs_confirmation_and_does_what_was_planned(folder):
 
 @real
 def test_a_plan_that_is_no_longer_the_confirmed_one_is_not_applied(folder):
-    plan = terraform("apply", folder, "--dry-run")
+    plan = terraform("apply", folder, "--dry-run", "--run-project-code")
     (folder / "more.tf").write_text('resource "terraform_data" "c" {}\n')
 
     done = terraform("apply", folder, "--confirm", plan.summary["plan_digest"])

@@ -56,6 +56,9 @@ def catalog(
                     confirm=action.confirm,
                     idempotent=action.idempotent,
                     unbounded=action.unbounded,
+                    enforced_by=action.enforced_by,
+                    needs=dict(action.needs),
+                    project_code=action.project_code,
                 )
                 for action in each.actions
             ],

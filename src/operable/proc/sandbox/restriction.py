@@ -1,7 +1,7 @@
 """What a process gives up before it executes a program, without a sandbox around it.
 
     writes     changing any file (content, names, modes, owners, times, attributes) or the machine (clock, modules, …)
-    network    every socket but unix sockets
+    network    every socket but unix sockets, and netlink to ask what interfaces there are
     sockets    unix sockets, of the file system and abstract; a connected pair of its own stays
     processes  starting another process
     signals    signals to processes outside; tracing, memory, environment, priority and limits of any other process; keys
@@ -28,6 +28,9 @@ _DROP_FROM_BOUNDS = 24
 # With these, root looks into other processes or acts on them past every check of Landlock: CAP_KILL, SYS_MODULE, SYS_RAWIO,
 # SYS_PTRACE, SYS_ADMIN, SYS_NICE, SYS_RESOURCE, PERFMON, BPF, CHECKPOINT_RESTORE. What root may read stays.
 _OVER_OTHERS = (5, 16, 17, 19, 21, 23, 24, 38, 39, 40)
+
+# With these, root changes the network through netlink, which stays for asking: CAP_NET_ADMIN, NET_RAW.
+_OVER_NETWORK = (12, 13)
 
 
 def missing(what: frozenset[str]) -> str | None:
@@ -65,7 +68,10 @@ class Restriction:
 
         self._libc = libc()
         scopes = (landlock.SIGNALS if SIGNALS in what else 0) | _abstract(what)
-        self._dropped = _OVER_OTHERS if SIGNALS in what else ()
+        self._dropped = (
+            *(_OVER_OTHERS if SIGNALS in what else ()),
+            *(_OVER_NETWORK if NETWORK in what else ()),
+        )
         self._rules: int | None = None
         if WRITES in what or scopes:
             self._rules = landlock.ruleset(writes=WRITES in what, scopes=scopes)

@@ -115,7 +115,7 @@ def restriction(*, writes: bool, network: bool, processes: bool, sockets: bool, 
     if processes:
         code += _no_children(machine)
     if network:
-        code += _sockets(machine, families=(), sockets=not sockets, netlink=False, error=errno.EACCES)
+        code += _sockets(machine, families=(), sockets=not sockets, netlink=True, error=errno.EACCES)
     elif sockets:
         code += _no_unix_sockets(machine)
     if signals:

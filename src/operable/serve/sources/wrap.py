@@ -55,6 +55,10 @@ def _wrapped(name: str, workspace: str) -> Operable:
                 confirm=said.get("requires_confirm") is True,
                 idempotent=said.get("read_only") is True or said.get("supports_idempotency_key") is True,
                 unbounded=said.get("unbounded") is True,
+                enforced_by=str(said.get("enforced_by") or ""),
+                needs=said.get("needs") or {},
+                project_code=str(said.get("project_code") or ""),
+                plan_runs_code=(said.get("dry_run") or {}).get("consent") == "required",
             )
         )
     here, login = check.get("ok") is True, tool.plan["login"]

@@ -23,7 +23,7 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
     """
     from operable.tool.help_text import summary
     from operable.wrap import load
-    from operable.wrap.confining import texts
+    from operable.wrap.assurance import assurance
     from operable.wrap.conformance import Conformance, verdicts
 
     wrapped = load(tool)
@@ -33,17 +33,22 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
         if found is None:
             continue
         conformance = Conformance([judged.get(name, {})])
+        assured = assurance(wrapped.plan, plan)
         yield WrappedCommandInfo(
             name=name,
             summary=summary(found),
-            read_only=not found.mutates,
+            read_only=assured.get("read_only", not found.mutates),
             destructive=found.destructive,
             supports_cursor=bool(found.cursor),
             supports_dry_run=found.mutates,
             timeout=found.timeout,
             source="program" if plan["argv"] else "system",
             argv=[wrapped.plan["bin"], *wrapped.plan["bin_args"], *plan["argv"]] if plan["argv"] else [],
-            sandbox=texts(plan["sandbox"]),
+            sandbox=assured["limits"],
+            enforced_by=assured["enforced_by"],
+            needs=assured["needs"],
+            project_code=assured.get("project_code", ""),
+            dry_run=assured.get("dry_run"),
             event_types=[schema["properties"]["type"]["const"] for schema in plan["events"]],
             env=wrapped.plan["env_pass"] if plan["argv"] else [],
             exits={str(code): meaning for code, meaning in plan["exits"].items()},

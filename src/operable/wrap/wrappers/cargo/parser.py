@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from operable.kernel.errors import Fail
 from operable.tool.framework import Change
 from operable.wrap.endings import failed
@@ -28,6 +30,8 @@ _BUILD_SCRIPT = "custom-build"
 
 
 def metadata(upstream: Upstream) -> Iterator[Any]:
+    if not upstream.inputs["deps"]:
+        upstream.do_without("programs")
     words = [*upstream.words(), "--locked" if upstream.inputs["deps"] else "--no-deps"]
     found = _workspace(upstream, words)
     members = set(found["workspace_members"])
@@ -76,7 +80,7 @@ def _names(package: dict[str, Any]) -> set[str]:
 
 def _workspace(upstream: Upstream, words: list[str]) -> dict[str, Any]:
     try:
-        found = decode(upstream.ask(words, limit=_LARGEST))
+        found = decode(_ask_apart(upstream, words))
     except ValueError:
         found = None
     except Fail as fail:
@@ -88,6 +92,33 @@ def _workspace(upstream: Upstream, words: list[str]) -> dict[str, Any]:
             "validation", "UPSTREAM_NON_JSON", "cargo printed something that is not JSON", target="cargo"
         )
     return found
+
+
+def _ask_apart(upstream: Upstream, words: list[str]) -> bytes:
+    """Ask from the root folder: cargo and rustup read the settings of the folder that they are started in.
+
+    There a project says which cargo, which rustc and which wrapper is run (`.cargo/config.toml`, `rust-toolchain.toml`).
+    """
+    manifest = upstream.inputs.get("manifest") or _nearest(os.getcwd())
+    kept = [word for word in words if word != "--offline" and not word.startswith("--manifest-path=")]
+    kept.insert(1, "--offline")
+    if manifest is not None:
+        kept.insert(1, f"--manifest-path={os.path.abspath(manifest)}")
+    upstream.cwd = os.sep
+    try:
+        return upstream.ask(kept, limit=_LARGEST)
+    finally:
+        upstream.cwd = None
+
+
+def _nearest(folder: str) -> str | None:
+    """The manifest of this folder, or of the first above it that has one."""
+    while not os.path.isfile(os.path.join(folder, "Cargo.toml")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return os.path.join(folder, "Cargo.toml")
 
 
 # -- tests

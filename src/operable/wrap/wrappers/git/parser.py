@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+
 from operable.kernel.errors import Fail
 from operable.tool.framework import Change, Warn
 from operable.wrap.fields import put
@@ -35,12 +38,89 @@ _PLAIN = (
 _PATCH = 4 * 1024 * 1024
 # The names of a million files.
 _NAMES = 128 * 1024 * 1024
+# Submodules within submodules that are looked into.
+_DEEPEST = 8
+
+
+# -- what a repository would have run
+
+# A filter that has no command does nothing; one that is required must not be.
+_IDLE_FILTER = {"clean": "", "smudge": "", "process": "", "required": "false"}
+_FILTER = re.compile(r"filter\.(.*)\.(?:clean|smudge|process|required)", re.DOTALL | re.IGNORECASE)
+# Settings whose value is a command, as far as a push meets them.
+_COMMANDS = re.compile(
+    r"core\.(sshcommand|askpass|gitproxy|alternaterefscommand)|credential(\..*)?\.helper|remote\..*\.vcs|gpg(\..*)?\.program",
+    re.DOTALL | re.IGNORECASE,
+)
+# Of the repository itself; whatever else git reads belongs to the user or the system.
+_OWN = ("local", "worktree")
+
+
+def _settings(upstream: Upstream, at: list[str]) -> list[tuple[str, str, str]]:
+    """Scope, name and value of each setting that is in force; `at` are words that lead git into another folder."""
+    told = upstream.ask([*at, "config", "--list", "--show-scope", "-z"], fine=(0, 1, 128))
+    fields = told.decode("utf-8", "surrogateescape").split("\0")
+    found = []
+    for scope, setting in zip(fields[::2], fields[1::2], strict=False):
+        name, _, value = setting.partition("\n")
+        found.append((scope, name, value))
+    return found
+
+
+def _override(upstream: Upstream, settings: list[tuple[str, str]]) -> None:
+    """Let these settings hold, whatever files say: through the environment, where a name may hold any character."""
+    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (name, value) in enumerate(settings):
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    upstream.env = variables
+
+
+def _idle_filters(upstream: Upstream, at: list[str] | None = None) -> list[str]:
+    """Take the commands from every filter that is configured; gives the names of the filters."""
+    matches = (_FILTER.fullmatch(name) for _, name, _ in _settings(upstream, at or []))
+    names = list(dict.fromkeys(match[1] for match in matches if match is not None))
+    _override(
+        upstream, [(f"filter.{name}.{key}", value) for name in names for key, value in _IDLE_FILTER.items()]
+    )
+    return names
+
+
+def _unfiltered(names: list[str]) -> Warn:
+    shown = ", ".join(sorted(names)[:5])
+    message = f"the filters of the configuration are not run ({shown}): a file that one of them changes seems modified"
+    return Warn("FILTERS_NOT_RUN", message)
 
 
 # -- status
 
 
 def status(upstream: Upstream) -> Iterator[Any]:
+    """The status, without filters; submodules are looked into one by one, because git would start a process for each."""
+    filters, modified = _idle_filters(upstream), False
+    for rows in _status(upstream):
+        for row in rows if isinstance(rows, list) else [rows]:
+            modified = modified or (row["type"] == "change" and row["worktree"] == "M")
+            yield row
+    if _stopped_at_submodule(upstream):
+        changed = _submodules(upstream)
+        _idle_filters(upstream)
+        _ignore_submodules(upstream)
+        for row in _single(_status(upstream)):
+            modified = modified or (row["type"] == "change" and row["worktree"] == "M")
+            inside = changed.pop(_raw_path(row), None) if row["type"] == "change" else None
+            if inside is not None and row["submodule"]:
+                row["submodule"] = row["submodule"][:2] + inside[0]
+            yield row
+        for path, (flags, _) in changed.items():
+            event: dict[str, Any] = {"type": "change", "index": ".", "worktree": "M", "original_path": None}
+            event |= {"score": None, "submodule": f"S.{flags}", "state": "changed"}
+            put(event, "path", path)
+            yield event
+    if filters and modified:
+        yield _unfiltered(filters)
+
+
+def _status(upstream: Upstream) -> Iterator[Any]:
     """`status --porcelain=v2 -z`: the header of the branch, then a record a file, renamed ones with a second path."""
     branch: dict[str, Any] = {"type": "branch_status", "head": None, "detached": False, "commit": None}
     branch |= {"upstream": None, "ahead": None, "behind": None}
@@ -87,6 +167,73 @@ def _header(upstream: Upstream, branch: dict[str, Any], record: bytes) -> None:
     elif name == b"branch.ab":
         ahead, behind = value.split(b" ")
         branch["ahead"], branch["behind"] = int(ahead), -int(behind)
+
+
+# -- submodules
+
+
+def _stopped_at_submodule(upstream: Upstream) -> bool:
+    """Whether git gave up because it may not start itself inside of a submodule. It prints nothing before that."""
+    end = upstream.end
+    return end is not None and end.status == 128 and "in submodule" in end.stderr.text()
+
+
+def _ignore_submodules(upstream: Upstream) -> None:
+    """Let git compare the commits of submodules alone."""
+    argv = [
+        word.replace("--ignore-submodules=none", "--ignore-submodules=dirty")
+        for word in upstream.command["argv"]
+    ]
+    upstream.command = {**upstream.command, "argv": argv}
+
+
+def _raw_path(row: dict[str, Any]) -> bytes:
+    encoded = row.get("path_b64")
+    if encoded is None:
+        return str(row["path"]).encode("utf-8", "surrogateescape")
+    from binascii import a2b_base64
+
+    return a2b_base64(encoded)
+
+
+def _submodules(upstream: Upstream) -> dict[bytes, tuple[str, bytes]]:
+    """Each submodule whose work tree differs: its path, the flags of `status` (`MU`), and the commit in the index."""
+    top = (
+        upstream.ask(["rev-parse", "--show-toplevel"]).removesuffix(b"\n").decode("utf-8", "surrogateescape")
+    )
+    paths = upstream.inputs.get("paths") or []
+    words = ["ls-files", "--full-name", "--stage", "-z", "--", *paths] if paths else _listing(top)
+    return dict(_inside(upstream, top, words, depth=0))
+
+
+def _listing(folder: str) -> list[str]:
+    return ["-C", folder, "ls-files", "--full-name", "--stage", "-z"]
+
+
+def _inside(
+    upstream: Upstream, top: str, words: list[str], depth: int
+) -> Iterator[tuple[bytes, tuple[str, bytes]]]:
+    for record in upstream.ask(words, limit=_NAMES).split(b"\0")[:-1]:
+        about, _, path = record.partition(b"\t")
+        folder = os.path.join(top, os.fsdecode(path))
+        if not about.startswith(b"160000 ") or not os.path.lexists(os.path.join(folder, ".git")):
+            continue
+        at = ["-C", folder]
+        _idle_filters(upstream, at)
+        told = upstream.ask(
+            [*at, "status", "--porcelain=v2", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"]
+        )
+        kinds = {record[:2] for record in told.split(b"\0")}
+        # A level more for each submodule of a submodule; who nests deeper hides something.
+        nested = (
+            []
+            if depth > _DEEPEST
+            else [flags for _, (flags, _) in _inside(upstream, folder, _listing(folder), depth + 1)]
+        )
+        modified = bool(kinds & {b"1 ", b"2 ", b"u "}) or any("M" in flags for flags in nested)
+        untracked = b"? " in kinds or any("U" in flags for flags in nested)
+        if modified or untracked:
+            yield path, (("M" if modified else ".") + ("U" if untracked else "."), about.split(b" ")[1])
 
 
 # How many fields stand before the path in each kind of record.
@@ -138,7 +285,7 @@ def _shallow(upstream: Upstream) -> Iterator[Warn]:
 def diff(upstream: Upstream) -> Iterator[Any]:
     """`diff --raw -z`, and with `patch` the difference of each file, asked for one by one."""
     inputs = upstream.inputs
-    words = ["diff", *_PLAIN, "--no-color", "--ignore-submodules=none"]
+    words = ["diff", *_PLAIN, "--no-color", "--ignore-submodules=dirty"]
     words += ["--cached"] if inputs.get("staged") else []
     yield from _trees(upstream, [*words, "--end-of-options", *inputs["revisions"], "--"])
 
@@ -154,10 +301,12 @@ def show(upstream: Upstream) -> Iterator[Any]:
 
 
 def _trees(upstream: Upstream, words: list[str]) -> Iterator[Any]:
+    filters, modified = _idle_filters(upstream), False
     wanted = upstream.inputs.get("patch")
     # What git tells begins at the top of the work tree, what it is asked for where we are.
     top = upstream.ask(["rev-parse", "--show-cdup"]).removesuffix(b"\n") if wanted else b""
-    for event, names in _raw(upstream):
+    for event, names in _looked_into(upstream):
+        modified = modified or not event["new_hash"].strip("0")
         if wanted:
             paths = [(top + name).decode("utf-8", "surrogateescape") for name in names]
             try:
@@ -168,6 +317,27 @@ def _trees(upstream: Upstream, words: list[str]) -> Iterator[Any]:
                 message = f"the difference of a file is longer than {_PATCH} bytes"
                 yield Warn("PATCH_LEFT_OUT", message, target=event["path"])
         yield event
+    if filters and modified:
+        yield _unfiltered(filters)
+
+
+def _looked_into(upstream: Upstream) -> Iterator[tuple[dict[str, Any], list[bytes]]]:
+    """The same with the submodules whose work trees differ."""
+    yield from _raw(upstream)
+    if not _stopped_at_submodule(upstream):
+        return
+    changed = _submodules(upstream)
+    _idle_filters(upstream)
+    _ignore_submodules(upstream)
+    for event, names in _raw(upstream):
+        changed.pop(names[-1], None)
+        yield event, names
+    for path, (_, commit) in changed.items():
+        event = {"type": "file_change", "change": "modified", "similarity": None, "original_path": None}
+        event |= {"old_mode": "160000", "new_mode": "160000"}
+        event |= dict.fromkeys(("old_hash", "new_hash"), commit.decode("ascii"))
+        put(event, "path", path)
+        yield event, [path]
 
 
 def _raw(upstream: Upstream) -> Iterator[tuple[dict[str, Any], list[bytes]]]:
@@ -213,6 +383,14 @@ def ls_files(upstream: Upstream) -> Iterator[Any]:
 
 
 # -- refs
+
+
+def stash(upstream: Upstream) -> Iterator[Any]:
+    """What `stash list` prints comes from `log`; asked itself, it would start that as another process."""
+    from operable.wrap.parsers.nul import PARSER
+
+    if upstream.ask(["rev-parse", "--verify", "--quiet", "refs/stash"], fine=(0, 1)):
+        yield from PARSER(upstream, upstream.command["parse"])
 
 
 def branches(upstream: Upstream) -> Iterator[Any]:
@@ -307,8 +485,6 @@ def _unquoted(name: bytes) -> bytes:
     """A path as git writes it where a line end would end it: in quotes, with the escapes of C."""
     if not (name.startswith(b'"') and name.endswith(b'"') and len(name) > 1):
         return name
-    import re
-
     short = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
     def plain(found: re.Match[bytes]) -> bytes:
@@ -331,16 +507,39 @@ def initialized(upstream: Upstream) -> Iterator[Any]:
         yield event
 
 
-def plan_add(upstream: Upstream) -> Iterator[Change]:
+def plan_add(upstream: Upstream) -> Iterator[Any]:
     """What differs from the index below these paths."""
-    # Only git's own dry run knows which paths it would refuse: those that are ignored, and those that are not there.
-    upstream.ask(["add", "--dry-run", "--", *upstream.inputs["paths"]], limit=_NAMES)
-    words = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--", *upstream.inputs["paths"]]
+    _refuse_paths(upstream, upstream.inputs["paths"])
+    words = ["status", "--porcelain=v2", "-z", "--untracked-files=all"]
+    # What is inside of a submodule is not staged here.
+    words += ["--ignore-submodules=dirty", "--", *upstream.inputs["paths"]]
     upstream.command = {**upstream.command, "argv": words, "options": {}}
-    for record in _single(status(upstream)):
-        if record["type"] == "change" and (record["worktree"] != "." or record["state"] == "untracked"):
+    for record in status(upstream):
+        if isinstance(record, Warn):
+            yield record
+        elif record["type"] == "change" and (record["worktree"] != "." or record["state"] == "untracked"):
             yield Change("stage", record["path"], state=record["state"], **_bytes(record))
     yield from upstream.settle()
+
+
+def _refuse_paths(upstream: Upstream, paths: list[str]) -> None:
+    """Fail for paths that `git add` refuses: not there, or ignored. Its own dry run takes the lock of the index."""
+    for path in paths:
+        if not os.path.lexists(path) and not upstream.ask(["ls-files", "-z", "--", path], limit=_NAMES):
+            message = f"there is no {path[:200]}, and git does not know it"
+            raise Fail("not_found", "PATH_NOT_FOUND", message, target=path[:200])
+    # `check-ignore` says 1 if nothing is ignored. It takes no literal paths, and of others only a colon means something.
+    words = [
+        "--no-literal-pathspecs",
+        "check-ignore",
+        "--",
+        *(f"./{path}" if path[:1] == ":" else path for path in paths),
+    ]
+    ignored = upstream.ask(words, fine=(0, 1)).split(b"\n")[:-1]
+    if ignored:
+        shown = _unquoted(ignored[0]).decode("utf-8", "replace")[:200]
+        message, hint = f"{shown} is ignored by a .gitignore", "change .gitignore first"
+        raise Fail("conflict", "PATH_IGNORED", message, hint=hint, target=shown)
 
 
 def staged(upstream: Upstream) -> Iterator[Any]:
@@ -368,9 +567,12 @@ def message(inputs: dict[str, Any]) -> bytes:
 def plan_commit(upstream: Upstream) -> Iterator[Change]:
     """What differs from HEAD and would be in the commit. `commit --dry-run` writes to the index, this writes nothing."""
     inputs, seen = upstream.inputs, False
-    words = ["diff", "--raw", "-z", "--no-abbrev", "--find-renames", "--no-ext-diff"]
+    words = ["diff", "--raw", "-z", "--no-abbrev", "--find-renames", "--no-ext-diff", "--no-textconv"]
+    # What is inside of a submodule is not committed here.
+    words.append("--ignore-submodules=dirty")
     words += ["HEAD"] if inputs.get("all") and _has_head(upstream) else ["--cached"]
     upstream.command = {**upstream.command, "argv": [*words, "--"], "options": {}}
+    _idle_filters(upstream)
     for event, _ in _raw(upstream):
         seen = True
         yield Change("commit", event["path"], change=event["change"], **_bytes(event))
@@ -421,13 +623,46 @@ def _commit(upstream: Upstream, revision: str) -> dict[str, Any]:
 def plan_push(upstream: Upstream) -> Iterator[Change]:
     """Git's own dry run: what would change at the remote."""
     words = upstream.words()
-    words[1:1] = ["--dry-run", "--no-verify"]  # git runs the hook `pre-push` in a dry run, too
+    # Git runs the hook `pre-push` in a dry run, too, and signs what it would send.
+    words[1:1] = ["--dry-run", "--no-verify", "--no-signed", f"--receive-pack={_receiver(upstream)}"]
+    _distrust(upstream)
     upstream.command = {**upstream.command, "argv": words, "options": {}}
     for event in push(upstream):
         if event["state"] != "unchanged":
             fields = {name: value for name, value in event.items() if name not in ("type", "remote_ref")}
             yield Change("push", event["remote_ref"], **fields)
     yield from upstream.settle()
+
+
+def _distrust(upstream: Upstream) -> None:
+    """Let no command of the repository's own configuration run; those of the user and of the system stay."""
+    settings = _settings(upstream, [])
+    overridden: list[tuple[str, str]] = []
+    for name in dict.fromkeys(
+        name for scope, name, _ in settings if scope in _OWN and _COMMANDS.fullmatch(name)
+    ):
+        trusted = [value for scope, other, value in settings if other == name and scope not in _OWN]
+        # An empty value ends the list of those before it.
+        overridden += [(name, value) for value in ("", *trusted)]
+    _override(upstream, overridden)
+
+
+def _receiver(upstream: Upstream) -> str:
+    """The program at the other end. In a folder of this machine it obeys the configuration that it finds there."""
+    remote = upstream.inputs.get("remote") or "origin"
+    told = upstream.ask(["remote", "get-url", "--push", "--all", "--", remote], fine=(0, 2, 128)).decode(
+        "utf-8", "replace"
+    )
+    addresses = told.split("\n")[:-1] or [remote]
+    if not all(map(_is_folder, addresses)):
+        return "git-receive-pack"
+    upstream.do_without("network", "sockets")
+    return "git -c core.alternateRefsCommand= -c core.fsmonitor=false receive-pack"
+
+
+def _is_folder(address: str) -> bool:
+    """Whether git takes an address for a folder: no scheme but `file`, and no colon before the first slash."""
+    return address.startswith("file://") or ("://" not in address and ":" not in address.partition("/")[0])
 
 
 def push(upstream: Upstream) -> Iterator[Any]:

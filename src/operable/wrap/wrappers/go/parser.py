@@ -5,6 +5,7 @@ The names of go's fields become those of every event: `ImportPath` is `import_pa
 
 from __future__ import annotations
 
+import os
 import re
 
 from operable.kernel.errors import Fail
@@ -33,8 +34,8 @@ def _only_look(upstream: Upstream) -> None:
     """Keep go from mending go.mod and go.sum while somebody looks, as `-mod=mod` in GOFLAGS makes it do."""
     flags = upstream.ask(["env", "GOFLAGS"], fine=range(-64, 256)).decode("utf-8", "replace").strip()
     kept = re.sub(r"(?<!\S)--?mod=mod(?!\S)", "-mod=readonly", flags)
-    if kept != flags:
-        upstream.env["GOFLAGS"] = kept
+    # Go asks git about the project, and git obeys what stands in the project.
+    upstream.env["GOFLAGS"] = f"{kept} -buildvcs=false".strip()
 
 
 def listed(upstream: Upstream) -> Iterator[Any]:
@@ -195,6 +196,9 @@ def _lines(upstream: Upstream) -> Iterator[Any]:
 def vet(upstream: Upstream) -> Iterator[Any]:
     """In the order of packages and places: several are examined at a time, and come as they are done."""
     _only_look(upstream)
+    cache = os.fsdecode(upstream.ask(["env", "GOCACHE"]).strip())
+    if not os.path.isdir(cache):
+        upstream.env["GOCACHE"] = "${scratch}/go-build"
     found: list[dict[str, Any]] = []
     for value in _values(upstream):
         if not isinstance(value, dict):

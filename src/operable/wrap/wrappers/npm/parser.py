@@ -167,17 +167,13 @@ def viewed(upstream: Upstream) -> Iterator[Any]:
 
 
 def plan_pack(upstream: Upstream) -> Iterator[Any]:
-    """The dry run that npm has itself; with a cache of its own, because it writes there also then."""
-    from tempfile import TemporaryDirectory
-
+    """The dry run that npm has itself; with a cache of its own (`read_env`), because it writes there also then."""
     words = [*_pack(upstream), "--dry-run"]
-    with TemporaryDirectory() as cache:
-        upstream.env["npm_config_cache"] = cache
-        try:
-            # Whatever its status (ENOENT is 254): the document says what is wrong, stderr begins with warnings.
-            found = decode(upstream.ask(words, limit=_LARGEST, fine=range(256)))
-        except ValueError:
-            found = None
+    try:
+        # Whatever its status (ENOENT is 254): the document says what is wrong, stderr begins with warnings.
+        found = decode(upstream.ask(words, limit=_LARGEST, fine=range(256)))
+    except ValueError:
+        found = None
     _refuse(upstream, found, 1)
     if not isinstance(found, list):
         raise Fail("validation", "UPSTREAM_NON_JSON", "npm printed something that is no report", target="npm")

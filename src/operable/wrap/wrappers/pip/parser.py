@@ -7,6 +7,7 @@ import os
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_url
 from operable.tool.framework import Change
+from operable.wrap.needs import consent_missing
 from operable.wrap.values import decode
 
 TYPE_CHECKING = False
@@ -25,6 +26,7 @@ def listed(upstream: Upstream) -> Iterator[Any]:
 
     if not upstream.inputs["outdated"]:
         _without_configuration(upstream)
+        upstream.do_without("network", "scratch")
     return PARSER(upstream, upstream.command["parse"])
 
 
@@ -52,9 +54,9 @@ def plan_install(upstream: Upstream) -> Iterator[Any]:
             "usage", "MISSING_OPERAND", "there is nothing to install", hint="name a package, or --file"
         )
     words = upstream.words()
-    words.insert(1, "--dry-run")
+    words[1:1] = ["--dry-run"] if upstream.project_code else ["--dry-run", "--only-binary=:all:"]
     try:
-        report = decode(upstream.ask(words, limit=_LARGEST))["install"]
+        report = decode(_asked(upstream, words))["install"]
     except (ValueError, TypeError, KeyError):
         message = "pip printed something that is no report"
         raise Fail("validation", "UPSTREAM_NON_JSON", message, target="pip") from None
@@ -63,6 +65,20 @@ def plan_install(upstream: Upstream) -> Iterator[Any]:
         yield Change(
             "install", found["id"], url=found["url"], hashes=found["hashes"], requested=found["requested"]
         )
+
+
+def _asked(upstream: Upstream, words: list[str]) -> bytes:
+    """What pip prints. Without consent it cannot start a process, and so no build: what has to be built is refused."""
+    try:
+        return upstream.ask(words, limit=_LARGEST)
+    except Fail as fail:
+        if upstream.project_code:
+            raise
+        if fail.code == "SANDBOX_DENIED":
+            raise consent_missing("pip", "a package has to be built") from fail
+        if fail.code == "PACKAGE_NOT_FOUND":
+            fail.hint = "if there is only an archive of sources, --run-project-code builds it to plan"
+        raise
 
 
 def _report(upstream: Upstream, part: str) -> list[dict[str, Any]]:

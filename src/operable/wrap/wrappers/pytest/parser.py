@@ -17,10 +17,18 @@ if TYPE_CHECKING:
     from operable.wrap.upstream import Upstream
 
 
+def plan_collect(upstream: Upstream) -> Iterator[Change]:
+    return _plan(upstream, "import tests")
+
+
 def plan_run(upstream: Upstream) -> Iterator[Change]:
+    return _plan(upstream, "run tests")
+
+
+def _plan(upstream: Upstream, action: str) -> Iterator[Change]:
     upstream.words()  # inputs that cannot be put on a command line are refused before anything is planned
     for path in upstream.inputs["paths"] or ["."]:
-        yield Change("run tests", redact_text(path))
+        yield Change(action, redact_text(path))
 
 
 def run(upstream: Upstream) -> Iterator[Any]:

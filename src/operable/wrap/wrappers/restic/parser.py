@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _IDS = "snapshots of the plan"
 # So many folders are read for the bytes of their names; each takes the time of one more start of the program.
 _MOST_TREES = 32
+# Repositories that are not in a folder, by the beginning of their address; and those that another program leads to.
+_BEHIND_PROGRAMS = ("sftp", "rclone")
+_REMOTE = (*_BEHIND_PROGRAMS, "azure", "b2", "gs", "rest", "s3", "swift")
 _COUNTS = ("files_new", "files_changed", "files_unmodified", "dirs_new", "dirs_changed", "dirs_unmodified")
 _SIZES = ("data_added", "total_files_processed", "total_bytes_processed")
 _KEEP = (
@@ -173,7 +176,7 @@ def plan_backup(upstream: Upstream) -> Iterator[Any]:
     details: dict[str, Any] = {}
     if upstream.context.dry_run:
         words = upstream.words()
-        for message in _messages(upstream, [words[0], "--dry-run", *words[1:]]):
+        for message in _messages(upstream, [words[0], "--dry-run", "--no-lock", *words[1:]]):
             if isinstance(message, dict):
                 if message.get("message_type") == "summary":
                     upstream.complete = True
@@ -217,7 +220,7 @@ def plan_forget(upstream: Upstream) -> Iterator[Any]:
             hint="for example --keep-daily 7",
         )
     else:
-        groups = _asked(upstream, ["forget", "--dry-run", "--json", *words])
+        groups = _asked(upstream, ["forget", "--dry-run", "--no-lock", "--json", *words])
         found = [each for group in groups or [] for each in group.get("remove") or []]
     for each in sorted(found, key=lambda each: str(each["id"])):
         yield Change(
@@ -260,13 +263,30 @@ def forget(upstream: Upstream) -> Iterator[Any]:
 
 def _run(upstream: Upstream, argv: list[str] | None = None) -> Iterator[bytes]:
     _choose(upstream)
-    return upstream.chunks(argv)
+    return upstream.chunks(_uncached(upstream, upstream.words() if argv is None else argv))
+
+
+def _uncached(upstream: Upstream, words: list[str]) -> list[str]:
+    """Looking keeps nothing, also not in the cache of restic."""
+    return [words[0], "--no-cache", *words[1:]] if upstream.command["reads"] else words
 
 
 def _choose(upstream: Upstream) -> None:
     """The repository that was asked for; its place may hold a password, which other users must not see."""
     if upstream.inputs.get("repo"):
         upstream.env = {"RESTIC_REPOSITORY": upstream.inputs["repo"]}
+    if upstream.command["reads"]:
+        upstream.do_without(*_unneeded(upstream))
+
+
+def _unneeded(upstream: Upstream) -> Iterator[str]:
+    """Needs that this repository does not have: one in a folder needs no network, few need another program."""
+    place = upstream.inputs.get("repo") or os.environ.get("RESTIC_REPOSITORY", "")
+    kind = place.partition(":")[0]
+    if place and kind not in _REMOTE:
+        yield from ("network", "sockets")
+    if place and kind not in _BEHIND_PROGRAMS and not os.environ.get("RESTIC_PASSWORD_COMMAND"):
+        yield "programs"
 
 
 def _messages(upstream: Upstream, argv: list[str] | None = None) -> Iterator[Any]:
@@ -316,7 +336,7 @@ def _array(upstream: Upstream) -> Iterator[Any]:
 def _asked(upstream: Upstream, words: list[str]) -> Any:
     """One document."""
     _choose(upstream)
-    raw = upstream.ask(words)
+    raw = upstream.ask(_uncached(upstream, words))
     try:
         return decode(raw.strip() or b"null")
     except ValueError as problem:

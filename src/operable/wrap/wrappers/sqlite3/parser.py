@@ -26,6 +26,8 @@ _TELLING = frozenset(
 _STEPS = 10_000
 # While others write, wait so long for our turn.
 _BUSY = 5.0
+# The header of a database; one byte of it says how it is written (https://www.sqlite.org/fileformat2.html).
+_HEADER, _MODE, _WAL = 100, slice(18, 19), b"\x02"
 
 
 class _Text(bytes):
@@ -55,7 +57,10 @@ def _rows(path: str, sql: str, parameters: list[str]) -> Iterator[tuple[list[str
 
     if not os.path.isfile(path):
         raise Fail("not_found", "PATH_NOT_FOUND", "there is no such database", target=path)
-    address = f"file:{quote(os.fsencode(path))}?mode=ro"
+    seen = _idle_log(path)
+    # Without these, reading a database in WAL mode makes or changes files beside it.
+    still = "&immutable=1" if seen else "&readonly_shm=1"
+    address = f"file:{quote(os.fsencode(path))}?mode=ro{still}"
     try:
         connection = sqlite3.connect(address, uri=True, timeout=_BUSY, isolation_level=None)
         try:
@@ -66,10 +71,29 @@ def _rows(path: str, sql: str, parameters: list[str]) -> Iterator[tuple[list[str
             names = _distinct([column[0] for column in found.description or ()])
             for values in found:
                 yield names, values
+            if seen != (_idle_log(path) if seen else None):
+                message = "somebody began to write to the database while it was read"
+                raise Fail("temporary", "DATABASE_CHANGED", message, hint="ask again", retryable=True)
         finally:
             connection.close()
     except sqlite3.Error as problem:
         raise _fail(problem) from problem
+
+
+def _idle_log(path: str) -> tuple[int, int] | None:
+    """Size and time of a database in WAL mode that nobody has open; None for every other."""
+    place = os.path.realpath(path)
+    with open(place, "rb") as file:
+        header = file.read(_HEADER)
+    if header[_MODE] != _WAL or os.path.exists(f"{place}-shm"):
+        return None
+    if os.path.exists(f"{place}-wal") and os.path.getsize(f"{place}-wal"):
+        message = "a program has died while it wrote to the database, and reading it would repair it"
+        raise Fail(
+            "conflict", "DATABASE_NEEDS_REPAIR", message, hint="open it once with a program that may write"
+        )
+    status = os.stat(place)
+    return status.st_size, status.st_mtime_ns
 
 
 def _allow(
@@ -107,6 +131,10 @@ def _value(value: Any) -> Any:
 def _fail(problem: sqlite3.Error) -> Fail:
     name = getattr(problem, "sqlite_errorname", "") or "SQLITE_ERROR"
     message = f"sqlite: {problem}"
+    if name.startswith("SQLITE_READONLY_"):  # a log that nobody looks after any more
+        return Fail(
+            "conflict", "DATABASE_NEEDS_REPAIR", message, hint="open it once with a program that may write"
+        )
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return Fail("temporary", name, message)
     if name.startswith("SQLITE_AUTH") or "not authorized" in message or "prohibited" in message:

@@ -1,0 +1,68 @@
+"""What a wrapped command promises, and by what that holds on this machine: for help, capabilities, the catalog, MCP.
+
+A promise is derived from what is enforced, never from the annotation alone. A command that changes nothing is read-only
+because of its sandbox; where the user has turned that off (OPERABLE_UNCONFINED), it is no longer called read-only.
+"""
+
+from __future__ import annotations
+
+from operable.wrap.confining import UNCONFINED, problem, texts, unconfined
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_LIGHT = "Landlock and seccomp"
+_BOXED = "bubblewrap"
+
+
+def assurance(plan: Mapping[str, Any], command: Mapping[str, Any]) -> dict[str, Any]:
+    """Entries for the capability manifest of a command."""
+    if plan["syscalls"]:
+        return {"enforced_by": "no program is run", "limits": [], "needs": {}}
+    sandbox = command["sandbox"]
+    found: dict[str, Any] = {"enforced_by": enforced_by(sandbox), "limits": texts(sandbox)}
+    found["needs"] = {} if sandbox is None else dict(sandbox["needs"])
+    if command["project_code"]:
+        found["project_code"] = command["project_code"]
+    if command["reads"]:
+        return found | ({"read_only": False} if unconfined(sandbox) else {})
+    return found | {"dry_run": _dry_run(command)}
+
+
+def _dry_run(command: Mapping[str, Any]) -> dict[str, Any]:
+    sandbox, rule = command["plan_sandbox"], command["plan"]
+    if "function" not in rule:
+        return {"enforced_by": "no program is run", "limits": [], "needs": {}}
+    found = {"enforced_by": enforced_by(sandbox), "limits": texts(sandbox), "needs": dict(sandbox["needs"])}
+    if not rule.get("project_code"):
+        return found
+    consent = "optional" if rule.get("plans_without_code") else "required"
+    return found | {"project_code": rule["project_code"], "consent": consent}
+
+
+def enforced_by(sandbox: Mapping[str, Any] | None) -> str:
+    """The mechanism that holds a sandbox here, "" where nothing has to be held."""
+    if sandbox is None:
+        return ""
+    if unconfined(sandbox):
+        return f"nothing: {UNCONFINED} is set"
+    failure = problem(sandbox)
+    if failure is not None:
+        return f"nothing: it is refused ({failure.code})"
+    from operable.proc.sandbox.restriction import missing
+
+    light = not sandbox["boxed"] and missing(frozenset(sandbox["gives_up"])) is None
+    return _LIGHT if light else _BOXED
+
+
+def sentence(found: Mapping[str, Any]) -> str:
+    """The same for people, in one line; "" where there is nothing to say."""
+    parts = []
+    if found.get("limits"):
+        parts.append(f"{'; '.join(found['limits'])} (enforced by {found['enforced_by']})")
+    parts += [f"needs {need}: {reason}" for need, reason in found.get("needs", {}).items()]
+    if found.get("project_code"):
+        parts.append(f"runs code of the project: {found['project_code']}")
+    return ". ".join(part[0].upper() + part[1:] for part in parts) + "." if parts else ""

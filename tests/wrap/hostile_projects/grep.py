@@ -1,0 +1,12 @@
+"""Names that are options of grep, or that a shell would run."""
+
+from tests.wrap.hostile_projects import Scene
+
+CALLS = (["search", "one", ".", "--recursive"],)
+
+
+def lay(scene: Scene) -> None:
+    trap = scene.script()
+    scene.write(f"--exec={trap}", "a name that is an option")
+    scene.write("$(trap)", "a name that a shell would run")
+    scene.write("poem.txt", "one\n")
