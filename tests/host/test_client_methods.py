@@ -153,6 +153,48 @@ def test_writes_and_commands_pass_the_rules(tmp_path):
     assert not (work / "no").exists()
 
 
+@pytest.mark.parametrize(
+    "name, value, allowed",
+    [
+        ("TERM", "dumb", True),
+        ("LC_ALL", "C", True),
+        ("PATH", "{work}", False),
+        ("LD_PRELOAD", "./evil.so", False),
+        ("BASH_ENV", "evil.sh", False),
+        ("MINE", "7", False),
+        ("X; rm", "y", False),
+    ],
+)
+def test_a_variable_that_may_change_what_runs_is_part_of_the_command(name, value, allowed, tmp_path):
+    served, work, desk = methods(tmp_path, rules(allow=["execute:echo *"]))
+    (work / "echo").write_text(f"#!/bin/sh\ntouch {work}/evil\n")
+    (work / "echo").chmod(0o755)
+    env = [{"name": name, "value": value.format(work=work)}]
+
+    async def scene():
+        made, refused = await call(served, desk, "terminal/create", command="echo", args=["hi"], env=env)
+        if made is not None:
+            await call(served, desk, "terminal/wait_for_exit", **made)
+        await served.close()
+        return refused
+
+    refused = run(scene())
+
+    assert (refused is None) == allowed
+    assert not (work / "evil").exists()
+
+
+def test_a_denied_command_is_found_behind_variables(tmp_path):
+    served, work, desk = methods(tmp_path, rules(allow=["*"], deny=["execute:rm *"]))
+    (work / "kept").write_text("x")
+    env = [{"name": "MINE", "value": "a b"}]
+
+    _, refused = run(call(served, desk, "terminal/create", command="rm", args=["kept"], env=env))
+
+    assert refused["code"] == -32001
+    assert (work / "kept").exists()
+
+
 def test_a_command_gives_its_output_and_its_status(tmp_path):
     served, work, desk = methods(tmp_path)
 

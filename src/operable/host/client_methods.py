@@ -10,6 +10,8 @@ ends, because agents were seen to leave them running.
 import asyncio
 import functools
 import os
+import re
+import shlex
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +29,10 @@ from operable.proc.spawn import Command
 
 # A file that a model is to read is text; what is larger than this does not fit its context anyway.
 READ_LIMIT = 16 * 1024 * 1024
+# Variables that change how output looks, and not what runs.
+_HARMLESS = re.compile(
+    r"TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CLICOLOR(_FORCE)?|LANG|LANGUAGE|LC_\w+|TZ|COLUMNS|LINES|CI"
+)
 TERMINAL_LIMIT = 16  # at a time
 OUTPUT_LIMIT = 1024 * 1024
 
@@ -178,11 +184,12 @@ class ClientMethods:
 
     async def _create(self, params: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
         argv, shown = _argv(params)
+        given = [entry for entry in params.get("env") or [] if isinstance(entry, dict)]
+        env = {str(entry.get("name", "")): str(entry.get("value", "")) for entry in given}
+        shown = _with_variables(shown, env)
         cwd = self._root if not params.get("cwd") else os.path.join(self._root, self._folder(params["cwd"]))
         where = {} if cwd == self._root else {"cwd": cwd}
         begun = await self._permit("terminal/create", "execute", {"command": shown, **where}, desk)
-        given = [entry for entry in params.get("env") or [] if isinstance(entry, dict)]
-        env = {str(entry.get("name", "")): str(entry.get("value", "")) for entry in given}
         limit = params.get("outputByteLimit")
         size = min(limit, OUTPUT_LIMIT) if isinstance(limit, int) and limit > 0 else OUTPUT_LIMIT
         if self._confine is None:  # cannot be: the method would not have been granted
@@ -302,6 +309,12 @@ def _window(text: str, params: Mapping[str, Any]) -> str:
     lines = text.splitlines(keepends=True)
     first = max(0, line - 1) if isinstance(line, int) else 0
     return "".join(lines[first : first + limit] if isinstance(limit, int) and limit >= 0 else lines[first:])
+
+
+def _with_variables(line: str, env: Mapping[str, str]) -> str:
+    """The line as a shell would be given it, variables first: LD_PRELOAD and PATH decide what it runs."""
+    words = [f"{name}={shlex.quote(value)}" for name, value in env.items() if not _HARMLESS.fullmatch(name)]
+    return " ".join((*words, line))
 
 
 def _argv(params: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
