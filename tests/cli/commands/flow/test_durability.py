@@ -125,6 +125,29 @@ def test_what_cannot_be_written_is_an_error_and_leaves_everything_as_it_was(tmp_
     assert [name for name in found["left"] if ".new" in name or "/." in name] == []
 
 
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_revocation_takes_effect_or_is_an_error_that_says_what_became_of_it(tmp_path, condition):
+    note = f'{" ".join(flow("approvals"))} | sed -n \'s/.*"approval_id":"\\([0-9a-f]*\\)".*/\\1/p\' > id'
+    found = with_disk(
+        tmp_path / "disk",
+        condition,
+        before=[flow("approve", "manual.json", "a"), ["sh", "-c", note]],
+        command=["sh", "-c", f"{' '.join(flow('revoke'))} $(cat id)"],
+        after=[flow("approvals"), flow("audit", "verify")],
+        **prepared(tmp_path),
+    )
+    (listed,) = events(found["after"][0])
+    if found["command"][0] == 0:
+        assert (condition, listed["status"]) == ("full", "revoked")
+    else:
+        (error,) = [event for event in events(found["command"]) if event["type"] == "aoi:error"]
+        assert listed["status"] == (
+            "revoked" if "is revoked, but not recorded" in error["message"] else "pending"
+        )
+        assert "Traceback" not in found["command"][2]
+    assert found["after"][1][0] == 0
+
+
 @pytest.mark.parametrize("condition", CONDITIONS[:2])
 @pytest.mark.parametrize(
     "command",

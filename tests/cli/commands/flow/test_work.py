@@ -337,3 +337,18 @@ def test_an_audit_log_that_is_gone_is_an_alarm_next_to_a_used_approval(place):
         "approval_log_invalid",
         [used],
     )
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])
+def test_a_task_whose_command_is_ended_by_a_signal_is_in_the_audit(place, number):
+    place.write(manifest(script("touch started; sleep 600")))
+    words = ("exec", "flow.json", "a")
+    with running("flow", *words, env=place.env, cwd=place.work) as command:
+        until((place.work / "started").exists)
+        command.process.send_signal(number)
+        command.process.wait(120)
+
+    assert place("audit", "verify").exit_code == 0
+    (record,) = place("audit").of("flow_record")
+    assert record["task"] == "w/a"
+    assert record["outcome"] in ("interrupted", "lost", "started"), record
