@@ -813,3 +813,25 @@ def test_what_a_killed_process_left_of_a_lock_is_used_again(scene, left):
     scene.grant()
 
     assert not os.path.exists(f"{scene.store.path}.lock.new")
+
+
+@requirement("agentcli:approvals:tampering")
+def test_both_looking_for_an_approval_and_using_one_need_the_log_of_earlier_uses(scene):
+    scene.grant()
+    scene.consume()
+    scene.grant()
+    for name in os.listdir(os.path.dirname(scene.store.audit)):
+        if name.startswith("audit"):
+            os.unlink(os.path.join(os.path.dirname(scene.store.audit), name))
+    wanted = {
+        "content": content_of(scene.selected, scene.bound, scene.by),
+        "believing": scene.by.believing(),
+        "now": NOW + 1,
+    }
+
+    pending = refused(
+        local_approvals.require_pending, scene.store, scene.selected, scene.bound.binding, **wanted
+    )
+    used = refused(scene.consume, "e2")
+    assert pending.code == used.code == "approval_log_invalid"
+    assert pending.details["lost"] == used.details["lost"]
