@@ -136,9 +136,12 @@ def staying(scene: Scene) -> Iterator[subprocess.Popen[bytes]]:
     )
     try:
         assert process.stdout is not None
+        heard: list[bytes] = []
         for line in process.stdout:
-            if b"waiting" in line:
+            heard.append(line)
+            if b'"waiting"' in line:
                 break
+        assert heard and b'"waiting"' in heard[-1], b"".join(heard)[-3000:].decode()
         yield process
     finally:
         process.kill()
@@ -204,3 +207,23 @@ def test_after_every_kind_of_death_no_file_has_a_secret(scene, death):
                 os.sched_yield()
         assert sightings(scene.kept(), CANARIES) == []
     assert sightings(scene.kept(), CANARIES) == []
+
+
+def test_the_next_host_removes_what_a_killed_one_and_its_keeper_have_left(scene):
+    with staying(scene) as process:
+        for pid, number in DEATHS["keeper and host killed"](process.pid):
+            os.kill(pid, number)
+        process.wait(LIMIT)
+        left = {path.name for path in (scene.folder / "tmp").iterdir()}
+    assert left  # nobody was there to remove it
+
+    subprocess.run(
+        scene.command(),
+        env=scene.environment(),
+        cwd=scene.folder / "work",
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+    assert left.isdisjoint(path.name for path in (scene.folder / "tmp").iterdir())

@@ -248,6 +248,15 @@ def test_what_was_held_back_is_in_the_log_when_it_closes(tmp_path):
     assert texts(read_log(str(tmp_path))) == ["go", "hunt"]
 
 
+def test_a_piece_that_is_held_back_whole_leaves_no_empty_batch_for_a_reader(tmp_path):
+    log = SessionLog(str(tmp_path), secrets=["hunter2-hunter2"])
+    reader = log.reader()
+    assert log.append([TextDelta("s", "hunt")]) == []
+    log.append([TextDelta("s", "ing today")])
+
+    assert [record.event for record in reader.take()] == [TextDelta("s", "hunting today")]
+
+
 def test_a_secret_that_is_also_a_word_of_the_format_leaves_the_records_whole(tmp_path):
     log = SessionLog(str(tmp_path), secrets=["true", "text", "1234"])
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -31,7 +30,14 @@ from operable.proc.keeper import KEEPER
 from operable.proc.remote import remote_command
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Limits, Sandbox, sandbox
 from operable.proc.sandbox.egress.budget import Attempt
-from operable.proc.sandbox.enclosure import DEFAULT_PIDS, Egress, Enclosure, default_limits, enclose
+from operable.proc.sandbox.enclosure import (
+    DEFAULT_PIDS,
+    Egress,
+    Enclosure,
+    default_limits,
+    enclose,
+    private_folder,
+)
 from operable.proc.spawn import Command, prepare
 
 HOME = "/home/agent"
@@ -142,13 +148,12 @@ def confine(wanted: Wanted) -> Confined:
     """Prepare the place. Nothing is left behind when it fails."""
     box = provider(wanted.sandbox.provider)
     _admit(box, wanted)
-    folder = tempfile.mkdtemp(prefix="operable-session-")  # 0700
+    folder = private_folder(kept=True)
     known = wanted.known
     if known is None:
         known = Known() if wanted.vault is None else wanted.vault.known
     place = Confined(box.name, (), None, known=known, _folder=folder)
     try:
-        KEEPER.leave(folder)  # secret files must not survive kill -9 either
         if box.elsewhere:
             _prepare_elsewhere(place, box, wanted)
         else:

@@ -73,6 +73,8 @@ class SessionLog:
         return self._keep(self._joined(events) if self._known else events)
 
     def _keep(self, events: Sequence[AnyEvent]) -> list[Record]:
+        if not events:  # all of it is held back; an empty batch would mislead readers
+            return []
         now = int(self._clock() * 1000)
         records = [Record(number, now, event) for number, event in enumerate(events, self.last_id + 1)]
         data = _encode_lines(records)

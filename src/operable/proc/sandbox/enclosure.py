@@ -193,7 +193,7 @@ def private_folder(*, kept: bool) -> str:
     import tempfile
 
     _sweep(tempfile.gettempdir())
-    folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
+    folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}.{_begun(os.getpid())}-")
     if kept:
         from operable.proc.keeper import KEEPER
 
@@ -215,6 +215,15 @@ def _drop_folder(folder: str) -> None:
     KEEPER.take(folder)
 
 
+def _begun(pid: int) -> int:
+    """When this process began, in ticks since the boot: with its number it is never another one. 0: there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
 def _sweep(parent: str) -> None:
     """Remove the folders of hosts that are gone. Only our own: another user's cannot be, and need not be."""
     with os.scandir(parent) as entries:
@@ -222,7 +231,8 @@ def _sweep(parent: str) -> None:
     for name in names:
         owner = name.removeprefix(_PREFIX).partition("-")[0]
         path = os.path.join(parent, name)
-        if owner.isdecimal() and not os.path.exists(f"/proc/{owner}"):
+        number, _, begun = owner.partition(".")
+        if number.isdecimal() and begun.isdecimal() and _begun(int(number)) != int(begun):
             try:
                 is_ours = os.lstat(path).st_uid == os.geteuid()
             except OSError:
