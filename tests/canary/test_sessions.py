@@ -141,7 +141,7 @@ def staying(scene: Scene) -> Iterator[subprocess.Popen[bytes]]:
             heard.append(line)
             if b'"waiting"' in line:
                 break
-        assert heard and b'"waiting"' in heard[-1], b"".join(heard)[-3000:].decode()
+        assert any(b'"waiting"' in line for line in heard), b"".join(heard)[-3000:].decode()
         yield process
     finally:
         process.kill()
