@@ -20,7 +20,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--keep-verdicts",
         action="store_true",
-        help="keep what tests/wrap/test_lint.py finds, for docs/reference/wrappers.md, instead of comparing with it",
+        help="keep what tests/wrap/test_lint.py and tests/agents/test_agent_rules.py find, for the pages of docs/reference that"
+        " show it, instead of comparing with it",
     )
 
 

@@ -74,6 +74,9 @@ FOLDERS: dict[str, tuple[str, str, Talk]] = {
     "claude-code": ("claude-code", "acp", lambda studio: talk_acp.record(studio, ["claude-agent-acp"])),
     "opencode": ("opencode", "acp", lambda studio: talk_acp.record(studio, ["opencode", "acp"])),
     "qwen": ("qwen", "acp", lambda studio: talk_acp.record(studio, ["qwen", "--acp"])),
+    "copilot": ("copilot", "acp", lambda studio: talk_acp.record(studio, ["copilot", "--acp"])),
+    "kimi-code": ("kimi-code", "acp", lambda studio: talk_acp.record(studio, ["kimi", "acp"])),
+    "cline": ("cline", "acp", lambda studio: talk_acp.record(studio, ["cline", "--acp"])),
     "hermes": ("hermes", "acp", lambda studio: talk_acp.record(studio, ["hermes", "acp"])),
     "claude-code-stream-json": (
         "claude-code",

@@ -54,7 +54,8 @@ def test_it_begins_in_a_mode_that_asks_or_says_that_it_does_not(handle):
     "name, mode, selected",
     [
         ("claude-code", None, "default"),
-        ("claude-code", "accept-edits", "acceptEdits"),
+        ("claude-code", "accept-edits", "default"),
+        ("hermes", "accept-edits", "accept_edits"),
         ("codex", None, "read-only"),
         ("codex", "agent", "agent"),
         ("gemini", "yolo", None),

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import operable.host
-from operable.host import Ask, Decision, Session, define_agent_cli
+from operable.host import Ask, Decision, Session, define_agent_cli, rules
 from operable.testing.exchange import Exchange
 from operable.testing.models import ModelServer
 from operable.wire.events import TextDelta, Thought, ToolCall, ToolResult, TurnEnd
@@ -46,7 +46,8 @@ DRIVEN = [
     Driven("copilot", "copilot"),
     Driven("gemini", "gemini"),
     Driven("goose", "goose"),
-    Driven("hermes", "hermes", tells_results=False),
+    # It runs commands without a question: only a session that allows them all is not refused.
+    Driven("hermes", "hermes", {"policy": rules(allow=["kind:execute"], default="ask")}, tells_results=False),
     Driven("kimi-code", "kimi-code"),
     Driven("opencode", "opencode", {"mode": "ask"}),
     Driven("qwen", "qwen"),

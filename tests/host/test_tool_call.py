@@ -154,6 +154,21 @@ def test_a_deny_by_name_binds_where_the_agent_does_not_name_its_tools():
     assert rules(allow=["*"], deny=["Bash(rm *)"]).decide(call, WORK).effect == ALLOW
 
 
+@pytest.mark.parametrize("asked", ["a", "a_name_with_more_letters", "Bash(ls)"])
+def test_of_rules_that_perhaps_match_the_strictest_holds_however_specific_the_others_are(asked):
+    """An ask that is more specific would let people say yes to what the deny may be about."""
+    call = Call("ls", "execute", {"command": "ls"}, unnamed=True)
+
+    assert rules(allow=["*"], deny=["shell"], ask=[asked]).decide(call, WORK).effect == DENY
+
+
+def test_a_rule_that_certainly_matches_counts_before_less_specific_ones_that_perhaps_do():
+    call = Call("ls", "execute", {"command": "ls"}, unnamed=True)
+
+    assert rules(allow=["execute:ls"], deny=["shell"]).decide(call, WORK).effect == ALLOW
+    assert rules(allow=["kind:execute"], deny=["shell"]).decide(call, WORK).effect == DENY
+
+
 @pytest.mark.parametrize("kind", ["other", "teleport", ""])
 def test_a_kind_that_nobody_knows_binds_what_denies_and_frees_nothing_that_allows(kind):
     call = Call("mystery", kind, {"x": 1})

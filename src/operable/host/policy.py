@@ -85,27 +85,25 @@ class Policy:
         return self.judge(Facts(call, workspace, seen_as or workspace, tools))
 
     def judge(self, facts: Facts) -> Ruling:
-        best: tuple[tuple[int, int, int], Rule, str] | None = None
+        held: list[tuple[tuple[int, int, int], Rule, str]] = []
         short: dict[str, str] = {}  # allow rules that would match if something were told, and what that is
         for rule in self.rules:
             matcher = parse(rule.pattern)
             found = matcher.match(facts, rule.effect)
             if rule.effect == ALLOW and found.missing:
                 short[rule.pattern] = found.missing
-            if not found.binds:
-                continue
-            rank = (*matcher.specificity, _STRENGTH[rule.effect])
-            if best is None or rank > best[0]:
-                best = (rank, rule, found.missing)
-        if best is None:
+            if found.binds:
+                held.append(((*matcher.specificity, _STRENGTH[rule.effect]), rule, found.missing))
+        if not held:
             ruling = Ruling(self.default, why=_why_not(self.default, short))
         else:
+            _, rule, missing = _decisive(held)
             why = (
-                f"the agent does not tell {best[2]}, so that {best[1].effect} {best[1].pattern} holds"
-                if best[2]
+                f"the agent does not tell {missing}, so that {rule.effect} {rule.pattern} holds"
+                if missing
                 else ""
             )
-            ruling = Ruling(best[1].effect, best[1], why, not best[2])
+            ruling = Ruling(rule.effect, rule, why, not missing)
         risk = max((RISKS.get(kind, HIGHEST) for kind in facts.kinds), default=HIGHEST)
         if ruling.effect == ALLOW and risk >= self.autonomy:
             return Ruling(ASK, ruling.rule, f"it is beyond autonomy {self.autonomy}")
@@ -147,6 +145,19 @@ class Policy:
         """Whether it wants to be asked, or denies, anything at all; False: everything is allowed."""
         everything = self.default == ALLOW or any(rule.pattern == "*" for rule in self.rules)
         return not everything or self.autonomy < FULL or any(rule.effect != ALLOW for rule in self.rules)
+
+
+def _decisive(held: list[tuple[tuple[int, int, int], Rule, str]]) -> tuple[tuple[int, int, int], Rule, str]:
+    """The most specific rule that certainly matches, or the strictest of the more specific ones that perhaps do.
+
+    Which of several rules would match, if the agent told what they are about, nobody knows: the strictest holds.
+    """
+    certain = max((one for one in held if not one[2]), default=None, key=lambda one: one[0])
+    perhaps = [one for one in held if one[2] and (certain is None or one[0] > certain[0])]
+    return max(
+        perhaps if certain is None else [certain, *perhaps],
+        key=lambda one: (_STRENGTH[one[1].effect], one[0]),
+    )
 
 
 def rules(
