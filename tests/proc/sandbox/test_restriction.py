@@ -152,6 +152,8 @@ attempt('environment', environment)
 attempt('priority', lambda: os.setpriority(os.PRIO_PROCESS, other, 5))
 attempt('priorities', lambda: os.setpriority(os.PRIO_USER, os.getuid(), 5))
 attempt('limit', lambda: resource.prlimit(other, resource.RLIMIT_NOFILE, (100, 100)))
+attempt('affinity', lambda: os.sched_setaffinity(other, {0}))
+attempt('own affinity', lambda: os.sched_setaffinity(0, os.sched_getaffinity(0)))
 attempt('own signal', lambda: os.kill(os.getpid(), 0))
 attempt('own priority', lambda: os.nice(1))
 attempt('own limit', lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
@@ -170,10 +172,23 @@ def test_who_gave_up_signals_does_nothing_to_another_process():
             other.kill()
 
     told = dict(line.rsplit(" ", 1) for line in done.stdout.decode().splitlines())
-    own = ("own signal", "own priority", "own limit", "own child")
+    own = ("own signal", "own priority", "own limit", "own child", "own affinity")
     assert {name: told.pop(name) for name in own} == dict.fromkeys(own, "done"), done.stderr
     assert {name: outcome for name, outcome in told.items() if outcome not in ("EPERM", "EACCES")} == {}
-    assert len(told) == 11
+    assert len(told) == 12
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has something to lose")
+def test_root_that_gave_up_writing_keeps_the_capabilities_to_read_and_no_others(tmp_path):
+    script = "grep Cap /proc/self/status; unshare --mount true && echo made; chroot / true && echo rooted"
+    done = ran([WRITES], "sh", "-c", script)
+
+    told = dict(line.split() for line in done.stdout.decode().splitlines())
+    assert set(told) == {"CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"}
+    kept = {bit for bit in range(64) if int(told["CapEff:"], 16) >> bit & 1}
+    assert kept <= {2, 5, 10, 11, 13, 14, 15, 19, 23, 34, 37}
+    assert 2 in kept  # what root can read, it can read
+    assert told["CapEff:"] == told["CapPrm:"] == told["CapBnd:"]
 
 
 def test_what_is_not_known_cannot_be_given_up():

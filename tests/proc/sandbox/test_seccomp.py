@@ -283,6 +283,26 @@ def test_nobody_types_into_a_terminal_and_no_attribute_is_set(tmp_path):
     assert len(outcomes) == 7
 
 
+LEASE = """
+import fcntl
+open('file', 'w').close()
+file = os.open('file', os.O_RDONLY)
+for name, descriptor, command, argument in (('lease', file, 1024, 0), ('watch', os.open('.', 0), 1026, 2)):
+    try: fcntl.fcntl(descriptor, command, argument); print(name, 'done')
+    except OSError as error: print(name, errno.errorcode[error.errno])
+fcntl.fcntl(file, fcntl.F_GETFL); fcntl.lockf(os.open('other', os.O_RDWR | os.O_CREAT), fcntl.LOCK_EX); print('lock', 'done')
+"""
+
+
+@pytest.mark.parametrize("light", [True, False])
+def test_no_lease_keeps_writers_outside_waiting(tmp_path, light):
+    given_up = {"writes": True, "network": False, "processes": False, "sockets": False, "signals": False}
+    program = seccomp.restriction(**given_up) if light else seccomp.enclosure()
+
+    assert filtered(program, LEASE, cwd=tmp_path) == ["lease", "EPERM", "watch", "EPERM", "lock", "done"]
+    assert filtered(b"", LEASE, cwd=tmp_path) == ["lease", "done", "watch", "done", "lock", "done"]
+
+
 @pytest.mark.skipif(MACHINE != "x86_64", reason="only this machine has other architectures in it")
 def test_calls_of_another_architecture_are_refused_whole():
     """getpid, by its number of 32 bits (int 0x80) and by that of x32: harmless, and past every number that is named."""

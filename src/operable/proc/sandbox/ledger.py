@@ -7,6 +7,8 @@ reach or learn has a line here with the mechanism that holds it, or with what is
 from operable.proc.sandbox.confinement import Confinement, Item
 
 _UNDECLARED = "no limit declared"
+# Who may write here may write everywhere.
+_OF_THE_SYSTEM = ("/", "/etc", "/usr", "/home", "/root")
 
 
 def open_items(place: Confinement, *, scopes: bool) -> list[Item]:
@@ -19,8 +21,44 @@ def open_items(place: Confinement, *, scopes: bool) -> list[Item]:
     ]
     if place.root == "host":
         how = "the host's file system is shown: all that the user can read"
-        found.append(Item("reading files", "everything", "unconfined", how))
+        found.append(Item("files outside", "read", "unconfined", how))
+    if place.root == "host" and any(folder in place.writable for folder in _OF_THE_SYSTEM):
+        found.append(Item("writes outside", "allowed", "unconfined", "the host's folders are shown writable"))
     return found + _quantities(place) + _shared()
+
+
+def given_up_items(what: frozenset[str]) -> list[Item]:
+    """For a program without namespaces that gives up rights (`restriction`): what that holds, and what stays open."""
+    held = {
+        "writes": ("writes outside", "none", "Landlock; seccomp filter"),
+        "network": ("network", "none", "seccomp filter; Landlock scope"),
+        "sockets": ("unix sockets", "connected pairs only", "seccomp filter"),
+        "processes": ("other programs", "none", "seccomp filter"),
+        "signals": ("other processes", "not reached", "Landlock scope; seccomp filter"),
+    }
+    opened = {
+        "writes": "every file that the user can write",
+        "network": "shares the host's network: its services on loopback, and every host that it reaches",
+        "sockets": "every socket file that the user can reach",
+        "processes": "may start any program",
+        "signals": "signals to processes of the user",
+    }
+    found = []
+    for word, (item, wanted, how) in held.items():
+        is_held = word in what
+        found.append(
+            Item(item, wanted, "enforced", how)
+            if is_held
+            else Item(item, "not given up", "unconfined", opened[word])
+        )
+    facts = "/proc of other processes, /dev/shm and System V memory of the host, the kernel's log"
+    return [
+        *found,
+        Item("files outside", "read", "unconfined", "all that the user can read"),
+        Item("process information", "not hidden", "unconfined", facts),
+        *_quantities(Confinement(cwd="/")),
+        *_shared(),
+    ]
 
 
 def _sockets(place: Confinement, *, scopes: bool) -> Item:

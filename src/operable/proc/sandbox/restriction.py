@@ -28,7 +28,12 @@ _DROP_FROM_BOUNDS = 24
 # With these, root looks into other processes or acts on them past every check of Landlock: CAP_KILL, SYS_MODULE, SYS_RAWIO,
 # SYS_PTRACE, SYS_ADMIN, SYS_NICE, SYS_RESOURCE, PERFMON, BPF, CHECKPOINT_RESTORE. What root may read stays.
 _OVER_OTHERS = (5, 16, 17, 19, 21, 23, 24, 38, 39, 40)
-
+# With these, root changes files of others or the machine: all but reading (DAC_READ_SEARCH), other processes (above), the
+# network (NET_BIND_SERVICE, NET_BROADCAST, NET_RAW), locked memory and the logs.
+_OVER_THE_MACHINE = (
+    *(0, 1, 3, 4, 6, 7, 8, 9, 12, 16, 17, 18, 20, 21, 22),
+    *(*range(24, 34), 35, 36, 38, 39, 40),
+)
 # With these, root changes the network through netlink, which stays for asking: CAP_NET_ADMIN, NET_RAW.
 _OVER_NETWORK = (12, 13)
 
@@ -71,6 +76,7 @@ class Restriction:
         self._dropped = (
             *(_OVER_OTHERS if SIGNALS in what else ()),
             *(_OVER_NETWORK if NETWORK in what else ()),
+            *(_OVER_THE_MACHINE if WRITES in what else ()),
         )
         self._rules: int | None = None
         if WRITES in what or scopes:

@@ -67,6 +67,8 @@ _COMMANDS = (
     *(0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602, 0x41009432),
     *(0x800C6613, 0xC0506617, 0xC0406618, 0xC0406619, 0x40806685, 0xC0045877, 0xC0045878, 0xC0185879),
 )
+# F_SETLEASE, F_NOTIFY: who holds a lease of a file keeps every writer waiting, outside as well.
+_LEASES = (1024, 1026)
 
 
 def missing() -> str | None:
@@ -83,15 +85,12 @@ def enclosure(*, sockets: bool = False, namespaces: bool = False, processes: boo
     code += _refuse(machine, ("name_to_handle_at",), errno.EOPNOTSUPP)
     code += _refuse(machine, _ABSENT, errno.ENOSYS)
     code += _modes(machine)
-    code += _on(machine, "ioctl", _values(1, _COMMANDS, errno.EPERM))
-    code += _priorities(machine)
+    code += _files(machine) + _priorities(machine)
     code += _sockets(
         machine, families=(_INET, _INET6), sockets=sockets, netlink=True, error=errno.EAFNOSUPPORT
     )
     if not namespaces:
-        code += _refuse(machine, _MOUNTS, errno.EPERM) + _refuse(machine, ("clone3",), errno.ENOSYS)
-        code += _on(machine, "clone", _bits(0, _NEW_SPACES, errno.EPERM))
-        code += _on(machine, "unshare", _bits(0, _NEW_SPACES | _NEW_TIME, errno.EPERM))
+        code += _no_namespaces(machine)
     return _assembled(machine, code + ([] if processes else _no_children(machine)))
 
 
@@ -110,8 +109,8 @@ def restriction(*, writes: bool, network: bool, processes: bool, sockets: bool, 
     machine = os.uname().machine
     code = _refuse(machine, _ABSENT[:3], errno.ENOSYS)  # io_uring does all of it without the calls for it
     if writes:
-        code += _refuse(machine, (*_ATTRIBUTES, *_MACHINE), errno.EPERM)
-        code += _on(machine, "ioctl", _values(1, _COMMANDS, errno.EPERM))
+        code += _refuse(machine, (*_ATTRIBUTES, *_MACHINE), errno.EPERM) + _files(machine)
+        code += _no_namespaces(machine)
     if processes:
         code += _no_children(machine)
     if network:
@@ -120,7 +119,8 @@ def restriction(*, writes: bool, network: bool, processes: bool, sockets: bool, 
         code += _no_unix_sockets(machine)
     if signals:
         code += _refuse(machine, (*_OTHERS, *_KEYS), errno.EPERM) + _priorities(machine)
-        code += _on(machine, "prlimit64", _only_itself(0, errno.EPERM))
+        for name in ("prlimit64", "sched_setaffinity"):
+            code += _on(machine, name, _only_itself(0, errno.EPERM))
     return _assembled(machine, code)
 
 
@@ -172,6 +172,18 @@ def _modes(machine: str) -> list[Instruction]:
         mode = _bits(index + 1, _SPECIAL_BITS, errno.EPERM)
         code += _on(machine, name, [_argument(index), (_ANY_BIT, 0, len(mode), _MAKES_FILE), *mode])
     return code
+
+
+def _files(machine: str) -> list[Instruction]:
+    """Terminals, attributes, leases."""
+    code = _on(machine, "ioctl", _values(1, _COMMANDS, errno.EPERM))
+    return code + _on(machine, "fcntl", _values(1, _LEASES, errno.EPERM))
+
+
+def _no_namespaces(machine: str) -> list[Instruction]:
+    code = _refuse(machine, _MOUNTS, errno.EPERM) + _refuse(machine, ("clone3",), errno.ENOSYS)
+    code += _on(machine, "clone", _bits(0, _NEW_SPACES, errno.EPERM))
+    return code + _on(machine, "unshare", _bits(0, _NEW_SPACES | _NEW_TIME, errno.EPERM))
 
 
 def _priorities(machine: str) -> list[Instruction]:

@@ -18,7 +18,7 @@ _NUMBERS: "dict[str, tuple[int | None, int | None]]" = {
     # other processes
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
     "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setparam": (142, 118), "prlimit64": (302, 261),
-    "sched_setscheduler": (144, 119), "sched_setattr": (314, 274),
+    "sched_setscheduler": (144, 119), "sched_setattr": (314, 274), "sched_setaffinity": (203, 122),
     # the kernel and the machine
     "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "quotactl": (179, 60),
     "kexec_load": (246, 104), "kexec_file_load": (320, 294), "init_module": (175, 105), "finit_module": (313, 273),
@@ -36,7 +36,7 @@ _NUMBERS: "dict[str, tuple[int | None, int | None]]" = {
     # processes of its own
     "clone": (56, 220), "fork": (57, None), "vfork": (58, None),
     # sockets and devices
-    "socket": (41, 198), "socketpair": (53, 199), "ioctl": (16, 29),
+    "socket": (41, 198), "socketpair": (53, 199), "ioctl": (16, 29), "fcntl": (72, 25),
     # files: modes, owners, times, attributes
     "open": (2, None), "openat": (257, 56), "creat": (85, None), "mkdir": (83, None), "mkdirat": (258, 34),
     "mknod": (133, None), "mknodat": (259, 33), "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53),

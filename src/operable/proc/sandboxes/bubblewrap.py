@@ -63,8 +63,14 @@ _SETTINGS = tuple(
 _RESOLVING = ("/etc/hosts", "/etc/resolv.conf")
 # Programs ask for their user, their group and localhost; who the users of the host are is not for them.
 _IDENTITY = os.path.join(os.path.dirname(os.path.abspath(seccomp.__file__)), "etc")
-# Names of keys and of who has some, of the whole machine.
-_MASKED = ("/proc/keys", "/proc/key-users")
+# Of the whole machine: keys and who has some, memory and its pages, the kernel's log, timers.
+_MASKED = tuple(
+    f"/proc/{name}"
+    for name in (
+        *("keys", "key-users", "kcore", "kmsg", "kpagecount", "kpageflags", "kpagecgroup"),
+        *("timer_list", "sched_debug", "latency_stats", "vmallocinfo", "slabinfo"),
+    )
+)
 # What is written to an empty folder lies in memory: so much of it, where bubblewrap can say so (0.7 and later).
 _EMPTY_SIZE = 256 * 1024 * 1024
 _SYSCTL = "/proc/sys"
