@@ -23,6 +23,7 @@ import socket
 import time
 from collections.abc import Callable
 
+from operable.proc.sandbox.syscalls import libc
 from operable.proc.stem import GRACE, Stem, become, close_all, drain, notice_children, reaped, wait
 from operable.proc.tree import living, signal_tree
 
@@ -40,6 +41,7 @@ def main(host: int, requests_fd: int) -> None:
     noticed = notice_children()
     stems: set[int] = set()
     folders: set[bytes] = set()
+    libc()  # once for all stems
     gc.freeze()  # what exists now is never freed: stems need not touch (and so copy) its pages
     watched = [requests.fileno(), noticed, *gone]
     # A number that is not our parent's any more was the host's until it died, before we looked.

@@ -142,7 +142,7 @@ def _start_group(command: Command, stdin: int | None, stdout: int, stderr: int) 
             start_new_session=True,
             pass_fds=command.fds if entrance is None else (*command.fds, *entrance.fds),
             # Prepared system calls: it takes no lock and imports nothing, so other threads do not matter.
-            preexec_fn=restriction or entrance,  # noqa: PLW1509
+            preexec_fn=restriction or (entrance if entrance is not None and entrance.needed else None),  # noqa: PLW1509
         )
     except subprocess.SubprocessError as error:
         # A process that could not give up what it was to give up has executed nothing.

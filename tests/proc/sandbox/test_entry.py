@@ -14,7 +14,7 @@ import pytest
 from operable.proc.output import output
 from operable.proc.sandbox import landlock
 from operable.proc.sandbox.confinement import Confinement, Limits, sandbox
-from operable.proc.sandbox.entry import Entry
+from operable.proc.sandbox.entry import Entrance, Entry
 from operable.proc.spawn import Command, launch, prepare
 
 pytestmark = pytest.mark.needs("bwrap")
@@ -119,6 +119,23 @@ def test_limits_are_there_from_the_first_instruction(tmp_path, tree):
     assert told == [str(512 << 20), "7", "0"]
     assert resource.getrlimit(resource.RLIMIT_CORE)  # ours are as they were
     assert resource.getrlimit(resource.RLIMIT_DATA)[1] != 512 << 20
+
+
+def test_the_host_is_forked_whole_only_for_what_has_to_be_done_between_fork_and_exec():
+    """A host with keys is the one of the test above: it is forked, or its keys would have been found."""
+    assert Entrance(Entry(scopes=0, limits=((resource.RLIMIT_CORE, 0),))).needed
+    assert Entrance(Entry(groups=("/no/such/group",))).needed
+    code = (
+        "import ctypes, os; libc = ctypes.CDLL(None); libc.syscall.restype = ctypes.c_long\n"
+        "numbers = {'x86_64': (250, 248), 'aarch64': (219, 217)}[os.uname().machine]\n"
+        "from operable.proc.sandbox.entry import Entrance, Entry\n"
+        "assert libc.syscall(numbers[0], 1, None) > 0; print(Entrance(Entry()).needed)\n"
+        "assert libc.syscall(numbers[1], b'user', b'operable-test-key', b'x', 1, -3) > 0; print(Entrance(Entry()).needed)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.stdout.split() == ["False", "True"], done.stderr
 
 
 def test_a_command_can_be_started_again_and_no_descriptor_stays(tmp_path):

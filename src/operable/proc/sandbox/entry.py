@@ -9,6 +9,8 @@ command line: bubblewrap reads them from there. So they are neither on disk nor 
 Imports the standard library only: the keeper loads it.
 """
 
+import ctypes
+import errno
 import os
 import resource
 from typing import NamedTuple
@@ -18,7 +20,9 @@ from operable.proc.sandbox.syscalls import libc, numbers
 
 # Stands where the number of a descriptor will stand. Not a number: whoever runs it as it is gets an error.
 PLACEHOLDER = "FILTER"
-_JOIN_SESSION_KEYRING = 1
+_JOIN_SESSION_KEYRING, _READ = 1, 11
+_SESSION_KEYRING = -3
+_MOST_KEYS = 64  # more are keys enough to be kept apart
 
 
 class Entry(NamedTuple):
@@ -65,6 +69,24 @@ class Entrance:
                 raise ValueError("the words of an enclosed command were changed behind its contents")
             words[len(argv) - at] = str(descriptor)
         return tuple(words)
+
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything to do in the child. Code between fork and exec costs two milliseconds in a host of
+        some size, because the host then has to be forked whole; a host without keys has none to keep apart.
+        """
+        return bool(self._entry.groups or self._entry.limits or self._rules is not None or self._has_keys())
+
+    def _has_keys(self) -> bool:
+        """Whether our session keyring holds a key, or a keyring that is not empty. What cannot be told counts as one."""
+        serials = (ctypes.c_int32 * _MOST_KEYS)()
+        size = self._call(self._keyctl, _READ, _SESSION_KEYRING, serials, ctypes.sizeof(serials))
+        if size < 0:
+            return ctypes.get_errno() != errno.ENOSYS
+        count = size // ctypes.sizeof(ctypes.c_int32)
+        return count > _MOST_KEYS or any(
+            self._call(self._keyctl, _READ, serial, None, 0) != 0 for serial in serials[:count]
+        )
 
     def __call__(self) -> None:
         for path in self._entry.groups:

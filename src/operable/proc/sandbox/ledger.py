@@ -92,7 +92,7 @@ def _quantities(place: Confinement) -> list[Item]:
 
 
 def _shared() -> list[Item]:
-    facts = "/proc tells load, memory, mounts and version of the machine"
+    facts = "/proc tells load, memory and its pages, mounts and version of the machine"
     return [
         Item("facts of the machine", "not hidden", "unconfined", facts),
         Item(

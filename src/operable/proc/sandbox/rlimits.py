@@ -29,12 +29,12 @@ def words(limits: Limits, *, pids: bool) -> list[str]:
 
 def entries(limits: Limits, groups: frozenset[str] = frozenset()) -> tuple[tuple[int, int], ...]:
     """The same for `Entry`, which sets them without a program: all but the number of processes, which counts inside."""
-    found = [(resource.RLIMIT_CORE, 0)]
+    found = []
     if limits.memory_mb is not None and "memory" not in groups:
         found.append((resource.RLIMIT_DATA, limits.memory_mb * _MEGABYTE))
     if limits.cpu_ms is not None:
         found.append((resource.RLIMIT_CPU, _seconds(limits.cpu_ms)))
-    return tuple(found)
+    return ((resource.RLIMIT_CORE, 0), *found) if found else ()
 
 
 def inside(limits: Limits, *, pids: bool) -> list[str]:

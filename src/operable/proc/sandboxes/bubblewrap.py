@@ -63,14 +63,8 @@ _SETTINGS = tuple(
 _RESOLVING = ("/etc/hosts", "/etc/resolv.conf")
 # Programs ask for their user, their group and localhost; who the users of the host are is not for them.
 _IDENTITY = os.path.join(os.path.dirname(os.path.abspath(seccomp.__file__)), "etc")
-# Of the whole machine: keys and who has some, memory and its pages, the kernel's log, timers.
-_MASKED = tuple(
-    f"/proc/{name}"
-    for name in (
-        *("keys", "key-users", "kcore", "kmsg", "kpagecount", "kpageflags", "kpagecgroup"),
-        *("timer_list", "sched_debug", "latency_stats", "vmallocinfo", "slabinfo"),
-    )
-)
+# The keys of the whole machine, by name. Each mount costs: what else /proc tells is in the report.
+_MASKED = ("/proc/keys",)
 # What is written to an empty folder lies in memory: so much of it, where bubblewrap can say so (0.7 and later).
 _EMPTY_SIZE = 256 * 1024 * 1024
 _SYSCTL = "/proc/sys"
@@ -218,10 +212,8 @@ def _scoping() -> bool:
 
 
 def _scopes(confinement: Confinement) -> int:
-    """Who enters a shared network does so through /proc of the host, which a scope would forbid. It needs none: the process
-    namespace holds signals, and that network has no abstract sockets but those of its own programs.
-    """
-    return landlock.SCOPES if confinement.loopback is None and _scoping() else 0
+    """Only who shares the host's network finds the host's abstract sockets there; the process namespace holds signals."""
+    return landlock.SCOPES if confinement.network and _scoping() else 0
 
 
 def _rights(confinement: Confinement) -> list[str]:
