@@ -83,8 +83,8 @@ def test_who_gave_up_the_network_opens_no_socket_to_anywhere():
     done = ran([NETWORK], sys.executable, "-c", program)
 
     assert dict(line.split() for line in done.stdout.decode().splitlines()) == {
-        **dict.fromkeys(("AF_INET", "AF_INET6", "AF_PACKET", "AF_NETLINK"), "refused"),
-        "AF_UNIX": "open",
+        **dict.fromkeys(("AF_INET", "AF_INET6", "AF_PACKET"), "refused"),
+        **dict.fromkeys(("AF_UNIX", "AF_NETLINK"), "open"),  # netlink for asking about routes
     }
 
 
