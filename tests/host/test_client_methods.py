@@ -12,6 +12,7 @@ from operable.host.audit import Audit
 from operable.host.client_methods import ClientMethods
 from operable.host.gate import Gate
 from operable.host.policy import rules
+from operable.kernel.redact import Known
 from operable.proc.spawn import prepare
 
 
@@ -218,6 +219,51 @@ def test_a_command_gives_its_output_and_its_status(tmp_path):
     assert sorted(output["output"].split()) == sorted(["7", str(work), "err"])
     assert not output["truncated"]
     assert gone[1]["code"] == -32002
+
+
+def test_a_value_that_the_agent_has_as_a_placeholder_only_comes_back_from_no_command_and_no_file(tmp_path):
+    known = Known()
+    served, work, desk = methods(tmp_path, withheld=known)
+    known.add("zEbra quilt ninety")  # as the proxy does when it puts the value in: after the session began
+    (work / "a.txt").write_text("one zEbra quilt ninety two \nzEbra%20quilt%20ninety")
+    # In pieces, on both streams, and where the limit cuts off the beginning.
+    line = "printf 'zEbra qu'; printf 'zEbra qu' >&2; printf 'ilt ninety'; printf 'ilt ninety' >&2; printf ' end zEb'"
+
+    async def scene():
+        read, _ = await call(served, desk, "fs/read_text_file", path=str(work / "a.txt"))
+        made, _ = await call(served, desk, "terminal/create", command=line)
+        cut, _ = await call(
+            served, desk, "terminal/create", command="printf 'zEbra quilt ninety'", outputByteLimit=12
+        )
+        for each in (made, cut):
+            await call(served, desk, "terminal/wait_for_exit", **each)
+        return (
+            read,
+            (await call(served, desk, "terminal/output", **made))[0],
+            (await call(served, desk, "terminal/output", **cut))[0],
+        )
+
+    read, output, cut = run(scene())
+
+    assert read["content"] == "one [redacted] two \n[redacted]"
+    assert output["output"].count("[redacted]") == 2
+    assert "quilt" not in output["output"]
+    assert "ilt ninety" not in output["output"]
+    assert output["output"].endswith("zEb")  # the beginning of a value is not a value
+    assert cut["output"] == "[redacted]"
+
+
+def test_output_that_is_not_text_comes_back_beside_a_masked_value(tmp_path):
+    served, _, desk = methods(tmp_path, withheld=Known(["zEbra quilt ninety"]))
+
+    async def scene():
+        made, _ = await call(
+            served, desk, "terminal/create", command=r"printf 'a\303\274\377zEbra quilt ninety'"
+        )
+        await call(served, desk, "terminal/wait_for_exit", **made)
+        return (await call(served, desk, "terminal/output", **made))[0]
+
+    assert run(scene())["output"] == "aü\ufffd[redacted]"
 
 
 def test_output_is_bounded_from_the_beginning(tmp_path):

@@ -301,6 +301,7 @@ def test_an_agent_with_a_placeholder_reaches_its_host_with_the_secret_and_no_oth
             command = place.wrap(prepare([PYTHON, "-I", "-S", "-c", CLIENT, *targets]))
             told = await aoutput(command, timeout=200)
             assert VALUE in place.known  # since it was put into a request
+            assert VALUE in place.withheld  # the agent itself must not have it
         server.close()
         return told
 

@@ -5,6 +5,9 @@ folder without following links, so that a link that appears in between leads now
 what the rules allow, or what was allowed when the agent asked in this turn, or what the desk now allows. Commands run
 confined as the agent is (`confine`); their output is bounded; they are killed when the turn is cancelled or the session
 ends, because agents were seen to leave them running.
+
+What is read or printed goes back to the agent as it is: the agent has the same files and variables itself. Values that
+the agent has as placeholders only (`withheld`) are masked.
 """
 
 import asyncio
@@ -25,6 +28,7 @@ from operable.host.gate import Gate
 from operable.host.terminals import Terminal
 from operable.host.tool_call import outside
 from operable.kernel.errors import Fail
+from operable.kernel.redact import Known
 from operable.proc.spawn import Command
 
 # A file that a model is to read is text; what is larger than this does not fit its context anyway.
@@ -59,6 +63,7 @@ class ClientMethods:
         fs_read: bool = False,
         fs_write: bool = False,
         confine: Confine | None = None,
+        withheld: Known | None = None,
         missing_is_empty: bool = False,
     ) -> None:
         self._gate = gate
@@ -69,6 +74,7 @@ class ClientMethods:
             **{f"terminal/{verb}": confine is not None for verb in _VERBS},
         }
         self._confine = confine
+        self._withheld = Known() if withheld is None else withheld
         self._missing_is_empty = (
             missing_is_empty  # a quirk: some agents cannot create a file that reads as an error
         )
@@ -149,7 +155,8 @@ class ClientMethods:
             data = file.read(READ_LIMIT + 1)
         if len(data) > READ_LIMIT:
             raise _RefusedError(INVALID, f"{path} is larger than {READ_LIMIT} bytes")
-        return {"content": _window(data.decode("utf-8", "replace"), params)}
+        text = self._withheld.text(data.decode("utf-8", "replace"))
+        return {"content": _window(text, params)}
 
     async def _write(self, params: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
         path, content = self._inside(params.get("path"), "fs/write_text_file"), params.get("content")
@@ -200,7 +207,10 @@ class ClientMethods:
             if sum(not each.ended for each in self._terminals.values()) >= TERMINAL_LIMIT:
                 raise _RefusedError(INTERNAL, f"there are {TERMINAL_LIMIT} commands running already")
             self._terminals[name] = Terminal(
-                self._confine(argv, env, cwd), size, on_end=functools.partial(self._terminal_ended, begun)
+                self._confine(argv, env, cwd),
+                size,
+                withheld=self._withheld,
+                on_end=functools.partial(self._terminal_ended, begun),
             )
         return {"terminalId": name}
 

@@ -85,6 +85,7 @@ class Confined:
     enforcement: Enforcement
     timeout: float | None  # seconds that one command may take, when the manifest says so
     known: Known = field(repr=False, default_factory=Known)  # to be masked in everything that comes out
+    withheld: Known = field(repr=False, default_factory=Known)  # what the agent has as placeholders only
     cwd: str = "/"  # the workspace as it is seen inside
     _enclosure: Enclosure | None = None
     _env: dict[str, str] = field(repr=False, default_factory=dict)
@@ -228,6 +229,7 @@ def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None
     way_out = Egress(egress, tuple(delivered.substitutes), wanted.on_attempt)
     place._enclosure = enclose(box, confinement, egress=way_out, defaults=defaults, folder=folder)  # noqa: SLF001
     place._env = env  # noqa: SLF001 - we are making it
+    place.withheld = delivered.withheld
     place.cwd = cwd
     place.known.add(*secret_values(env))
     _conclude(place, wanted)

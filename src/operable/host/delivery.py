@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from operable.kernel.errors import Fail
+from operable.kernel.redact import Known
 from operable.proc.sandbox.egress.substitutes import Substitute
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Delivered:
     env: dict[str, str] = field(default_factory=dict, repr=False)
     files: dict[str, bytes] = field(default_factory=dict, repr=False)  # place inside -> content
     substitutes: list[Substitute] = field(default_factory=list, repr=False)
+    withheld: Known = field(default_factory=Known, repr=False)  # values behind placeholders, once fetched
 
     @property
     def any(self) -> bool:
@@ -101,7 +103,19 @@ class _Delivery:
         self.delivered.files[place] = self._value(exposure.field).encode("utf-8", "surrogateescape")
 
     def _placeholder(self, exposure: Exposure) -> None:
-        slug, vault, part = self.entry.slug, self.vault, exposure.field
+        slug, vault, part, withheld = (
+            self.entry.slug,
+            self.vault,
+            exposure.field,
+            self.delivered.withheld,
+        )
+
+        def reveal() -> str:
+            value = vault.reveal(slug, "egress").reveal(part)
+            vault.known.add(value)
+            withheld.add(value)
+            return value
+
         name = exposure.placeholder_name or self.entry.env_names[0]
         hosts = tuple(host for host in exposure.intended_providers if "." in host or ":" in host)
         if not hosts and exposure.allowed_by_default:
@@ -110,9 +124,7 @@ class _Delivery:
             raise _invalid(slug, "egress-substitute names no host that it is for (intendedProviders)")
         for variable in self.entry.env_names:
             self.delivered.env[variable] = f"$$SECRET[{name}]$$"
-        self.delivered.substitutes.append(
-            Substitute(name, hosts, lambda: vault.reveal(slug, "egress").reveal(part))
-        )
+        self.delivered.substitutes.append(Substitute(name, hosts, reveal))
 
 
 def _invalid(slug: str, why: str) -> Fail:

@@ -108,6 +108,7 @@ async def _start(
         spawn=_spawner(manifest, chosen, ready, wanted, confined),
         limits=limits,
         secrets=confined.known,
+        withheld=confined.withheld,
         confine=confined.command,
         seen_as=confined.cwd,
         on_close=confined.close,

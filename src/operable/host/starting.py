@@ -51,6 +51,7 @@ class Start:
     limits: Limits = field(default_factory=Limits)
     budget: Mapping[str, float] = field(default_factory=dict)
     secrets: Known = field(default_factory=Known, repr=False)
+    withheld: Known = field(default_factory=Known, repr=False)  # those that the agent itself must not have
     session_id: str | None = None
     label: str | None = None
     actor: str = ""
@@ -130,6 +131,7 @@ def _session(
             fs_read=opening.fs_read,
             fs_write=opening.fs_write,
             confine=start.confine if opening.terminal else None,
+            withheld=start.withheld,
             missing_is_empty=start.quirks.get("missing_file") == "empty",
         ),
         limits=start.limits,

@@ -1,14 +1,17 @@
 """One command that the host runs for an agent: its output, bounded, and its end.
 
 Output and diagnostics are one stream, as on a terminal. Beyond the limit the beginning is dropped (as ACP wants it), at a
-character boundary. No terminal device is behind it: programs see pipes and no input.
+character boundary. No terminal device is behind it: programs see pipes and no input. Values that the agent must not have
+are masked before they are kept, so that neither a cut nor the piece in which they come shows a part of them.
 """
 
 import asyncio
+import codecs
 import signal
 from collections.abc import Callable
 from typing import Any
 
+from operable.kernel.redact import Known
 from operable.proc.child import Child, End
 from operable.proc.spawn import Command
 
@@ -17,7 +20,12 @@ class Terminal:
     """A running command on the caller's loop."""
 
     def __init__(
-        self, command: Command, limit: int, *, on_end: Callable[["Terminal"], object] = lambda _: None
+        self,
+        command: Command,
+        limit: int,
+        *,
+        withheld: Known,
+        on_end: Callable[["Terminal"], object] = lambda _: None,
     ) -> None:
         self._limit = limit
         self._on_end = on_end
@@ -25,11 +33,12 @@ class Terminal:
         self._truncated = False
         self._end: End | None = None
         self._ended = asyncio.Event()
+        self._pipes = (_Pipe(withheld), _Pipe(withheld))
         self._child = Child(
             asyncio.get_running_loop(),
             command,
-            on_stdout=self._took,
-            on_stderr=self._took,
+            on_stdout=lambda chunk: self._took(chunk, self._pipes[0]),
+            on_stderr=lambda chunk: self._took(chunk, self._pipes[1]),
             on_end=self._over,
         )
 
@@ -59,8 +68,8 @@ class Terminal:
     async def wait(self) -> None:
         await self._ended.wait()
 
-    def _took(self, chunk: bytes) -> None:
-        self._kept += chunk
+    def _took(self, chunk: bytes, pipe: "_Pipe") -> None:
+        self._kept += pipe.feed(chunk)
         if len(self._kept) > 2 * self._limit:  # not at every chunk: moving the rest costs
             self._cut()
 
@@ -71,6 +80,23 @@ class Terminal:
             self._truncated = True
 
     def _over(self, end: End) -> None:
+        for pipe in self._pipes:
+            self._kept += pipe.flush()
         self._end = end
         self._ended.set()
         self._on_end(self)
+
+
+class _Pipe:
+    """One of the two streams of a command, masked. Bytes that are not text pass as they are."""
+
+    def __init__(self, withheld: Known) -> None:
+        self._mask = withheld.stream()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+
+    def feed(self, chunk: bytes) -> bytes:
+        return self._mask.feed(self._decoder.decode(chunk)).encode("utf-8", "surrogateescape")
+
+    def flush(self) -> bytes:
+        rest = self._mask.feed(self._decoder.decode(b"", final=True)) + self._mask.flush()
+        return rest.encode("utf-8", "surrogateescape")

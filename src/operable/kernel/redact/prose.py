@@ -83,8 +83,15 @@ _GLUED = re.compile(r"""[A-Za-z0-9_][^\s"'`,;]*+""")
 _TO_END_OF_LINE = re.compile(r"[^\n\r]++")
 _TO_QUOTE_OR_END = re.compile(r"""[^\n\r"'`]++""")
 
-_BEARER = re.compile(r"\b(?P<scheme>bearer)(?P<space>[ \t]++)(?P<value>[\w.~+/=-]{6,}+)", re.IGNORECASE)
+_BEARER = re.compile(
+    r"\b(?P<compound>(?<=[\w.]-))?(?P<scheme>bearer)(?P<space>[ \t]++)(?P<value>[\w.~+/=-]{6,}+)",
+    re.IGNORECASE,
+)
 _BASIC = re.compile(r"\b(?P<scheme>basic)(?P<space>[ \t]++)(?P<value>[A-Za-z0-9+/]{4,}+=*+)", re.IGNORECASE)
+# What follows the name of a provider (`file-bearer --allow-commands`): options, words and hyphenated names. A token has
+# digits or capitals.
+_OPTION = re.compile(r"--[a-z]++(?:-[a-z]++)*+(?:=[a-z]*+)?\Z")
+_ORDINARY = re.compile(r"[a-z]{1,20}+(?:-[a-z]{1,20}+){0,5}+\.?\Z")
 _ADDRESS = re.compile(
     r"""(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]++:\\?/\\?/[^\s"'<>`]++|(?<![^\s"'=(,])/[^\s"'<>`?]*+\?[^\s"'<>`]++"""
 )
@@ -338,6 +345,11 @@ def _mask_scheme(found: re.Match[str]) -> str:
                 return found[0]
         except BadBase64:
             return found[0]
-    elif value.lower().rstrip(".") in _SENTENCE:
+    elif (
+        value.lower().rstrip(".") in _SENTENCE
+        or _OPTION.match(value)
+        or (found["compound"] is not None and _ORDINARY.match(value))
+        or is_plain(value, "bearer-token", weak=False)
+    ):
         return found[0]
     return found["scheme"] + found["space"] + MASK
