@@ -16,6 +16,7 @@ from pathlib import Path
 # program -> Debian package, "" where Debian has none. Add a line when a test needs another program.
 PACKAGES = {
     "/lib/systemd/systemd-journal-remote": "systemd-journal-remote",
+    "/usr/bin/python3": "python3",
     "apt-get": "apt",
     "bwrap": "bubblewrap",
     "cargo": "cargo",
