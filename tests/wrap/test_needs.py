@@ -69,6 +69,8 @@ def test_show_says_what_enforces_it_and_without_a_sandbox_nothing_is_called_read
 
     shown = {row["name"]: row for row in confined.results}
     assert (shown["status"]["read_only"], shown["status"]["enforced_by"]) == (True, "Landlock and seccomp")
+    assert "files outside" in shown["status"]["stays_open"]
+    assert not {"writes outside", "network", "unix sockets"} & set(shown["status"]["stays_open"])
     assert set(shown["push"]["dry_run"]["needs"]) == {"network", "programs", "sockets"}
     assert shown["commit"]["project_code"]
     assert not any(row["read_only"] for row in free.results)

@@ -40,6 +40,7 @@ class WrappedCommandInfo(Event, type="wrapped_command"):
     argv: list[str]
     sandbox: list[str]  # what the program may not do; empty: it has the rights of its caller
     enforced_by: str  # what holds it to that on this machine
+    stays_open: list[str]  # what nothing holds: classes of the sandbox's ledger
     needs: dict[str, str]  # what it needs although it changes nothing, and why
     project_code: str  # code of the project that it runs; empty: none
     dry_run: dict[str, Any] | None  # the same for its dry run; `consent` where that runs code of the project

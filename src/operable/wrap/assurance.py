@@ -6,7 +6,7 @@ because of its sandbox; where the user has turned that off (OPERABLE_UNCONFINED)
 
 from __future__ import annotations
 
-from operable.wrap.confining import UNCONFINED, problem, texts, unconfined
+from operable.wrap.confining import UNCONFINED, confinement, problem, texts, unconfined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,6 +55,24 @@ def enforced_by(sandbox: Mapping[str, Any] | None) -> str:
 
     light = not sandbox["boxed"] and missing(frozenset(sandbox["gives_up"])) is None
     return _LIGHT if light else _BOXED
+
+
+def stays_open(sandbox: Mapping[str, Any] | None) -> list[str]:
+    """The classes that no mechanism holds for a command, by the names of the ledger (`proc.sandbox.ledger`)."""
+    from operable.proc.sandbox.ledger import given_up_items, open_items
+
+    if sandbox is None or unconfined(sandbox) or problem(sandbox) is not None:
+        ledger = given_up_items(frozenset())
+    elif enforced_by(sandbox) == _LIGHT:
+        ledger = given_up_items(frozenset(sandbox["gives_up"]))
+    else:
+        from operable.proc.spawn import Command
+
+        program = Command(("/bin/true",), "/bin/true", {}, "/")
+        ledger = open_items(confinement(program, sandbox), scopes=False)
+        if sandbox["hosts"] is None:
+            return ["network", *(item.item for item in ledger if item.outcome == "unconfined")]
+    return [item.item for item in ledger if item.outcome == "unconfined"]
 
 
 def sentence(found: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
     """
     from operable.tool.help_text import summary
     from operable.wrap import load
-    from operable.wrap.assurance import assurance
+    from operable.wrap.assurance import assurance, stays_open
     from operable.wrap.conformance import Conformance, verdicts
 
     wrapped = load(tool)
@@ -46,6 +46,7 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
             argv=[wrapped.plan["bin"], *wrapped.plan["bin_args"], *plan["argv"]] if plan["argv"] else [],
             sandbox=assured["limits"],
             enforced_by=assured["enforced_by"],
+            stays_open=stays_open(plan["sandbox"]) if plan["argv"] else [],
             needs=assured["needs"],
             project_code=assured.get("project_code", ""),
             dry_run=assured.get("dry_run"),
