@@ -760,7 +760,7 @@ def test_a_lock_that_vanishes_after_the_work_is_no_failure_of_it(scene):
     assert len(scene.store.events()) == 1
 
 
-@requirement("agentcli:approvals:gates")
+@requirement("agentcli:approvals:gate")
 def test_an_approval_of_the_future_is_not_one_yet_but_clocks_may_differ_by_a_minute(scene):
     made = scene.grant()
 

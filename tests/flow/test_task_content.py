@@ -203,7 +203,7 @@ SCOPED = manifest(
 )
 
 
-@requirement("agentcli:approvals:gates")
+@requirement("agentcli:approvals:gate")
 def test_a_scope_that_no_allowed_signer_proves_is_warned_about_when_it_is_approved_and_when_it_runs(tmp_path):
     by = signing_caller(tmp_path)
     task = select(SCOPED, "a").task

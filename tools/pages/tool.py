@@ -71,6 +71,7 @@ TEXTS = {
         "trace_id": "The `trace_id` of the meta event, to pass on to services.",
         "debug": "Whether `--debug` was given.",
         "dry_run": "Whether `--dry-run` was given.",
+        "confirmed": "Whether `--confirm` or `--confirm-count` was given.",
         "idempotency_key": "The key of this call, if any.",
     },
     "Relay": {
