@@ -1,6 +1,6 @@
 """The escapes themselves: a script of the standard library alone that runs inside an enclosure and tries each of them.
 
-    python3 inside.py FACTS        FACTS is JSON: what the test has planted outside; or @FILE, or - for standard input
+    python3 inside.py FILE         FILE is JSON: what the test has planted outside
 
 It prints one JSON object: probe -> "refused ERRNO", "absent ERRNO" (this kernel does not have it), or "through TEXT". A
 system call is made with arguments that do nothing if it is let through: a wrong pointer, flag or magic number, which the
@@ -20,7 +20,7 @@ import struct
 import sys
 
 PROBES = {}
-FACTS = {}
+FACTS: dict = {}
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.syscall.restype = ctypes.c_long
 REFUSALS = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EROFS, errno.EOPNOTSUPP, errno.ENOTCONN}
@@ -884,9 +884,8 @@ def capabilities_over_the_host():
 
 
 def main():
-    word = sys.argv[1]
-    text = sys.stdin.read() if word == "-" else open(word[1:]).read() if word.startswith("@") else word
-    FACTS.update(json.loads(text))
+    with open(sys.argv[1]) as file:
+        FACTS.update(json.load(file))
     signal.signal(
         signal.SIGALRM, lambda *_: (_ for _ in ()).throw(TimeoutError(errno.ETIMEDOUT, "no answer"))
     )

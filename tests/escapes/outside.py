@@ -55,7 +55,7 @@ class Outside:
 
         path = self.work / "facts.json"
         path.write_text(json.dumps(self.facts if kinds is None else {**self.facts, "kinds": kinds}))
-        return [PYTHON, "-I", str(self.work / "inside.py"), f"@{path}"]
+        return [PYTHON, "-I", str(self.work / "inside.py"), str(path)]
 
     def changes(self) -> list[str]:
         """What is not as it was planted, whatever the probes say of themselves."""
