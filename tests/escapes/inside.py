@@ -20,7 +20,7 @@ import struct
 import sys
 
 PROBES = {}
-FACTS: dict = {}
+FACTS: "dict[str, object]" = {}
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.syscall.restype = ctypes.c_long
 REFUSALS = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EROFS, errno.EOPNOTSUPP, errno.ENOTCONN}
