@@ -18,9 +18,10 @@ import socket
 import stat
 import struct
 import sys
+from typing import Any
 
 PROBES = {}
-FACTS: "dict[str, object]" = {}
+FACTS: dict[str, Any] = {}
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.syscall.restype = ctypes.c_long
 REFUSALS = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EROFS, errno.EOPNOTSUPP, errno.ENOTCONN}
