@@ -1,5 +1,8 @@
 """Approvals hold for exactly the content that was approved."""
 
+import errno
+import fcntl
+import itertools
 import os
 import sys
 import threading
@@ -316,3 +319,30 @@ def test_an_approval_takes_no_right_from_the_users_own(tmp_path, home, approvals
     approvals.approve(package)
     (root / "app" / "out").symlink_to(tmp_path)
     assert approvals.standing(package).trusted
+
+
+def no_locks(*_):
+    raise OSError(errno.ENOLCK, "No locks available")
+
+
+def test_an_approval_is_refused_by_name_where_the_file_system_has_no_locks(tmp_path, approvals, monkeypatch):
+    package = find(str(made(tmp_path / "one")))
+    monkeypatch.setattr("operable.state.lock.fcntl.flock", no_locks)
+    with pytest.raises(Fail) as caught:
+        approvals.approve(package)
+
+    assert caught.value.code == "APPROVALS_UNUSABLE"
+    assert not approvals.recorded(package)
+
+
+def test_an_approval_is_refused_by_name_while_another_process_keeps_the_lock(tmp_path, monkeypatch):
+    package = find(str(made(tmp_path / "one")))
+    approvals = Approvals(str(tmp_path / "approvals.json"))
+    with open(tmp_path / "approvals.json.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        monkeypatch.setattr("operable.state.lock.time.monotonic", itertools.count(step=20.0).__next__)
+        with pytest.raises(Fail) as caught:
+            approvals.approve(package)
+
+    assert caught.value.code == "APPROVALS_UNUSABLE"
+    assert not approvals.recorded(package)

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -835,3 +836,54 @@ def test_both_looking_for_an_approval_and_using_one_need_the_log_of_earlier_uses
     used = refused(scene.consume, "e2")
     assert pending.code == used.code == "approval_log_invalid"
     assert pending.details["lost"] == used.details["lost"]
+
+
+def test_an_approval_whose_use_only_the_log_knows_cannot_be_revoked(scene):
+    """Its user was killed between the two."""
+    made = scene.grant()
+    scene.record("e1")(made)
+    problem = refused(local_approvals.revoke, scene.store, made["approval_id"])
+
+    assert problem.message == f"Approval {made['approval_id']} was already used by execution e1"
+    assert scene.statuses() == ["consumed"]
+
+
+class Watched(approval_store.ApprovalStore):
+    """Tells when its events were read for the first time."""
+
+    def __init__(self, store):
+        super().__init__(store.path, store.audit)
+        self.read = threading.Event()
+
+    def events(self):
+        found = super().events()
+        self.read.set()
+        return found
+
+
+def test_a_look_at_an_approval_while_it_is_being_used_is_no_alarm(scene):
+    made = scene.grant()
+    watched, problems = Watched(scene.store), []
+
+    def look():
+        with pytest.raises(FlowError) as caught:
+            local_approvals.require_pending(
+                watched,
+                scene.selected,
+                scene.bound.binding,
+                content=content_of(scene.selected, scene.bound, scene.by),
+                believing=scene.by.believing(),
+                now=NOW + 1,
+            )
+        problems.append(caught.value.code)
+
+    looker = threading.Thread(target=look)
+    with scene.store.locked():
+        scene.record("e1")(made)
+        looker.start()
+        assert watched.read.wait(100)
+        used = {"kind": "consume", "approval_id": made["approval_id"], "execution_id": "e1"}
+        scene.store.append({"v": 2, **used, "consumed_at": timestamp(NOW), "recorded": True})
+    looker.join(100)
+
+    assert problems == ["approval_required"]

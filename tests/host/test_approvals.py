@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import resource
+import shutil
 import subprocess
 import sys
 
@@ -285,3 +287,48 @@ def test_a_question_ends_at_its_limit_also_where_no_answer_can_be_written(tmp_pa
     found = run(scene())
 
     assert (found.allowed, found.by) == (False, "timeout")
+
+
+def crowd_out(folder):
+    """Something else has the place of the questions: nothing can be kept."""
+    shutil.rmtree(folder / "asks", ignore_errors=True)
+    (folder / "asks").write_text("")
+
+
+def test_a_question_that_cannot_be_kept_is_a_refusal_by_name_and_not_open(tmp_path):
+    async def scene():
+        desk = Desk(str(tmp_path))
+        with pytest.raises(Fail) as failure:
+            desk.put(question())
+        return failure.value.code, desk.pending
+
+    crowd_out(tmp_path)
+    assert run(scene()) == ("STATE_UNWRITABLE", [])
+
+
+def test_an_answer_that_another_process_cannot_keep_is_a_refusal_by_name(tmp_path):
+    async def scene():
+        Desk(str(tmp_path)).put(question())
+        (ask,) = pending_asks(str(tmp_path))
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5, limits[1]))
+        try:
+            with pytest.raises(Fail) as failure:
+                answer_ask(str(tmp_path), ask.id, Decision(allowed=True))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        return failure.value.code
+
+    assert run(scene()) == "STATE_UNWRITABLE"
+    assert [name for name in os.listdir(tmp_path / "asks") if not name.endswith(".ask")] == []
+
+
+def test_a_yes_of_the_callback_that_cannot_be_kept_is_a_no_at_once(tmp_path):
+    def on_ask(_):
+        crowd_out(tmp_path)
+        return True
+
+    decision = run(Desk(str(tmp_path), on_ask=on_ask).ask(question()))
+
+    assert (decision.allowed, decision.by) == (False, "host")
+    assert "cannot be kept" in decision.reason

@@ -185,3 +185,94 @@ def test_an_ended_session_can_be_forgotten_and_a_running_one_cannot(tmp_path):
 
     assert running.value.code == "SESSION_RUNNING"
     assert registry.sessions() == []
+
+
+def crowd_out(home):
+    """Something else has the place of its meta data: nothing can be saved."""
+    meta = os.path.join(home.folder, "meta.json")
+    os.unlink(meta)
+    os.mkdir(meta)
+
+
+def test_what_cannot_be_saved_is_a_refusal_by_name_and_the_process_itself_knows_it(tmp_path):
+    _, home = made(tmp_path)
+    crowd_out(home)
+
+    with pytest.raises(Fail) as failure:
+        home.save(status="exited")
+
+    assert (failure.value.category, failure.value.code) == ("io", "STATE_UNWRITABLE")
+    assert home.meta.status == "exited"
+
+
+ON_A_FULL_DISK = """
+    import resource, sys
+    from operable.host.registry import Registry, SessionMeta
+    from operable.kernel.errors import Fail
+    registry = Registry(sys.argv[1])
+    home = registry.create(SessionMeta("ses_1", "hermes", "work", "/work", label="before"))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+    for attempt in (lambda: home.save(label="after"), lambda: registry.create(SessionMeta("ses_2", "h", "work", "/"))):
+        try:
+            attempt()
+        except Fail as problem:
+            print(problem.code)
+"""
+
+
+def test_a_disk_that_takes_only_a_part_leaves_the_old_meta_data_and_no_half_session(tmp_path):
+    program = [sys.executable, "-c", textwrap.dedent(ON_A_FULL_DISK), str(tmp_path)]
+    ran = subprocess.run(program, capture_output=True, text=True, timeout=200, check=True)
+
+    assert ran.stdout == "STATE_UNWRITABLE\n" * 2
+    assert os.listdir(tmp_path / "work" / "sessions") == ["ses_1"]
+    assert "meta.json" in os.listdir(tmp_path / "work" / "sessions" / "ses_1")
+    assert not [
+        name for name in os.listdir(tmp_path / "work" / "sessions" / "ses_1") if name.endswith(".new")
+    ]
+    (home,) = Registry(str(tmp_path)).sessions()
+    assert home.meta.label == "before"
+
+
+def test_an_interrupted_session_that_cannot_be_marked_is_listed_as_interrupted(tmp_path):
+    registry, home = made(tmp_path, owner="gone")
+    os.mkdir(os.path.join(home.folder, "recovery.lock"))
+
+    (found,) = registry.sessions()
+
+    assert (found.meta.status, found.meta.error) == ("error", "interrupted")
+
+
+LISTER = """
+    import sys
+    from operable.host.registry import Registry
+    print("ready", flush=True)
+    sys.stdin.readline()
+    print([home.meta.status for home in Registry(sys.argv[1]).sessions()])
+"""
+
+
+def test_several_processes_that_find_an_interrupted_session_mark_it_once(tmp_path):
+    registry, home = made(tmp_path, owner="gone")
+    asks = os.path.join(home.folder, "asks")
+    os.mkdir(asks)
+    for number in range(200):
+        open(os.path.join(asks, f"{number}.ask"), "w").close()
+    words = [sys.executable, "-c", textwrap.dedent(LISTER), registry.root]
+    options: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    listers: list[Any] = [subprocess.Popen(words, **options) for _ in range(4)]
+    try:
+        for lister in listers:
+            assert lister.stdout.readline() == "ready\n"
+        for lister in listers:
+            lister.stdin.write("go\n")
+            lister.stdin.flush()
+        said = [lister.communicate(timeout=200)[0] for lister in listers]
+    finally:
+        for lister in listers:
+            lister.kill()
+            lister.wait()
+
+    assert said == ["['error']\n"] * 4
+    assert [getattr(each.event, "code", None) for each in read_log(home.folder)] == ["session_interrupted"]
+    assert os.listdir(asks) == []

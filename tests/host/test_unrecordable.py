@@ -1,6 +1,7 @@
 """Nothing goes on unrecorded: a session, a turn, a permission and what the host does for an agent, when the chain fails."""
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import signal
@@ -34,6 +35,12 @@ def spoil(tmp_path):
 
 def restore(chain):
     Path(f"{chain}.head.new").rmdir()
+
+
+def crowd_out(file):
+    """Something else has the place of a file: it cannot be replaced."""
+    file.unlink()
+    file.mkdir()
 
 
 def records(chain):
@@ -215,3 +222,32 @@ def test_an_announced_call_and_its_end_are_in_the_chain_while_the_turn_still_run
     assert begun["metadata"]["phase"] == "started"
     assert ended["metadata"]["closes"] == begun["seq"]
     assert "agent.turn" not in [each["action"] for each in found]
+
+
+def test_a_session_whose_registry_cannot_be_written_ends_and_lets_everybody_go(tmp_path):
+    async def scene():
+        talk = await start_session(starting(tmp_path))
+        crowd_out(Path(talk.home.folder, "meta.json"))
+        found = await talk.send(steps({"say": "x"})).result()
+        with contextlib.suppress(Fail):
+            await talk.close()
+        return found.text, talk.status, talk.log.closed
+
+    assert run(scene()) == ("x", "error", True)
+
+
+def test_an_agent_whose_session_cannot_be_marked_as_running_is_ended(tmp_path):
+    pid = tmp_path / "pid"
+
+    def spawn(words):
+        (meta,) = tmp_path.glob("state/*/sessions/*/meta.json")
+        crowd_out(meta)
+        agent = [*SCRIPTED, "--protocol", "json-stream", "--json", "{}"]
+        return prepare(["sh", "-c", 'echo $$ > "$0"; exec "$@"', str(pid), *agent, *words])
+
+    with pytest.raises(Fail) as failure:
+        run(start_session(starting(tmp_path, spawn=spawn)))
+
+    assert failure.value.code == "STATE_UNWRITABLE"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)

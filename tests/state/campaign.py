@@ -10,15 +10,12 @@ as JSON; exit status 1 and the reason for the first violation.
 
 import argparse
 import contextlib
-import fcntl
 import itertools
 import json
 import os
 import random
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from functools import partial
@@ -27,17 +24,14 @@ from pathlib import Path
 from operable.state.sealed_end import DamagedError
 from operable.state.sealed_log import Draft, SealedLog
 from operable.state.sealed_verdict import check
+from tests.campaign.disk import condition, enter, places
+from tests.campaign.store import ViolationError
 from tests.state.formats import FORMATS, record
 
 CONDITIONS = ("plain", "plain", "plain", "clock", "full", "read-only", "locked")
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGHUP, signal.SIGTERM)
 WRITERS = 3
 ROUNDS_PER_LOG = 20  # then a new log: crash after crash on one log, and checks that stay short
-INSIDE = "OPERABLE_CAMPAIGN_DISK"
-
-
-class ViolationError(Exception):
-    """What must never happen."""
 
 
 class Writer:
@@ -92,12 +86,12 @@ def main():
     options.add_argument("--kills", type=int, default=200)
     options.add_argument("--seed", type=int, default=1)
     given = options.parse_args()
-    if INSIDE not in os.environ:
-        with tempfile.TemporaryDirectory() as disk, tempfile.TemporaryDirectory() as elsewhere:
-            return _enter(disk, elsewhere)
+    found = places()
+    if found is None:
+        return enter("tests.state.campaign")
     counts: Counter[str] = Counter()
     try:
-        _campaign(given.kills, random.Random(given.seed), counts)
+        _campaign(given.kills, random.Random(given.seed), counts, *found)
     except ViolationError as violation:
         print(json.dumps({"violation": str(violation), "seed": given.seed, **counts}))
         return 1
@@ -105,17 +99,7 @@ def main():
     return 0
 
 
-def _enter(disk, elsewhere):
-    """This program again, in namespaces of its own: nothing of the machine is changed."""
-    mount = f'mount -t tmpfs -o size=16m,mode=700 campaign {disk} && exec "$@"'
-    words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh"]
-    again = [sys.executable, "-m", "tests.state.campaign", *sys.argv[1:]]
-    environment = {**os.environ, INSIDE: f"{disk}\n{elsewhere}"}
-    return subprocess.run([*words, *again], env=environment, check=False).returncode
-
-
-def _campaign(kills, chance, counts):
-    disk, elsewhere = os.environ[INSIDE].split("\n")
+def _campaign(kills, chance, counts, disk, elsewhere):
     for generation in itertools.count():
         form = sorted(FORMATS)[generation % len(FORMATS)]
         folder, notes = os.path.join(disk, f"log-{generation}"), os.path.join(elsewhere, str(generation))
@@ -125,10 +109,10 @@ def _campaign(kills, chance, counts):
         for _ in range(ROUNDS_PER_LOG):
             if counts["kills"] >= kills:
                 break
-            condition = chance.choice(CONDITIONS)
-            counts[f"rounds {condition}"] += 1
-            with _condition(condition, disk, folder):
-                _round(folder, notes, form, condition, chance, counts)
+            name = chance.choice(CONDITIONS)
+            counts[f"rounds {name}"] += 1
+            with condition(name, disk, [f"{log}.lock"]):
+                _round(folder, notes, form, name, chance, counts)
             _judge(log, notes, form, counts)
         _settle(log, form, counts)
         for path in Path(folder).iterdir():
@@ -137,13 +121,13 @@ def _campaign(kills, chance, counts):
             return
 
 
-def _round(folder, notes, form, condition, chance, counts):
+def _round(folder, notes, form, how, chance, counts):
     writers = []
     for _ in range(WRITERS):
         seed = chance.randrange(1 << 30)
         pid = os.fork()
         if pid == 0:
-            clock = partial(random.Random(seed).uniform, 0, 4e9) if condition == "clock" else time.time
+            clock = partial(random.Random(seed).uniform, 0, 4e9) if how == "clock" else time.time
             with contextlib.suppress(BaseException):
                 Writer(folder, notes, form, seed, clock).run()
             os._exit(9)
@@ -156,34 +140,6 @@ def _round(folder, notes, form, condition, chance, counts):
         _, status = os.waitpid(pid, 0)
         if not os.WIFSIGNALED(status):
             raise ViolationError(f"a writer ended by itself: {status}")
-
-
-@contextlib.contextmanager
-def _condition(name, disk, folder):
-    with contextlib.ExitStack() as stack:
-        if name == "full":
-            filler = os.path.join(disk, "filler")
-            stack.callback(os.unlink, filler)
-            _fill(filler)
-        elif name == "read-only":
-            _mount("remount,ro", disk)
-            stack.callback(_mount, "remount,rw", disk)
-        elif name == "locked":
-            lock = stack.enter_context(open(os.path.join(folder, "log.lock"), "a"))
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _fill(path):
-    with open(path, "wb", buffering=0) as file:
-        for size in (65536, 4096, 1):
-            with contextlib.suppress(OSError):
-                while True:
-                    file.write(b"x" * size)
-
-
-def _mount(options, disk):
-    subprocess.run(["mount", "-o", options, disk], check=True)
 
 
 def _judge(log, notes, form, counts):

@@ -7,12 +7,11 @@ Between looking and running the files can still change. That cannot be prevented
 data, so it is noticed: an answer counts only when nothing that was approved was touched until the command had ended.
 """
 
-import fcntl
 import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,8 @@ from operable.app import entry
 from operable.app.content import Content, content
 from operable.app.packages import Package
 from operable.kernel.errors import Fail
+from operable.state.atomic import write_whole
+from operable.state.lock import EXCLUSIVE, held
 from operable.tool.places import state_directory, state_place
 
 _APPROVALS = "approvals.json"
@@ -151,16 +152,12 @@ class Approvals:
         path = self._file()
         try:
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as problem:
+            with held(f"{path}.lock", EXCLUSIVE):
+                approvals = self._read()
+                yield approvals
+                _write(path, approvals)
+        except OSError as problem:  # also a lock that another process does not release
             raise _unusable(path, problem) from problem
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            approvals = self._read()
-            yield approvals
-            _write(path, approvals)
-        finally:
-            os.close(lock)
 
 
 def _differing(approved: Any, files: dict[str, str]) -> tuple[str, ...]:
@@ -177,15 +174,5 @@ def _unusable(path: str, problem: Exception) -> Fail:
 
 
 def _write(path: str, approvals: dict[str, dict[str, Any]]) -> None:
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(approvals, file, indent=1, sort_keys=True)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as problem:
-        with suppress(OSError):  # it may never have been made
-            os.unlink(temporary)
-        raise _unusable(path, problem) from problem
+    # Under the lock, so that one name for the draft serves all: a killed process leaves at most one behind.
+    write_whole(path, json.dumps(approvals, indent=1, sort_keys=True).encode(), draft=f"{path}.new")

@@ -73,9 +73,8 @@ class Conclusion:
                 raise
             # Who gets no answer would run the task again: that it ran is what they must know first.
             ending = it.recorded_result()
-            message = (
-                f"{message}; the task has run (exit code {it.ran.exit_code}), and no record of it was kept"
-            )
+            ran = f"the task has run (exit code {it.ran.exit_code})"
+            message = f"{message}; {ran}, and only its start is recorded"
             return FlowError(unrecorded.code, message, **details, ran=True, result=ending)
         return FlowError(problem.code, message, **details)
 

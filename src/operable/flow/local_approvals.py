@@ -183,9 +183,20 @@ def require_pending(
 ) -> None:
     """FlowError unless there is an approval that `consume` would use now. Nothing is used."""
     wanted = Wanted(selected, binding, content, approval_id, time.time() if now is None else now)
+    try:
+        _judge(store, wanted, believing)
+    except FlowError as problem:
+        if problem.code != "approval_log_invalid":
+            raise
+        # The file and the log are written one after the other: only under the lock do they have to agree.
+        with store.locked():
+            _judge(store, wanted, believing)
+
+
+def _judge(store: ApprovalStore, wanted: Wanted, believing: Believing) -> tuple[Json, bool]:
     events = store.events()
     require_whole(store.audit, events)
-    usable(events, functools.partial(known, store.audit), wanted, believing)
+    return usable(events, functools.partial(known, store.audit), wanted, believing)
 
 
 def consume(
@@ -203,10 +214,8 @@ def consume(
     """Use the oldest approval that fits, once; FlowError when there is none. `before` gets what will be used."""
     with store.locked():
         moment = time.time() if now is None else now
-        events, recorded = store.events(), functools.partial(known, store.audit)
-        require_whole(store.audit, events)
         wanted = Wanted(selected, binding, content, approval_id, moment)
-        found, verified = usable(events, recorded, wanted, believing)
+        found, verified = _judge(store, wanted, believing)
         used = {
             **{name: found.get(name) for name in "approval_id task_hash approver reason".split()},
             **{name: found.get(name) for name in "risk_level approver_scope granted_at expires_at".split()},
@@ -238,9 +247,8 @@ def revoke(
     """Take an approval back. One that was used already cannot be; one that was revoked already stays so."""
     moment = time.time() if now is None else now
     with store.locked():
-        found = next(
-            (each for each in folded(store.events(), moment) if each["approval_id"] == approval_id), None
-        )
+        events = [*store.events(), *_recorded_uses(store.audit, approval_id)]
+        found = next((each for each in folded(events, moment) if each["approval_id"] == approval_id), None)
         if found is None:
             raise invalid_argument(f"Approval not found: {approval_id}")
         if found["status"] == "consumed":
@@ -262,6 +270,17 @@ def revoke(
                 message = f"Approval {approval_id} is revoked, but not recorded: {problem.message}"
                 raise FlowError(problem.code, message) from None
     return {"approval_id": approval_id, "status": "revoked"}
+
+
+def _recorded_uses(audit: str, approval_id: str) -> list[Json]:
+    """What the log says of its use: a process that died while it used an approval may have got no further than the log.
+
+    Nothing may keep a revocation from taking effect, not even a log that cannot be read.
+    """
+    try:
+        return [event for event in known(audit, approval_id).events if event["kind"] == "consume"]
+    except FlowError:
+        return []
 
 
 def listed(

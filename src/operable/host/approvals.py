@@ -113,12 +113,15 @@ class Desk:
         return await self.wait(ask.id)
 
     def put(self, ask: Ask) -> None:
-        """Put a question on the desk: from now on it can be answered."""
+        """Put a question on the desk: from now on it can be answered. Fail io/STATE_UNWRITABLE: it was not put there."""
         ask = msgspec.structs.replace(ask, expires_at=int((time.time() + self.timeout) * 1000))
-        self._open[ask.id] = (ask, asyncio.get_running_loop().create_future())
         draft = _name(ask.id) + ".new"
-        _write(self._folder, draft, msgspec.json.encode(self._known.value(msgspec.to_builtins(ask))))
-        os.replace(os.path.join(self._folder, draft), os.path.join(self._folder, _name(ask.id) + ".ask"))
+        try:
+            _write(self._folder, draft, msgspec.json.encode(self._known.value(msgspec.to_builtins(ask))))
+            os.replace(os.path.join(self._folder, draft), os.path.join(self._folder, _name(ask.id) + ".ask"))
+        except OSError as error:
+            raise _unwritable("a question", ask.id, error) from error
+        self._open[ask.id] = (ask, asyncio.get_running_loop().create_future())
         self._watch()
 
     async def wait(self, ask_id: str) -> Decision:
@@ -187,8 +190,8 @@ class Desk:
             decision = Decision(False, problem.message, by="callback")
         try:
             self.answer(ask.id, decision)
-        except Fail:
-            self._look(ask.id)
+        except Fail as problem:  # somebody was faster, or no answer can be kept: then it is a no
+            self._refuse(ask.id, Decision(False, problem.message, by="host"))
 
     def _watch(self) -> None:
         if self._poll is None and self._open:
@@ -261,7 +264,11 @@ def _claim(folder: str, ask: Ask, decision: Decision) -> None:
         )
     answer = os.path.join(folder, _name(ask.id) + ".answer")
     draft = f"{answer}.{os.getpid()}.{os.urandom(4).hex()}"
-    _write(folder, os.path.basename(draft), msgspec.json.encode(decision))
+    try:
+        _write(folder, os.path.basename(draft), msgspec.json.encode(decision))
+    except OSError as error:
+        _remove(draft)
+        raise _unwritable("an answer", ask.id, error) from error
     try:
         _settle(draft, answer, folder, ask.id)
     except FileExistsError:
@@ -270,6 +277,8 @@ def _claim(folder: str, ask: Ask, decision: Decision) -> None:
             other = _answered(folder, ask.id)
         by = "somebody else" if other is None or not other.by else other.by
         raise Fail("conflict", "ALREADY_ANSWERED", f"{by} has answered already", target=ask.id) from None
+    except OSError as error:
+        raise _unwritable("an answer", ask.id, error) from error
     finally:
         _remove(draft)
 
@@ -360,6 +369,10 @@ def _write(folder: str, name: str, data: bytes) -> None:
 def _remove(path: str) -> None:
     with contextlib.suppress(OSError):  # what is left of a question in a folder that is gone is nobody's
         os.unlink(path)
+
+
+def _unwritable(what: str, ask_id: str, error: OSError) -> Fail:
+    return Fail("io", "STATE_UNWRITABLE", f"{what} cannot be kept: {error.strerror}", target=ask_id)
 
 
 def _no_such(ask_id: str) -> Fail:

@@ -15,6 +15,7 @@ import os
 import shutil
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
@@ -23,6 +24,8 @@ import msgspec
 from operable.host.log import SessionLog
 from operable.host.log_files import POLL_INTERVAL, FileCursor, Record
 from operable.kernel.errors import Fail
+from operable.state.atomic import write_all
+from operable.state.lock import EXCLUSIVE, held
 from operable.tool.places import state_directory
 from operable.wire.events import Notice
 
@@ -30,6 +33,8 @@ STARTING, RUNNING = "starting", "running"
 EXITED, KILLED, ERROR = "exited", "killed", "error"
 ALIVE = (STARTING, RUNNING)
 _META = "meta.json"
+_RECOVERY = "recovery.lock"
+_RECOVERY_WAIT = 5.0  # seconds: a notice and a file are written in milliseconds
 _LOOKS = 10  # a follower asks about the session itself only every so many looks at its log
 
 
@@ -70,10 +75,16 @@ class SessionHome:
         self.meta = meta
 
     def save(self, **changes: Any) -> None:
-        """Change the meta data; readers see the old or the new, never a half."""
+        """Change the meta data; readers see the old or the new, never a half. Fail io/STATE_UNWRITABLE.
+
+        What the process itself knows is changed in any case: a session that has ended does not go on with a full disk.
+        """
         for name, value in changes.items():
             setattr(self.meta, name, value)
-        _replace(os.path.join(self.folder, _META), msgspec.json.encode(self.meta))
+        try:
+            _replace(os.path.join(self.folder, _META), msgspec.json.encode(self.meta))
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
 
 
 class Registry:
@@ -90,11 +101,11 @@ class Registry:
 
     def create(self, meta: SessionMeta) -> SessionHome:
         """A folder for a new session that belongs to this process."""
-        meta.owner = _own(self.root)
         meta.started_at = timestamp()
         meta.pid = os.getpid()
         folder = os.path.join(self.root, meta.workspace_slug, "sessions", meta.id)
         try:
+            meta.owner = _own(self.root)
             _private(self.root, meta.workspace_slug, "sessions")
             os.mkdir(folder, 0o700)
         except FileExistsError:
@@ -102,11 +113,14 @@ class Registry:
                 "conflict", "SESSION_EXISTS", f"there is a session {meta.id} already", target=meta.id
             ) from None
         except OSError as error:
-            raise Fail(
-                "io", "STATE_UNWRITABLE", f"sessions cannot be kept: {error.strerror}", target=folder
-            ) from error
+            raise _unwritable(folder, error) from error
         home = SessionHome(folder, meta)
-        home.save()
+        try:
+            home.save()
+        except Fail:
+            with suppress(OSError):  # without its meta.json it is a session for nobody
+                os.rmdir(folder)
+            raise
         return home
 
     def sessions(self, *, workspace: str | None = None) -> list[SessionHome]:
@@ -135,16 +149,22 @@ class Registry:
         )
 
     def recover(self, home: SessionHome) -> bool:
-        """Mark a session whose owner is gone, close its log; True when that was so."""
+        """Mark a session whose owner is gone, close its log; True when that was so.
+
+        One process at a time does it. Where nothing can be written the caller still learns that it was interrupted.
+        """
         if home.meta.status not in ALIVE or owner_lives(self.root, home.meta.owner):
             return False
-        log = SessionLog(home.folder)
-        text = "the host of this session ended without closing it"
-        log.append([Notice("session_interrupted", text, session_id=home.meta.id)])
-        log.close()
-        for name in _listed(os.path.join(home.folder, "asks")):
-            os.unlink(os.path.join(home.folder, "asks", name))
-        home.save(status=ERROR, ended_at=timestamp(), error="interrupted")
+        try:
+            with held(os.path.join(home.folder, _RECOVERY), EXCLUSIVE, wait=_RECOVERY_WAIT):
+                found = _read(home.folder)
+                if found is not None and found.meta.status not in ALIVE:
+                    home.meta = found.meta  # another process was faster
+                    return True
+                _close_log(home)
+                home.save(status=ERROR, ended_at=timestamp(), error="interrupted")
+        except (Fail, OSError):
+            home.meta.status, home.meta.error = ERROR, "interrupted"
         return True
 
     async def follow(self, home: SessionHome, after: int = 0) -> AsyncIterator[Record]:
@@ -187,6 +207,17 @@ class Registry:
             found = _read(os.path.join(folder, name))
             if found is not None:
                 yield found
+
+
+def _close_log(home: SessionHome) -> None:
+    log = SessionLog(home.folder)
+    text = "the host of this session ended without closing it"
+    try:
+        log.append([Notice("session_interrupted", text, session_id=home.meta.id)])
+    finally:
+        log.close()
+    for name in _listed(os.path.join(home.folder, "asks")):
+        _remove(os.path.join(home.folder, "asks", name))
 
 
 def _read(folder: str) -> SessionHome | None:
@@ -283,10 +314,17 @@ def _replace(path: str, data: bytes) -> None:
     draft = f"{path}.{os.getpid()}.new"
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        os.write(fd, data)
+        write_all(fd, data)  # a disk may take a part, and half of it must not get the name
+    except OSError:
+        os.unlink(draft)
+        raise
     finally:
         os.close(fd)
     os.replace(draft, path)
+
+
+def _unwritable(folder: str, error: OSError) -> Fail:
+    return Fail("io", "STATE_UNWRITABLE", f"sessions cannot be kept: {error.strerror}", target=folder)
 
 
 def _remove(path: str) -> None:

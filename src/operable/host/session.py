@@ -96,8 +96,9 @@ class Session:
                 self._ready.set_result(None)
             async with asyncio.timeout(limit):
                 await self._ready
+            self.home.save(status=RUNNING, protocol=self._link.arm.name)
         except BaseException as problem:
-            failure = problem
+            failure = self._works.failure or problem  # why we ended the agent, not that it has ended
             if isinstance(problem, TimeoutError):
                 failure = refusals.mute(self.home.meta.adapter_slug, limit, self._link.stderr())
             code = failure.code if isinstance(failure, Fail) else type(failure).__name__
@@ -108,7 +109,6 @@ class Session:
             if failure is problem:
                 raise
             raise failure from problem
-        self.home.save(status=RUNNING, protocol=self._link.arm.name)
         self._course.rest()
 
     def send(self, message: str | Message, *, timeout: float | None = None) -> Turn:

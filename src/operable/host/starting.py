@@ -7,6 +7,7 @@ Everything that can fail for reasons of the manifest, the machine or the user ha
 import asyncio
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,7 +91,8 @@ async def start_session(start: Start) -> Session:
     except BaseException as problem:
         if home.meta.status == STARTING:
             code = problem.code if isinstance(problem, Fail) else type(problem).__name__
-            home.save(status=ERROR, ended_at=timestamp(), error=code)
+            with suppress(Fail):  # what went wrong first is what the caller hears
+                home.save(status=ERROR, ended_at=timestamp(), error=code)
         raise
     return session
 

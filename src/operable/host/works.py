@@ -135,5 +135,8 @@ class Works:
             self.gate.end_session(text, status=status, exit=code)
         except Fail as problem:
             self.failure = self.failure or problem
-        self.home.save(status=status, ended_at=timestamp(), exit_code=code, error=error)
+        try:
+            self.home.save(status=status, ended_at=timestamp(), exit_code=code, error=error)
+        except Fail as problem:  # the next process that lists the sessions sees that the owner is gone
+            self.failure = self.failure or problem
         self.log.close()

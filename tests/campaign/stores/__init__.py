@@ -1,0 +1,1 @@
+"""One module per store: `STORE` is its class."""

@@ -1,0 +1,51 @@
+"""The journal of the built-in agent: a message whose end was told is there when the session is resumed."""
+
+import os
+import random
+from collections import Counter
+
+from operable.agent.history import Text
+from operable.agent.session_files import load
+from operable.kernel.errors import Fail
+from tests.agent.agent_process import AgentProcess, of_type
+from tests.campaign.store import Store, require
+
+
+class AgentJournal(Store):
+    """Each writer has one session, which it resumes after every death; the agent is killed with its driver."""
+
+    span = 0.8
+    writers = 2
+    kills = 12
+    conditions = ("full", "read-only")
+
+    def step(self, chance: random.Random, name: str, writer: int) -> None:
+        session = f"s{writer}"
+        has_begun = (self._root / session).is_dir()
+        words = ["--compaction", "off", *(["--resume", session] if has_begun else ["--session-id", session])]
+        with AgentProcess(self.notes.folder, *words, env={"OPERABLE_HOME": str(self.home)}) as agent:
+            try:
+                for number in range(50):
+                    text, msg_id = f"[{name}-{number}] " + "x" * chance.choice((0, 0, 20_000)), f"m{number}"
+                    agent.message(text, msg_id)
+                    answer = agent.answer(msg_id)
+                    if not of_type(answer, "error"):
+                        self.notes.add("acknowledged", session, f"[{name}-{number}]")
+            except (AssertionError, OSError) as problem:
+                raise Fail("io", "ENDED", str(problem)) from problem
+
+    @property
+    def _root(self):
+        return self.home / "state" / "agent" / "sessions"
+
+    def judge(self, counts: Counter[str]) -> None:
+        kept: dict[str, str] = {}
+        for folder in self._root.iterdir() if self._root.is_dir() else []:
+            state = load(os.fspath(folder), folder.name, repair=str(self.notes.folder))
+            blocks = [block for turn in state.turns for block in turn.blocks]
+            kept[folder.name] = "\n".join(block.text for block in blocks if isinstance(block, Text))
+        for session, text in self.notes.all("acknowledged"):
+            require(text in kept.get(session, ""), "acknowledged and lost", session, text)
+
+
+STORE = AgentJournal

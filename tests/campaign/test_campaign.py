@@ -1,0 +1,40 @@
+"""Kill, full disk, read-only disk, locks, clock, at random points over every store. See tests/campaign/__main__.py.
+
+OPERABLE_CAMPAIGN_KILLS makes it longer; the seed is printed by a violation, and repeats it as far as timing allows.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from operable.kernel import catalogue
+from tests.campaign.__main__ import STORES
+
+_SEED = os.environ.get("OPERABLE_CAMPAIGN_SEED", "12")
+_FOLDER = os.path.join(os.path.dirname(__file__), "stores")
+
+
+@pytest.mark.needs("unshare")
+@pytest.mark.parametrize("name", catalogue.names(_FOLDER))
+def test_no_crash_loses_what_was_acknowledged_and_no_effect_is_without_a_record(name):
+    kind = catalogue.load(STORES, name, "STORE")
+    kills = int(os.environ.get("OPERABLE_CAMPAIGN_KILLS") or kind.kills)
+    words = ["--store", name, "--kills", str(kills), "--seed", _SEED]
+
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.campaign", *words],
+        capture_output=True,
+        text=True,
+        timeout=200 + 3 * kills,
+        check=False,
+    )
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    counts = json.loads(ran.stdout)
+    assert counts["kills"] >= kills
+    assert counts["acknowledged"] > 0, "nothing was ever acknowledged: nothing could be lost"
+    assert {f"rounds {each}" for each in ("plain", *kind.conditions)} <= set(counts)
+    assert counts.get("effects", 1) > 0, "nothing ever happened"
