@@ -12,7 +12,7 @@ from operable.agent import front
 from operable.agent.options import read_options
 from operable.kernel.errors import Fail
 from operable.wire import json_stream as protocol
-from tests.agent.agent_process import AgentProcess
+from tests.agent.agent_process import LIMIT, AgentProcess, problems
 
 # What stands between the start of the interpreter and `ready`; see tests/test_import_budget.py for why it is exact.
 UNTIL_READY = {
@@ -99,3 +99,100 @@ def test_every_flag_of_the_protocol_is_understood() -> None:
 def test_what_is_wrong_is_named(argv: list[str], problem: str) -> None:
     with pytest.raises(Fail, match=problem):
         read_options(argv, {})
+
+
+def alone(tmp_path: Path, *words: str, **env: str) -> subprocess.CompletedProcess[bytes]:
+    """The program, run to its end with an empty stdin and no key."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("ANTHROPIC_", "OPENAI_")) and name not in ("API_KEY", "PROVIDER", "MODEL")
+    }
+    return subprocess.run(
+        [sys.executable, "-c", "from operable.agent.front import main; main()", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        cwd=tmp_path,
+        env={**kept, "OPERABLE_HOME": str(tmp_path / "home"), **env},
+        timeout=LIMIT,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        ([], 78, "No provider is configured: ANTHROPIC_API_KEY or OPENAI_API_KEY is not set"),
+        (["--offline", "--workspace", "absent"], 78, "absent is not a folder"),
+        (["--offline", "--workspace", "/dev/null"], 78, "The workspace /dev/null is not a folder"),
+        (["--offline", "--auto-aprove"], 64, "unknown option --auto-aprove"),
+        (["--offline", "--session-id", "x" * 201], 64, "A session id has 1 to 200 characters"),
+    ],
+)
+def test_what_is_refused_is_one_error_in_place_of_ready(
+    tmp_path: Path, words: list[str], status: int, told: str
+) -> None:
+    done = alone(tmp_path, "--json-stream", *words)
+
+    (event,) = map(json.loads, done.stdout.splitlines())
+    ((code, message),) = problems([event])
+    assert (done.returncode, code, event["msg_id"]) == (status, "config_error", None)
+    assert told in message
+    assert not list(tmp_path.glob("home/**/sessions/*"))
+
+
+def test_an_editor_is_told_on_stderr_what_is_refused(tmp_path: Path) -> None:
+    done = alone(tmp_path, "--acp", "--auto-aprove")
+
+    assert (done.returncode, done.stdout) == (64, b"")
+    assert b"operable-agent: unknown option --auto-aprove" in done.stderr
+
+
+def test_a_second_session_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    words = ("--json-stream", "--offline", "--session-id", "one")
+    assert json.loads(alone(tmp_path, *words).stdout.splitlines()[0])["type"] == "ready"
+
+    done = alone(tmp_path, *words)
+
+    ((code, message),) = problems(list(map(json.loads, done.stdout.splitlines())))
+    assert (done.returncode, code) == (78, "config_error")
+    assert "one" in message
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "provider"),
+    [
+        ([], {"ANTHROPIC_API_KEY": "k1", "OPENAI_API_KEY": "k2"}, "anthropic"),
+        ([], {"OPENAI_API_KEY": "k2"}, "openai"),
+        (["--offline"], {"OPENAI_API_KEY": "k2"}, "offline"),
+        (["--offline", "--provider", "openai"], {"ANTHROPIC_API_KEY": "k1"}, "openai"),
+    ],
+)
+def test_the_provider_is_the_one_that_was_named_or_the_first_with_a_key(
+    words: list[str], variables: dict[str, str], provider: str
+) -> None:
+    options = read_options(words, {})
+    front.choose_provider(options, variables)
+    assert options["provider"] == provider
+
+
+def test_a_fault_before_ready_is_an_error_event_without_secrets_and_not_silence(tmp_path: Path) -> None:
+    broken = (
+        "import operable.agent.places as places\n"
+        "def fail(*_): raise RuntimeError('password=hunter2xyz in the way')\n"
+        "places.new_session = fail\n"
+    )
+    with AgentProcess(tmp_path, before=broken) as agent:
+        ((code, message),) = problems([agent.next()])
+        assert (code, agent.wait()) == ("internal_error", 70)
+    assert message.startswith("RuntimeError: ")
+    assert "hunter2xyz" not in message
+
+
+def test_a_host_that_is_gone_before_ready_ends_the_agent(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with AgentProcess(tmp_path, stdout=writer) as agent:
+        os.close(writer)
+        assert agent.wait() == 141
+    assert b"Traceback" not in agent.stderr

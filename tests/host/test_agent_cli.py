@@ -14,8 +14,9 @@ from operable.host.policy_file import policy_from
 from operable.kernel.errors import Fail
 from operable.manifest import ManifestError, SelectionError
 from operable.wire.events import TextDelta
+from tests.cli.agents import Scene
 from tests.host.agents import calls, manifest
-from tests.host.scene import steps
+from tests.host.scene import limits, steps
 from tests.requirement import requirement
 
 
@@ -252,6 +253,20 @@ def test_a_completion_that_fails_says_why(tmp_path):
 
     assert failure.value.code == "COMPLETION_FAILED"
     assert "overloaded" in failure.value.message
+
+
+@pytest.mark.parametrize(
+    "last, reason", [({"hang": True}, "timeout"), ({"end": "cancelled"}, "cancelled"), ({"die": 3}, "error")]
+)
+def test_half_an_answer_is_not_a_completion(tmp_path, last, reason):
+    folder = Scene(tmp_path).user(voice="acp")
+    agent = define_agent_cli(folder / "AGENT-CLI.md", trusted=True)
+    half = steps({"say": "the answer is"}, last)
+
+    with pytest.raises(Fail) as failure:
+        run(agent.complete(workspace=str(tmp_path), prompt=half, limits=limits(quiet=0.1, silence=0.9)))
+
+    assert (failure.value.code, failure.value.details["reason"]) == ("COMPLETION_FAILED", reason)
 
 
 def test_a_session_without_a_loop_blocks_and_gives_the_same_events(tmp_path):
