@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
-from operable.host.approvals import Decision
+from operable.host.approvals import Ask, Decision
 from operable.host.audit import Audit, verify_audit
 from operable.host.gate import Gate
 from operable.host.policy import rules
@@ -377,3 +377,26 @@ def test_an_unasked_read_is_an_alarm_only_where_a_rule_is_about_it(tmp_path, cho
 
     assert (_run(gate, "c1", "Read", {"path": ".env"}, "read") is not None) is alarms
     assert _run(gate, "c2", "Read", {"title": "Read"}, "read") is None or "kind:read" in chosen.get("ask", ())
+
+
+def test_a_yes_for_the_session_needs_a_call_that_can_be_known_again(tmp_path):
+    for arguments, known in (({"command": "ls"}, True), ({}, False)):
+        gate = _gate(tmp_path, rules(default="ask"))
+        found = []
+        for question in ("q1", "q2"):
+            prompt = AgentPrompt(
+                "s", question, tool_name="Bash", arguments=arguments, kind="execute", text="Run?"
+            )
+            found.append(gate.rule(prompt))
+            gate.decided(prompt, Decision(True, by="test", remember="call"))
+        assert isinstance(found[0], Ask)
+        assert isinstance(found[1], Decision) == known, arguments
+
+
+def test_a_question_for_input_is_not_one_for_permission(tmp_path):
+    gate = _gate(tmp_path, rules(default="ask"))
+    asked = [
+        gate.rule(AgentPrompt("s", "q1", tool_name="Bash", arguments={"command": "ls"}, kind="execute")),
+        gate.rule(AgentPrompt("s", "q2", text="Which?")),
+    ]
+    assert [each.kind for each in asked if isinstance(each, Ask)] == ["permission", "input"]

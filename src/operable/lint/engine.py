@@ -7,6 +7,7 @@ once, by whoever asks first. A check that breaks is a bug of ours and ends the r
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import threading
@@ -44,6 +45,13 @@ class Options:
     jobs: int = 0
     confine: bool = True
     patience: float = PATIENCE
+
+    def __post_init__(self) -> None:
+        # With less than none, nobody would work and the run would never end.
+        if self.jobs < 0:
+            raise Fail("usage", "INVALID_VALUE", "the number of jobs is 0 or more", target="--jobs")
+        if not 0 < self.patience < math.inf:
+            raise Fail("usage", "INVALID_VALUE", "the patience is more than 0 seconds", target="--patience")
 
 
 @dataclass

@@ -191,3 +191,25 @@ def test_progress_is_told_in_bytes(tmp_path):
             str(tmp_path / "f"),
         )
     assert (told[-1].stage, told[-1].done, told[-1].total) == ("fetch", len(PROGRAM), len(PROGRAM))
+
+
+def test_a_download_that_was_stopped_does_not_go_on_behind(tmp_path):
+    stop, left = threading.Event(), threading.Event()
+
+    def drip(request):
+        request.send_response(200)
+        request.end_headers()
+        try:
+            while not left.wait(0.02):
+                request.wfile.write(b"x" * 65536)
+                stop.set()
+        except OSError:
+            left.set()
+
+    with server({"/x": drip}) as url:
+        with pytest.raises(Fail, match="stopped"):
+            fetch(
+                job(tmp_path, "download", url=f"{url}/x", verify_sha256="0" * 64, stop=stop),
+                str(tmp_path / "f"),
+            )
+        assert left.wait(60)
