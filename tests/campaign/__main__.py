@@ -79,6 +79,7 @@ def _campaign(
             require(not notes.all("crashed"), "a writer failed without saying so", notes.all("crashed"))
             store.judge(counts)
             counts["judgements"] += 1
+        store.finish()
         counts["acknowledged"] += len(notes.all("acknowledged"))
         for code, *_ in notes.all("refused"):
             counts["refused"] += 1

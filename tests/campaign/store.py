@@ -60,6 +60,9 @@ class Store:
         """ViolationError unless everything that must be true is."""
         raise NotImplementedError
 
+    def finish(self) -> None:
+        """After the last round of this one, with the product's own command. ViolationError unless it says that all is well."""
+
 
 def require(holds: object, text: str, *facts: Any) -> None:
     if not holds:

@@ -341,3 +341,10 @@ def test_a_reader_that_is_overtaken_by_retention_is_told_and_goes_on(tmp_path):
         *range(gaps[0].id, 61),
     ]  # 3, 4: its file was still open
     cursor.close()
+
+
+def test_a_log_that_was_closed_has_nothing_left_to_sync(tmp_path):
+    """A host that collapsed on a full disk hears of the end of its agent's turn later."""
+    log = SessionLog(str(tmp_path))
+    log.close()
+    log.sync()

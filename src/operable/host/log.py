@@ -117,6 +117,8 @@ class SessionLog:
 
     def sync(self) -> None:
         """Have what was written so far put on the disk, in a thread. Best effort: nobody waits for it."""
+        if self.closed:
+            return  # closing has done it, and the number of the descriptor may belong to another file by now
         # A copy: the original may be closed, and its number taken, before the thread comes to it.
         copy = os.dup(self._fd)
         try:

@@ -2,10 +2,11 @@
 
 import os
 import random
+import time
 from collections import Counter
 
 from operable.agent.history import Text
-from operable.agent.session_files import load
+from operable.agent.session_files import State, load, lock
 from operable.kernel.errors import Fail
 from tests.agent.agent_process import AgentProcess, of_type
 from tests.campaign.store import Store, require
@@ -41,11 +42,27 @@ class AgentJournal(Store):
     def judge(self, counts: Counter[str]) -> None:
         kept: dict[str, str] = {}
         for folder in self._root.iterdir() if self._root.is_dir() else []:
-            state = load(os.fspath(folder), folder.name, repair=str(self.notes.folder))
+            state = _loaded(os.fspath(folder), folder.name)
             blocks = [block for turn in state.turns for block in turn.blocks]
             kept[folder.name] = "\n".join(block.text for block in blocks if isinstance(block, Text))
         for session, text in self.notes.all("acknowledged"):
             require(text in kept.get(session, ""), "acknowledged and lost", session, text)
+
+
+def _loaded(folder: str, session: str) -> State:
+    """As a resumed session is: by the owner of the lock. An agent that got SIGTERM may still be saving."""
+    ends = time.monotonic() + 20
+    while True:
+        try:
+            owned = lock(folder, session)
+        except Fail as problem:
+            require(time.monotonic() < ends, "an agent does not end", problem.message)
+            time.sleep(0.01)
+            continue
+        try:
+            return load(folder, session, repair=folder)
+        finally:
+            os.close(owned)
 
 
 STORE = AgentJournal

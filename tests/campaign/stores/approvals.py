@@ -10,6 +10,7 @@ from operable.flow.caller import Caller, bind, content_of
 from operable.flow.contracts import FlowError
 from operable.flow.executing import ExecOptions, execute
 from operable.flow.selection import select
+from tests.campaign.command import verify
 from tests.campaign.store import Store, require
 from tests.flow.callers import caller, script
 from tests.flow.executions import approve
@@ -73,6 +74,9 @@ class ApprovalsOfTasks(Store):
             self._refuse(name, approval_id)
         counts["effects"] += len(effects) - counts["effects of this store"]
         counts["effects of this store"] = len(effects)
+
+    def finish(self) -> None:
+        verify("flow", "audit", "verify", "--home", str(self.by.home))
 
     def _effects(self) -> list[str]:
         try:

@@ -4,8 +4,10 @@ import asyncio
 import json
 import random
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from operable.host.approvals import Decision, answer_ask, pending_asks
 from operable.host.arms.json_stream import ARM as JSON_STREAM
@@ -16,6 +18,7 @@ from operable.host.registry import ALIVE, Registry
 from operable.host.starting import Start, start_session
 from operable.kernel.errors import Fail
 from operable.wire.events import TextDelta
+from tests.campaign.command import verify
 from tests.campaign.store import Store, require
 from tests.host.scene import scripted, steps
 
@@ -47,6 +50,7 @@ class Sessions(Store):
             registry=Registry(self._root),
             policy=Policy(default=ASK),
         )
+        asyncio.get_running_loop().set_exception_handler(self._failed)
         talk = await start_session(start)
         try:
             for number in range(20):
@@ -66,6 +70,11 @@ class Sessions(Store):
                         self.notes.add("acknowledged", talk.id, event.text)
         finally:
             await talk.close()
+
+    def _failed(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        problem = context.get("exception")
+        told = traceback.format_exception(problem) if problem else []
+        self.notes.add("crashed", context["message"], "".join(told)[-3000:])
 
     def _answer(self, chance: random.Random) -> None:
         answered = {call for call, _ in self.notes.all("answering")}
@@ -110,6 +119,10 @@ class Sessions(Store):
         require(not effects & no, "an effect after a no", effects & no)
         counts["effects"] += len(effects) - counts["effects of this store"]
         counts["effects of this store"] = len(effects)
+
+    def finish(self) -> None:
+        for chain in Path(self._root).glob("*/audit.jsonl"):
+            verify("agent", "audit", "verify", "--file", str(chain))
 
 
 STORE = Sessions

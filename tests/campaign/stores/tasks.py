@@ -8,6 +8,7 @@ from collections import Counter
 
 from operable.flow import audit_log
 from operable.flow.canonical import hash_text
+from tests.campaign.command import verify
 from tests.campaign.store import Store, require
 from tests.flow.callers import caller, script
 from tests.flow.manifests import manifest
@@ -67,6 +68,9 @@ class Executions(Store):
                 self._done.add(name)
                 ended = texts.get(text, {}).get("result") or {}
                 require(ended.get("exit_code") == 0, "reported as done, and not recorded", name)
+
+    def finish(self) -> None:
+        verify("flow", "audit", "verify", "--home", str(self.home / "flow"))
 
 
 def _is_done(shown: str) -> bool:
