@@ -235,6 +235,14 @@ def test_several_programs_share_the_network_and_the_folders(tmp_path: Path):
     assert int(processes) < 8  # its own, and nobody else's
 
 
+def test_the_tool_reaches_a_unix_socket_in_the_work_dir_of_a_program_beside_it(tmp_path: Path):
+    server = "import socket\ns = socket.socket(socket.AF_UNIX)\ns.bind('peer')\ns.listen()\n" + WAITS
+    client = "import socket; socket.socket(socket.AF_UNIX).connect('peer'); print('met')"
+
+    with beside(tmp_path, f'/usr/bin/python3 -IS -c "{client}"', server) as room:
+        assert room.run(Invocation(())).stdout == b"met\n"
+
+
 @pytest.mark.needs("ip")
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network belongs to the user namespace of who is not root")
 def test_what_is_root_of_the_room_gives_it_interfaces_that_the_tool_sees(tmp_path: Path):

@@ -63,7 +63,10 @@ def test_bytes_that_trickle_are_no_request(monkeypatch):
         while not ended.done():
             writer.write(b"x")
             await asyncio.wait([ended], timeout=0.05)
-        return await ended
+        try:
+            return await ended
+        except ConnectionResetError:
+            return b""  # a byte was on its way when the server closed
 
     assert talked(monkeypatch, client) == b""
 

@@ -101,6 +101,7 @@ class Probe:
             loopback=place.loopback,
             rooted=rooted,
             gate=gate,
+            sockets=True,
         )
         return self.sandbox.wrap(_limited(command, confined=True), confinement)
 
@@ -130,6 +131,8 @@ class Probe:
             network=self.has_network(invocation, place),
             loopback=None if invocation.bare else place.loopback,
             gate=gate,
+            # Who has programs beside it may speak with them through a socket in the work dir.
+            sockets=place.loopback is not None and not invocation.bare,
             # Only where orphans are looked for: everything else dies with us, also when we are killed.
             outlive=bool(invocation.signal) or invocation.reader != "patient",
         )

@@ -59,11 +59,13 @@ def secret_values(variables: Mapping[str, str], *, given: bool = False) -> list[
     """
     from operable.kernel.redact.names import is_secret_name
     from operable.kernel.redact.shapes import has_shape
-    from operable.kernel.redact.urls import passwords
 
     found: list[str] = []
     for name, value in variables.items():
         if "//" in value:
+            # Its patterns are compiled for those alone who have an address in a variable.
+            from operable.kernel.redact.urls import passwords
+
             found += passwords(value)
         generated = has_shape(value) or (given and _is_generated(value))
         secret = is_secret_name(name) and not (value.isalpha() and len(value) < _WORD)

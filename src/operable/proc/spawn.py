@@ -46,6 +46,7 @@ class Command(NamedTuple):
     gives_up: frozenset[str] = (
         frozenset()
     )  # what it may not do, and nothing that it starts (`sandbox.restriction`); not with `tree`
+    scratch: str | None = None  # the folder that it may nevertheless change when it gives up writing
     entry: "Entry | None" = (
         None  # of a command that a sandbox has wrapped: what happens between fork and exec
     )
@@ -167,7 +168,7 @@ def _restriction(command: Command) -> "Restriction":
     reason = missing(command.gives_up)
     if reason is not None:
         raise _unrestricted(reason)
-    return Restriction(command.gives_up)
+    return Restriction(command.gives_up, command.scratch)
 
 
 def _entrance(command: Command) -> "Entrance":

@@ -16,7 +16,15 @@ from operable import __version__
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.kernel.visible import spelt_out
-from operable.serve.mcp_tools import OUTPUT_SCHEMA, McpTool, Toolbox, checked, needs_yes, structured
+from operable.serve.mcp_tools import (
+    OUTPUT_SCHEMA,
+    McpTool,
+    Toolbox,
+    checked,
+    consequence,
+    needs_yes,
+    structured,
+)
 from operable.serve.operables import Result
 
 if TYPE_CHECKING:
@@ -118,7 +126,8 @@ class _Handlers:
             return params.request_state == seal and _is_yes(answer)
         if not _can_ask(ctx.session.client_capabilities):
             return None
-        question = f"Run {tool.operable.name} {tool.action.name}? It cannot be undone. Arguments: {_shown(arguments)}"
+        effect = consequence(tool, arguments)
+        question = f"Run {tool.operable.name} {tool.action.name}? {effect} Arguments: {_shown(arguments)}"
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             form = self._types.ElicitRequestFormParams(message=question, requested_schema=_QUESTION)
             request = self._types.ElicitRequest(params=form)

@@ -28,6 +28,7 @@ _CONFIRM = {
     "type": "boolean",
     "description": "true when the user has agreed to this very call; it cannot be undone",
 }
+_CONFIRM_CODE = f"{_CONFIRM['description']}; with dry-run: lets the plan run code of the project"
 OUTPUT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -160,8 +161,21 @@ class Results:
 
 def needs_yes(tool: McpTool, arguments: Mapping[str, Any]) -> bool:
     """Whether somebody has to agree to this call."""
-    planning = arguments.get("dry-run") is True and not tool.action.plan_runs_code
-    return tool.guarded and not planning
+    return tool.guarded and not (arguments.get("dry-run") is True and not _runs_code(tool, arguments))
+
+
+def consequence(tool: McpTool, arguments: Mapping[str, Any]) -> str:
+    """What the person who is asked has to know about the call."""
+    code = f"It runs code of the project: {tool.action.project_code}." if tool.action.project_code else ""
+    if arguments.get("dry-run") is True:
+        return code
+    return f"It cannot be undone. {code}".strip()
+
+
+def _runs_code(tool: McpTool, arguments: Mapping[str, Any]) -> bool:
+    """Whether a dry run may run code of the project: it always does, or it could and the caller asks for that."""
+    consent = tool.action.plan_consent
+    return consent == "required" or (consent == "optional" and arguments.get("confirm") is True)
 
 
 def checked(tool: McpTool, arguments: Mapping[str, Any]) -> None:
@@ -214,7 +228,8 @@ async def _made(name: str, operable: Operable, action: Action) -> McpTool:
     if takes_any_words(schema):
         action = _with_any_words(action, operable.actions)
     if action.destructive or action.confirm:
-        schema = {**schema, "properties": {**schema["properties"], "confirm": _CONFIRM}}
+        confirm = _CONFIRM | ({"description": _CONFIRM_CODE} if action.plan_consent else {})
+        schema = {**schema, "properties": {**schema["properties"], "confirm": confirm}}
     return McpTool(name, operable, action, schema)
 
 

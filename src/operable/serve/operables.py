@@ -30,7 +30,8 @@ class Action:
     enforced_by: str = ""
     needs: Mapping[str, str] = field(default_factory=dict)  # what it needs nevertheless -> why
     project_code: str = ""  # code of the project that it runs
-    plan_runs_code: bool = False  # its dry run runs some too, and so needs a yes
+    # Its dry run runs some too: "required" means always, "optional" only with a yes (else it refuses what needs it).
+    plan_consent: str = ""
 
     @property
     def assurance(self) -> str:

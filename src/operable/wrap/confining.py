@@ -2,7 +2,8 @@
 
 Theory of operation. `wanted` puts an AIP-29 block into plain values when the manifests are read; a block that allows
 everything is None, and such a program runs as it is. A program that may read everything gives up the rest before it is
-executed (`proc.sandbox.restriction`: writing, the network, other processes), which costs nearly nothing. Whatever else is
+executed (`proc.sandbox.restriction`: writing except in a folder of the call's own, the network, other processes), which
+costs nearly nothing and works inside of other sandboxes. Whatever else is
 declared, and systems without that, need bubblewrap: folders that may be written or read, places that are denied, hosts that
 may be reached (through the filtering proxy). What cannot be enforced is refused, naming it; a user who wants a program to
 run nevertheless, with all of the user's rights, says so in OPERABLE_UNCONFINED.
@@ -92,9 +93,7 @@ def narrowed(sandbox: Mapping[str, Any], needs: Sequence[str]) -> dict[str, Any]
         found["scratch"] = False
     if "write" in needs:
         found["write"] = []
-    found["boxed"] = bool(
-        found["deny"] or found["read"] is not None or found["write"] or found["hosts"] or found["scratch"]
-    )
+    found["boxed"] = bool(found["deny"] or found["read"] is not None or found["write"] or found["hosts"])
     return found
 
 
@@ -186,7 +185,7 @@ class Confined:
 
         given_up = frozenset(sandbox["gives_up"])
         if not sandbox["boxed"] and missing(given_up) is None:
-            return _placed(self._command, None)._replace(gives_up=given_up)
+            return self._light(sandbox, given_up)
         try:
             return self._boxed(sandbox, given_up)
         except BaseException:
@@ -202,6 +201,10 @@ class Confined:
 
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
+
+    def _light(self, sandbox: Mapping[str, Any], given_up: frozenset[str]) -> Command:
+        scratch = self._scratch() if sandbox["scratch"] else None
+        return _placed(self._command, scratch)._replace(gives_up=given_up, scratch=scratch)
 
     def _boxed(self, sandbox: Mapping[str, Any], given_up: frozenset[str]) -> Command:
         from operable.proc.sandbox.confinement import sandbox as mechanism

@@ -84,9 +84,12 @@ def conformance(plan: Mapping[str, Any]) -> Check:
 
 
 def _runs(plan: Mapping[str, Any], sandbox: Mapping[str, Any]) -> bool:
-    """Whether the program says its version from inside of the sandbox, too: a shim that looks for the program cannot."""
+    """Whether the program says its version from inside of the sandbox, too: a shim that looks for the program cannot.
+
+    A program that says none outside either does not show anything about the sandbox.
+    """
     try:
-        return installed_version(plan, sandbox) is not None
+        return installed_version(plan, sandbox) is not None or installed_version(plan) is None
     except Fail:
         return False
 

@@ -67,8 +67,7 @@ def read_only_sandbox(path: str, block: ToolSandbox, needs: Mapping[str, str]) -
         raise invalid(path, "a command that changes nothing has no sandbox")
     scratch = "scratch" in needs
     gives_up = [*found["gives_up"], "signals", *(() if "sockets" in needs else ("sockets",))]
-    boxed = found["boxed"] or scratch
-    return {**found, "gives_up": gives_up, "scratch": scratch, "boxed": boxed, "needs": dict(needs)}
+    return {**found, "gives_up": gives_up, "scratch": scratch, "needs": dict(needs)}
 
 
 def consent_missing(program: str, reason: str) -> Fail:

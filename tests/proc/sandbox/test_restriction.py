@@ -64,6 +64,32 @@ def test_who_gave_up_writing_can_change_nothing_and_read_everything(tmp_path):
     assert (file.stat().st_mode, file.stat().st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
 
 
+def test_in_its_scratch_folder_it_changes_content_and_names_and_outside_of_it_nothing(tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    (tmp_path / "file").write_text("text")
+    program = (
+        "import os\n"
+        "os.mkdir('a'); open('a/new', 'w').write('x'); os.rename('a/new', 'new'); os.link('new', 'hard')\n"
+        "os.truncate('new', 0); os.unlink('hard'); os.symlink('../file', 'soft')\n"
+        "for act in (lambda: os.chmod('new', 0o777), lambda: os.rename('new', '../new'), lambda: open('soft', 'a'),\n"
+        "            lambda: os.link('../file', 'stolen'), lambda: os.rename('../file', 'stolen')):\n"
+        "    try:\n"
+        "        act()\n"
+        "        print('done')\n"
+        "    except OSError as problem:\n"
+        "        print('refused')\n"
+    )
+    command = prepare([sys.executable, "-c", program], cwd=str(scratch))
+
+    done = output(command._replace(gives_up=frozenset([WRITES]), scratch=str(scratch)), timeout=200)
+
+    assert done.stdout.decode().split() == ["refused"] * 5, done
+    assert sorted(os.listdir(scratch)) == ["a", "new", "soft"]
+    assert sorted(os.listdir(tmp_path)) == ["file", "scratch"]
+    assert (tmp_path / "file").read_text() == "text"
+
+
 def test_nothing_that_it_starts_can_either(tmp_path):
     done = ran([WRITES], "sh", "-c", "setsid sh -c 'echo x > made'; echo $?", cwd=tmp_path)
 

@@ -2,10 +2,18 @@
 
 One alternation of literal prefixes. Each alternative either matches within a bounded look or consumes what it looked at,
 so that a hostile text costs linear time. Only formats with a documented prefix are listed: guessing by entropy would eat
-digests and identifiers, which are what a log is read for.
+digests and identifiers, which are what a log is read for. Python needs two milliseconds to compile the alternation
+(`patterns`): a text without any of the prefixes (HINTS) does not cause that.
 """
 
-import re
+from operable import lazily
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+
+    KEY_ENDS: re.Pattern[bytes]
+    SHAPE: re.Pattern[str]
 
 _PRIVATE_KEY = (
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -13,7 +21,7 @@ _PRIVATE_KEY = (
 )
 
 # (literals, one of which must be present; pattern)
-_SHAPES: tuple[tuple[str, str], ...] = (
+SHAPES: tuple[tuple[str, str], ...] = (
     ("-----BEGIN", _PRIVATE_KEY),
     ("AKIA", r"AKIA[0-9A-Z]{16,}+"),
     ("ASIA", r"ASIA[0-9A-Z]{16,}+"),
@@ -50,17 +58,18 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     (":AA", r"(?:bot)?[0-9]{8,10}:AA[\w-]{32,}+"),  # Telegram
 )
 
-HINTS = tuple(hint for hints, _ in _SHAPES for hint in hints.split())
-# Not inside a longer word: a digest that happens to contain "AKIA" stays readable. The letter of an escape is not a word.
-SHAPE = re.compile(
-    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf]))(?:" + "|".join(pattern for _, pattern in _SHAPES) + ")"
-)
+HINTS = tuple(hint for hints, _ in SHAPES for hint in hints.split())
 
 
 def has_shape(text: str) -> bool:
     """Whether something in the text is a secret by its shape."""
-    return any(hint in text for hint in HINTS) and SHAPE.search(text) is not None
+    if not any(hint in text for hint in HINTS):
+        return False
+    from operable.kernel.redact.patterns import SHAPE
+
+    return SHAPE.search(text) is not None
 
 
 KEY_BEGINS = b"PRIVATE KEY"
-KEY_ENDS = re.compile(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+
+__getattr__ = lazily(__name__, dict.fromkeys(("KEY_ENDS", "SHAPE"), "operable.kernel.redact.patterns"))

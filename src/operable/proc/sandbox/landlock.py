@@ -11,10 +11,6 @@ import struct
 
 from operable.proc.sandbox.syscalls import libc
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # the same on every architecture
 _VERSION_FLAG, _PATH_BENEATH = 1, 1
 # The first version that knows about truncating, and the first that knows scopes.
@@ -34,14 +30,17 @@ def version() -> int:
     return found
 
 
-def ruleset(*, writes: bool, scopes: int) -> int:
-    """A descriptor of rules. `writes`: nothing can be changed but what is written to devices that keep nothing."""
+def ruleset(*, writes: bool, scopes: int, scratch: str | None = None) -> int:
+    """A descriptor of rules. `writes`: nothing can be changed but devices that keep nothing, and what is in `scratch`."""
     handled = struct.pack("QQQ", _CHANGES if writes else 0, 0, scopes)
     rules: int = libc().syscall(_CREATE, handled, len(handled), 0)
     if rules < 0:
         raise OSError(errno.ENOSYS, "landlock_create_ruleset")
     if writes:
-        _allow_devices(rules, _DEVICES)
+        for path in _DEVICES:
+            _allow(rules, path, _WRITE_FILE | _TRUNCATE)
+        if scratch is not None:
+            _allow(rules, scratch, _CHANGES)
     return rules
 
 
@@ -53,12 +52,10 @@ def restrict(rules: int) -> None:
         raise OSError(errno.EPERM, "landlock_restrict_self")
 
 
-def _allow_devices(rules: int, paths: "Iterable[str]") -> None:
-    for path in paths:
-        try:
-            device = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except OSError:
-            continue  # not every container has all of them
-        rule = struct.pack("=Qi", _WRITE_FILE | _TRUNCATE, device)
-        libc().syscall(_ADD, rules, _PATH_BENEATH, rule, 0)
-        os.close(device)
+def _allow(rules: int, path: str, what: int) -> None:
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return  # not every container has all devices
+    libc().syscall(_ADD, rules, _PATH_BENEATH, struct.pack("=Qi", what, place), 0)
+    os.close(place)

@@ -1,6 +1,7 @@
 """What a process gives up before it executes a program, without a sandbox around it.
 
-    writes     changing any file (content, names, modes, owners, times, attributes) or the machine (clock, modules, …)
+    writes     changing any file (content, names, modes, owners, times, attributes) or the machine (clock, modules, …);
+               with a scratch folder, content and names in that one stay
     network    every socket but unix sockets, and netlink to ask what interfaces there are
     sockets    unix sockets, of the file system and abstract; a connected pair of its own stays
     processes  starting another process
@@ -68,7 +69,7 @@ def program(what: frozenset[str]) -> bytes:
 class Restriction:
     """Prepared in the host, applied by `__call__` in the child: nothing but system calls happens there."""
 
-    def __init__(self, what: frozenset[str]) -> None:
+    def __init__(self, what: frozenset[str], scratch: str | None = None) -> None:
         import ctypes
 
         self._libc = libc()
@@ -80,7 +81,7 @@ class Restriction:
         )
         self._rules: int | None = None
         if WRITES in what or scopes:
-            self._rules = landlock.ruleset(writes=WRITES in what, scopes=scopes)
+            self._rules = landlock.ruleset(writes=WRITES in what, scopes=scopes, scratch=scratch)
         code = program(what)
         self._code = ctypes.create_string_buffer(code, len(code))
         self._filter = ctypes.create_string_buffer(

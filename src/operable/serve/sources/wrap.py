@@ -58,7 +58,7 @@ def _wrapped(name: str, workspace: str) -> Operable:
                 enforced_by=str(said.get("enforced_by") or ""),
                 needs=said.get("needs") or {},
                 project_code=str(said.get("project_code") or ""),
-                plan_runs_code=(said.get("dry_run") or {}).get("consent") == "required",
+                plan_consent=str((said.get("dry_run") or {}).get("consent") or ""),
             )
         )
     here, login = check.get("ok") is True, tool.plan["login"]
