@@ -6,6 +6,7 @@ import pytest
 
 from operable.app.answers import judged
 from operable.app.packages import Package
+from operable.kernel.redact import Known
 from tests.requirement import requirement
 
 PACKAGE = Package("/home/u/project/apps/todo", "project")
@@ -13,9 +14,8 @@ PACKAGE = Package("/home/u/project/apps/todo", "project")
 
 def answer(stdout, status=0, stderr=""):
     """Of a program that printed these bytes, or this value as JSON."""
-    return judged(
-        PACKAGE, stdout if isinstance(stdout, bytes) else json.dumps(stdout).encode(), status, stderr
-    )
+    printed = stdout if isinstance(stdout, bytes) else json.dumps(stdout).encode()
+    return judged(PACKAGE, printed, status, stderr, Known())
 
 
 @requirement("appmd:output:json-stdout")

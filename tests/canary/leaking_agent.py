@@ -2,12 +2,13 @@
 """An agent of the JSON-stream protocol that tells every secret that it was given, on every channel, in every spelling."""
 
 import base64
+import http.client
 import json
 import os
 import sys
 from urllib.parse import quote
 
-NAMES = "VAULTED PASSED_TOKEN GIVEN_WORD GIVEN_TOKEN".split()
+NAMES = "VAULTED PASSED_TOKEN GIVEN_WORD GIVEN_TOKEN KEPT_FILE KEPT_PASS KEPT_VAULT KEPT_RING".split()
 
 
 def tell(**event: object) -> None:
@@ -34,10 +35,21 @@ if os.path.exists("/home/agent/.vaulted"):
     with open("/home/agent/.vaulted") as file:
         values.append(file.read())
 told = [text for value in values for text in spelled(value)]
+if "ECHO" in os.environ:
+    # It has a placeholder; what comes back is the value, encoded in ways that no proxy can see through.
+    proxy = http.client.HTTPConnection(os.environ["HTTP_PROXY"].removeprefix("http://"), timeout=60)
+    proxy.request("GET", os.environ["ECHO"], headers={"X-Key": os.environ["SUBSTITUTED"]})
+    told += proxy.getresponse().read().decode().split()
 print("noise", *told, flush=True)
 print("stderr", *told, file=sys.stderr, flush=True)
 tell(type="ready", version="0.2.0", session_id="s", capabilities={"tool_approval": True, "thinking": True})
-sys.stdin.readline()
+for line in sys.stdin:
+    command = json.loads(line)
+    if command["type"] == "message":
+        break
+    for members in (command.get("env"), command.get("headers")):
+        values += (members or {}).values()
+        told += [text for value in (members or {}).values() for text in spelled(value)]
 tell(type="stream_start", msg_id="m1")
 for kind in ("text_delta", "thinking_delta"):
     whole = f"{len(values)} secrets: " + " ; ".join(told)

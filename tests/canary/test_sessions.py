@@ -2,95 +2,21 @@
 
 import json
 import os
+import random
+import select
 import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from operable.manifest import render
 from operable.proc.tree import living
+from tests.canary.scene import CANARIES, LIMIT, Scene
 from tests.canary.spellings import sightings
-from tests.cli.drive import command_line
-from tests.host.agents import manifest
-
-LIMIT = 60.0
-# None looks like a secret by itself: only who knows it can keep it back.
-CANARIES = {
-    "vault as a variable": "zEbra/quilt ninety\n91-a",
-    "vault as a file": "zEbra&quilt <ninety>-92-b",
-    "passed on": "zEbraquiltninety93c",
-    "given as a value": "zEbraquiltninety94d",
-    "given as a file": "zEbra'quilt\"ninety95e",
-}
-SECRETS = """---
-secrets:
-  - {slug: vaulted, name: A, description: As a variable.}
-  - {slug: filed, name: B, description: As a file., exposures: [{kind: file, path: ~/.vaulted}]}
----
-"""
-
-
-class Scene:
-    """A state, a workspace and a folder for temporary files, all of this test's own."""
-
-    def __init__(self, folder: Path, provider: str) -> None:
-        self.folder = folder
-        for name in ("home", "work", "tmp"):
-            (folder / name).mkdir()
-        agent = folder / "home" / "config" / "agents" / "leaking"
-        agent.mkdir(parents=True)
-        shutil.copy(Path(__file__).parent / "leaking_agent.py", agent / "leaking")
-        (agent / "leaking").chmod(0o755)
-        (agent / "SECRETS.md").write_text(SECRETS)
-        confined = {"auth": {"ref": "./SECRETS.md", "state": {"env": ["VAULTED"]}}}
-        found = manifest(agent, name="leaking", id="leaking") | (confined if provider == "bubblewrap" else {})
-        found |= {"bin": str(agent / "leaking"), "install": [{"method": "vendored", "path": "leaking"}]}
-        found["version_check"] = {
-            "cmd": f"{agent / 'leaking'} --version",
-            "parse": r"(\d+\.\d+\.\d+)",
-            "range": ">=1.0.0",
-        }
-        found["sandbox"] = {
-            "provider": provider,
-            "config": {},
-            "mounts": [{"at": "/workspace", "source": "workspace", "mode": "read-write"}],
-            "env": {"passthrough": ["PASSED_TOKEN", "STAY"]},
-        }
-        if provider == "local":
-            del found["sandbox"]["mounts"]
-        (agent / "AGENT-CLI.md").write_text(render(found))
-        (folder / "given").write_text(CANARIES["given as a file"] + "\n")
-
-    def command(self, *words: str) -> list[str]:
-        given = f"GIVEN_WORD={CANARIES['given as a value']}"
-        return command_line(
-            *("agent", "prompt", "leaking", "--prompt", "Tell all.", "--allow", "*"),
-            *("--env", given, "--env", f"GIVEN_TOKEN=@{self.folder / 'given'}", *words),
-        )
-
-    def environment(self, **more: str) -> dict[str, str]:
-        secrets = {
-            "VAULTED": CANARIES["vault as a variable"],
-            "FILED": CANARIES["vault as a file"],
-            "PASSED_TOKEN": CANARIES["passed on"],
-        }
-        places = {"OPERABLE_HOME": str(self.folder / "home"), "TMPDIR": str(self.folder / "tmp")}
-        return {"PATH": os.environ["PATH"], "HOME": str(self.folder), **secrets, **places, **more}
-
-    def kept(self) -> bytes:
-        """Everything that the session could have written, names of files included."""
-        found = []
-        for name in ("home", "work", "tmp"):
-            for path in (self.folder / name).rglob("*"):
-                found.append(os.fsencode(path))
-                if path.is_file() and not path.is_symlink():
-                    found.append(path.read_bytes())
-        return b"\n".join(found)
 
 
 @pytest.fixture(params=["bubblewrap", "local"])
@@ -101,20 +27,13 @@ def scene(request, tmp_path) -> Scene:
 
 
 def test_what_an_agent_tells_is_on_no_surface(scene):
-    done = subprocess.run(
-        scene.command(),
-        env=scene.environment(),
-        cwd=scene.folder / "work",
-        capture_output=True,
-        timeout=LIMIT,
-        check=False,
-    )
+    done = scene.run()
     events = [json.loads(line) for line in done.stdout.splitlines()]
     said = "".join(event.get("text", "") for event in events if event["type"] == "text-delta")
     thought = "".join(event.get("text", "") for event in events if event["type"] == "thought")
 
     assert "ALL TOLD" in said, done.stdout.decode()[-3000:] + done.stderr.decode()[-1000:]
-    assert said.startswith("5 secrets" if "bubblewrap" in str(scene.kept()) else "3 secrets")
+    assert said.startswith("5 secrets" if scene.provider == "bubblewrap" else "3 secrets")
     assert said.count("[redacted]") > 10
     assert sightings(done.stdout + done.stderr, CANARIES) == []
     assert sightings(said.encode() + thought.encode(), CANARIES) == []
@@ -217,13 +136,103 @@ def test_the_next_host_removes_what_a_killed_one_and_its_keeper_have_left(scene)
         left = {path.name for path in (scene.folder / "tmp").iterdir()}
     assert left  # nobody was there to remove it
 
-    subprocess.run(
-        scene.command(),
-        env=scene.environment(),
-        cwd=scene.folder / "work",
-        capture_output=True,
-        timeout=LIMIT,
-        check=False,
-    )
+    scene.run()
 
+    assert left.isdisjoint(path.name for path in (scene.folder / "tmp").iterdir())
+
+
+# Deaths per run: a part of it in each batch. More by the environment.
+DEATHS_AT_RANDOM = int(os.environ.get("OPERABLE_CANARY_DEATHS", "20"))
+BATCHES = range(2)  # of each sandbox
+VICTIMS = {
+    "host": ("host",),
+    "keeper": ("keeper",),
+    "agent": ("agent",),
+    "host and keeper": ("host", "keeper"),
+    "keeper and host": ("keeper", "host"),
+}
+LONGEST = 1.0  # seconds; by then the agent has told all and waits, on a quiet machine
+
+
+def role_of(pid: int, host: int) -> str:
+    if pid == host:
+        return "host"
+    words = Path(f"/proc/{pid}/cmdline").read_bytes()
+    if b"operable.proc.keeping" in words:
+        return "keeper"
+    return "agent" if b"leaking" in words and b"bwrap" not in words and b"operable" not in words else "other"
+
+
+def roles(host: int) -> dict[str, int]:
+    """Who is there by now: role -> process."""
+    found = {"host": host}
+    for member in living(host):
+        with suppress(OSError):
+            found.setdefault(role_of(member.pid, host), member.pid)
+    return found
+
+
+def die_at_random(scene: Scene, chance: random.Random) -> str:
+    """One session that ends so; who died. The disk is looked at all the time up to then, and after it."""
+    victims = VICTIMS[chance.choice(sorted(VICTIMS))]
+    # Counted from the moment in which all of them are there; one time in six from the start, whoever is there.
+    begun = chance.randrange(6) == 0
+    awaited = {*victims, *chance.choice([["agent"], []])}
+    delay = chance.uniform(0, LONGEST)
+    with subprocess.Popen(
+        scene.command(),
+        env=scene.environment(STAY="1"),
+        cwd=scene.folder / "work",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as process:
+        assert process.stdout is not None
+        os.set_blocking(process.stdout.fileno(), False)
+        told = b""
+        limit = time.monotonic() + LIMIT
+        moment = time.monotonic() + delay if begun else limit
+        while (left := moment - time.monotonic()) > 0:
+            assert process.poll() is None, told
+            assert sightings(scene.kept(), CANARIES) == []
+            if select.select([process.stdout], [], [], min(left, 0.01))[0]:
+                told += process.stdout.read() or b""
+            if not begun and awaited <= set(roles(process.pid)):
+                begun, moment = True, time.monotonic() + delay
+        assert begun, f"{awaited} did not come within {LIMIT} s: {told!r}"
+        there = roles(process.pid)
+        members = [member.pid for member in living(process.pid)]
+        struck = [name for name in victims if name in there]
+        for name in struck:
+            with suppress(ProcessLookupError):
+                os.kill(there[name], signal.SIGKILL)
+        assert sightings(scene.kept(), CANARIES) == []
+        process.kill()  # where only another died: it goes the same way in the end
+        process.wait(LIMIT)
+        await_end(members)
+        told += process.stdout.read() or b""
+    assert sightings(told, CANARIES) == []
+    assert sightings(scene.kept(), CANARIES) == []
+    return " and ".join(struck) or "nobody"
+
+
+def await_end(members: list[int]) -> None:
+    deadline = time.monotonic() + LIMIT
+    while any(Path(f"/proc/{pid}").exists() for pid in members):
+        assert time.monotonic() < deadline, "the agent survives its host"
+        select.select([], [], [], 0.01)
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_deaths_at_random_points_leave_no_secret_and_the_next_host_leaves_nothing_of_them(
+    scene, batch, record_property
+):
+    chance = random.Random(f"{scene.provider} {batch}")
+    died = [die_at_random(scene, chance) for _ in range(max(1, DEATHS_AT_RANDOM // (2 * len(BATCHES))))]
+    record_property("died", died)
+    left = {path.name for path in (scene.folder / "tmp").iterdir()}
+
+    done = scene.run()
+
+    assert b"ALL TOLD" in done.stdout, done.stdout[-3000:] + done.stderr[-1000:]
+    assert sightings(done.stdout + done.stderr + scene.kept(), CANARIES) == []
     assert left.isdisjoint(path.name for path in (scene.folder / "tmp").iterdir())

@@ -310,6 +310,49 @@ def test_an_execution_is_silent_in_everything_that_it_leaves(provider, exit_code
     assert [text for text in outputs for form in spelled if form in text] == []
 
 
+SOURCES = {
+    "env": {"env": "SECRET"},
+    "file": {"file": "secret"},
+    "command": {"command": "cat secret"},
+}
+
+
+@pytest.mark.parametrize("answer", [kind_answer, angry_answer], ids=["accepted", "refused"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_value_from_any_source_is_in_nothing_that_an_execution_leaves(source, answer, tmp_path, outputs):
+    """The task reads the same value by itself, and tells it."""
+    by = signing_caller(tmp_path, **ENV)
+    (tmp_path / "work" / "secret").write_text(ENV["SECRET"])
+    tell = "printf 'told %s\\n' \"$(cat secret)\"; cat secret | base64 -w0; cat secret >&2"
+    with loopback(answer) as server:
+        config = {
+            "token_endpoint": server.url,
+            "client_id": "me",
+            "client_secret": {"value_from": SOURCES[source]},
+        }
+        profile = {"id": "i", "provider": "oidc-client-credentials", "auth": {"provider_config": config}}
+        task = shell_task(
+            shell={"program": "sh", "args": ["-c", tell]},
+            identity={"ref": "i"},
+            evidence={"ref": "e"},
+        )
+        value = manifest(
+            task, identity_profiles=[profile], evidence_profiles=[{"id": "e", "provider": "ssh"}]
+        )
+        if answer is angry_answer:
+            with pytest.raises(FlowError) as caught:
+                execute(value, "a", by, ExecOptions(identity_debug=True))
+            outputs += [str(caught.value), json.dumps(rpc_error(caught.value))]
+        else:
+            done = execute(value, "a", by, ExecOptions(identity_debug=True))
+            assert done["result"]["stdout"].startswith("told [redacted]")
+            assert done["evidence"]["verified"] is True
+            outputs += [json.dumps(done), repr(done)]
+    for folder, _, names in os.walk(str(by.home)):
+        outputs += [Path(folder, name).read_text() for name in names]
+    assert [text for text in outputs for form in ("zebra-quilt", "emVicmEtcXVpbHQ") if form in text] == []
+
+
 def test_every_provider_has_a_scene(tmp_path):
     assert set(scenes("", tmp_path)) == set(known("identities"))
     assert set(PROOFS) == set(known("proofs"))

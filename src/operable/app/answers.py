@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from operable.app.packages import Package
 from operable.kernel.errors import CATEGORIES, CATEGORY_OF_STATUS, EX_DATAERR, EX_SOFTWARE, Fail
 from operable.kernel.nesting import too_deep
-from operable.kernel.redact import redact_text
+from operable.kernel.redact import Known, redact_text
 
 if TYPE_CHECKING:
     from operable.wire.verdict import Verdict
@@ -73,12 +73,18 @@ class Answer:
         )
 
 
-def judged(package: Package, stdout: bytes, status: int | None, stderr: str) -> Answer:
-    """The answer of a command that has ended by itself."""
-    diagnostics = redact_text(stderr)
+def judged(package: Package, stdout: bytes, status: int | None, stderr: str, known: Known) -> Answer:
+    """The answer of a command that has ended by itself, without the secrets that it was given (`known`).
+
+    A stream of events is passed on byte for byte, as every tool's is; only what is said about it is masked.
+    """
+    diagnostics = redact_text(stderr, known)
     if speaks_aoi(stdout):
-        return _stream(stdout, status, diagnostics)
+        answer = _stream(stdout, status, diagnostics)
+        return replace(answer, message=known.text(answer.message))
     value, is_json = _parsed(stdout)
+    # By value, and not in the bytes: a secret that is a number must not spoil the document.
+    value, stdout = known.value(value), known.data(stdout)
     declared = _declared_error(value)
     if status == 0 and is_json and declared is None:
         return Answer(ok=True, value=value, status=status, diagnostics=diagnostics)

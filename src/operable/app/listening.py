@@ -8,6 +8,7 @@ and judged then (`answers`), up to a limit. Sans-I/O.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from operable.app.answers import Answer, judged, speaks_aoi, streamed
@@ -65,7 +66,7 @@ class Listener:
         """The answer, once it has ended."""
         judge = self._judge
         if judge is None:
-            return judged(self._package, b"".join(self._pieces), status, self._known.text(stderr))
+            return judged(self._package, b"".join(self._pieces), status, stderr, self._known)
         from operable.proc.child import End
         from operable.proc.excerpt import Excerpt
 
@@ -74,7 +75,8 @@ class Listener:
         if self._problem is not None:
             raise self._problem
         end = End(status=status, cause=None, elapsed=0.0, stderr=Excerpt())
-        return streamed(judge.conclude(end, unread=self.enough), status, redact_text(stderr, self._known))
+        told = streamed(judge.conclude(end, unread=self.enough), status, redact_text(stderr, self._known))
+        return replace(told, message=self._known.text(told.message))
 
     def _pass(self, judge: Judge, chunk: bytes) -> bool:
         return self._give(chunk, judge.deliver(judge.read(chunk)))

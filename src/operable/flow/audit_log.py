@@ -17,7 +17,7 @@ from operable.flow.attesting import SECTIONS, without_secrets
 from operable.flow.audit_record import STARTED, ExecutionFormat
 from operable.flow.canonical import canonical_text, hash_text, parse
 from operable.flow.contracts import FlowError
-from operable.kernel.redact import Known, Redactor
+from operable.kernel.redact import Known, Redactor, as_known
 from operable.state.atomic import NotRegularError
 from operable.state.sealed_end import DamagedError
 from operable.state.sealed_head import Head, UnreadableHeadError, load_public_key, read_head
@@ -44,7 +44,7 @@ class Begun:
 
 
 def append(
-    path: str, record: Mapping[str, Any], *, secrets: Iterable[str] = (), rotate_at: int = ROTATE_AT
+    path: str, record: Mapping[str, Any], *, secrets: Known | Iterable[str] = (), rotate_at: int = ROTATE_AT
 ) -> Head:
     """Seal and write one record, after removing what it must not show. FlowError when it cannot be written."""
     plain = _plain(record, secrets)
@@ -52,7 +52,7 @@ def append(
         return operator_log(path, ExecutionFormat(), rotate_at=rotate_at).append(plain)
 
 
-def begin(path: str, record: Mapping[str, Any], *, secrets: Iterable[str] = ()) -> Begun:
+def begin(path: str, record: Mapping[str, Any], *, secrets: Known | Iterable[str] = ()) -> Begun:
     """Record that an execution starts. FlowError when that cannot be written: then it must not start."""
     plain = _plain({**record, "status": STARTED}, secrets)
     with _writing():
@@ -60,7 +60,7 @@ def begin(path: str, record: Mapping[str, Any], *, secrets: Iterable[str] = ()) 
         return Begun(log, log.begin(plain), plain)
 
 
-def close(begun: Begun, record: Mapping[str, Any], *, secrets: Iterable[str] = ()) -> Head:
+def close(begun: Begun, record: Mapping[str, Any], *, secrets: Known | Iterable[str] = ()) -> Head:
     """Record how it ended."""
     plain = _plain(record, secrets)
     with _writing():
@@ -173,23 +173,22 @@ def _read_one(part: Iterable[bytes]) -> tuple[list[Json], list[Json]]:
     return records, warnings
 
 
-def _plain(record: Mapping[str, Any], secrets: Iterable[str]) -> Json:
+def _plain(record: Mapping[str, Any], secrets: Known | Iterable[str]) -> Json:
     """The record as it is written: as every reader will see its numbers, without secrets, bounded."""
     try:
-        plain: Json = parse(json.dumps(_shown(record, list(secrets))))
+        plain: Json = parse(json.dumps(_shown(record, as_known(secrets))))
         plain.pop("chain", None)
         return {name: _bounded(name, value) for name, value in plain.items()}
     except (TypeError, ValueError):
         raise FlowError("internal_error", "the audit record is not JSON") from None
 
 
-def _shown(record: Mapping[str, Any], secrets: list[str]) -> Json:
+def _shown(record: Mapping[str, Any], mask: Known) -> Json:
     """The record without secrets.
 
     Known values and members with the name of a secret go everywhere; what merely looks like one stays in sections that
     are signed elsewhere, because changing them would make their signatures fail.
     """
-    mask = Known(secrets)
     redactor = Redactor(mask)
     return {
         name: mask.value(without_secrets(value)) if name in _SIGNED else redactor.value(value)

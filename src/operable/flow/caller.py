@@ -14,6 +14,7 @@ from operable.flow.merge import first, merged_contract
 from operable.flow.selection import Selected
 from operable.flow.task_content import content_digests
 from operable.flow.value_commands import TaskCommands
+from operable.kernel.redact import Known
 
 Json = dict[str, Any]
 
@@ -83,7 +84,7 @@ class Allowance:
                 timeout=None if bound.timeout_ms is None else bound.timeout_ms / 1000,
                 sandbox_mode=caller.environment.get("AGENTCLI_SANDBOX", ""),
             ).run
-        return replace(caller.surroundings, commands=runner, network=self.network)
+        return replace(caller.surroundings, commands=runner, network=self.network, known=bound.known)
 
 
 EVERYTHING = Allowance(commands=True, network=True)
@@ -98,6 +99,7 @@ class Bound:
     environment: Mapping[str, str] = field(repr=False)  # of the child, without credentials
     cwd: str  # real
     timeout_ms: int | None
+    known: Known = field(default_factory=Known, repr=False, compare=False)  # the secrets of this one run
 
     @property
     def manifest_digest(self) -> str:

@@ -87,10 +87,9 @@ class Conclusion:
             if self._begun is not None:
                 audit_log.close_silently(self._begun)
             return
-        secrets = it.identified.secrets if it.identified is not None else ()
         record = it.mask.value(it.record(error=error))
         if self._begun is None:
-            audit_log.append(it.caller.place("audit"), record, secrets=secrets)
+            audit_log.append(it.caller.place("audit"), record, secrets=it.mask)
         else:
-            audit_log.close(self._begun, record, secrets=secrets)
+            audit_log.close(self._begun, record, secrets=it.mask)
         self._recorded = True

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from operable.kernel import catalogue
+from operable.kernel.redact import Known
 
 
 class FlowError(Exception):
@@ -45,6 +46,7 @@ class Surroundings:
     commands: CommandRunner | None = field(default=None, repr=False)  # runs value_from.command
     network: bool = False
     timeout: float = 30.0
+    known: Known = field(default_factory=Known, repr=False, compare=False)  # learns what value_from reads
 
     def require_network(self, what: str) -> None:
         """NotAllowed unless the network may be used."""

@@ -35,7 +35,6 @@ from operable.flow.selection import Selected, select
 from operable.flow.sessions import timestamp
 from operable.flow.trust import enforce_trust
 from operable.flow.work import ShellWork, Work
-from operable.kernel.redact import Known
 
 Json = dict[str, Any]
 
@@ -174,7 +173,7 @@ class _Run:
         it.identified = identify(
             it.selected, it.bound, it.caller, EVERYTHING, instance_id=self._options.instance_id
         )
-        it.mask = Known(it.identified.secrets)
+        it.mask.add(*it.identified.secrets)
         it.warnings += enforce_trust(it.contract, it.identified.trust)
         if governed or self._options.require_authorization:
             it.decision = authorize(
@@ -199,7 +198,7 @@ class _Run:
         presentation = it.identified.request.identity.get("presentation")
         stdin = (it.selected.task.get("shell") or {}).get("stdin")
         with materialise(session, presentation, shell_stdin=stdin) as given:
-            it.mask = Known([*it.identified.secrets, *given.secrets])
+            it.mask.add(*given.secrets)
             yield given
 
     # -- work

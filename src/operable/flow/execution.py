@@ -6,7 +6,7 @@ have hashes. Known secrets are masked before any document is made.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from operable.flow import postconditions
@@ -54,7 +54,6 @@ class Execution:
     evidence: Json | None = None
     envelope: Json | None = None
     usage: Json | None = None
-    mask: Known = field(default_factory=Known)
 
     @property
     def principal(self) -> str:
@@ -63,6 +62,11 @@ class Execution:
     def content(self) -> dict[str, str]:
         """The digests of the task's files as they are now."""
         return content_of(self.selected, self.bound, self.caller)
+
+    @property
+    def mask(self) -> Known:
+        """Every secret that this run has read or was given, from the moment in which it had it."""
+        return self.bound.known
 
     def masked(self, ran: Ran) -> Ran:
         """What a command printed, as anybody may see it."""

@@ -38,10 +38,13 @@ def read_value(
     if source == "literal":
         return place
     if source == "env":
-        return from_environment(place, surroundings, code=code, what=what)
-    if source == "file":
-        return from_file(place, surroundings, code=code, what=what)
-    return from_command(place, surroundings, code=code, what=what, variables=variables)
+        value = from_environment(place, surroundings, code=code, what=what)
+    elif source == "file":
+        value = from_file(place, surroundings, code=code, what=what)
+    else:
+        value = from_command(place, surroundings, code=code, what=what, variables=variables)
+    surroundings.known.add(value)
+    return value
 
 
 def from_environment(name: str, surroundings: Surroundings, *, code: str, what: str) -> str:

@@ -63,7 +63,7 @@ async def begin(loaded: Loaded, given: Mapping[str, Any], *, trusted: bool) -> S
     check_resume(manifest, arm, wanted)
     check_rules(manifest, arm, wanted)
     registry = Registry(wanted.state)
-    known = Known(secret_values(wanted.env, given=True))
+    known = Known(wanted.given_secrets())
     known.add(*secret_values(chosen.env))
     audit = Audit(registry.audit_path(wanted.workspace), actor=f"agent:{manifest.id}", secrets=known)
     placing = _placing(manifest, chosen, wanted, audit, known, trusted=trusted)
@@ -224,7 +224,7 @@ def placing_for(loaded: Loaded, wanted: StartOptions) -> Placing:
     """The place of a trusted manifest, with nothing chosen but what the options say."""
     manifest = loaded.as_(AgentCli)
     chosen = spawn_for(manifest, mode=wanted.mode, options=wanted.options, model=wanted.model)
-    known = Known(secret_values(wanted.env, given=True))
+    known = Known(wanted.given_secrets())
     path = Registry(wanted.state).audit_path(wanted.workspace)
     audit = Audit(path, actor=f"agent:{manifest.id}", secrets=known)
     return _placing(manifest, chosen, wanted, audit, known, trusted=True)

@@ -7,10 +7,12 @@ from typing import Any
 
 from operable.host.approvals import OnAsk
 from operable.host.pattern import ASK
+from operable.host.peer import pairs
 from operable.host.policy import Policy
 from operable.host.policy_file import load_policy
 from operable.host.works import Limits
 from operable.kernel.errors import Fail
+from operable.proc.environment import secret_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,14 @@ class StartOptions:
     allow_unpinned: bool = False  # installs without a checksum
     report: Callable[[Any], object] = lambda _: None
     state: str | None = None  # the state directory; None: the user's own
+
+    def given_secrets(self) -> list[str]:
+        """The values to mask of what the caller gives: variables, and what MCP servers are reached and started with."""
+        found = secret_values(self.env, given=True)
+        for server in self.mcp_servers:
+            found += secret_values(pairs(server.get("env")) | pairs(server.get("headers")), given=True)
+            found += secret_values({"url": str(server.get("url") or "")})
+        return found
 
 
 def options_from(given: Mapping[str, Any]) -> StartOptions:
