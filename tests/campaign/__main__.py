@@ -100,9 +100,18 @@ def _round(store: Store, how: str, disk: str, chance: random.Random, counts: Cou
         if comes_late:
             time.sleep(chance.uniform(0, store.span))
             stack.enter_context(condition(how, disk, store.locks()))
+        if how == "plain" and (counts["rounds plain"] == 1 or chance.random() < 0.5):
+            _await_progress(store)
         for pid in writers:
             time.sleep(chance.uniform(0, store.span))  # the random point at which it is killed
             _kill(pid, chance.choice(SIGNALS), counts)
+
+
+def _await_progress(store: Store) -> None:
+    """On a busy machine a random time may be over before anything has begun."""
+    before, ends = store.progress(), time.monotonic() + 5
+    while store.progress() == before and time.monotonic() < ends:
+        time.sleep(0.02)
 
 
 def _start(store: Store, how: str, number: int, seed: int) -> int:

@@ -56,6 +56,10 @@ class Store:
         """One thing that a writer does; `name` is unique."""
         raise NotImplementedError
 
+    def progress(self) -> int:
+        """How much was acknowledged so far."""
+        return len(self.notes.all("acknowledged"))
+
     def judge(self, counts: Counter[str]) -> None:
         """ViolationError unless everything that must be true is."""
         raise NotImplementedError

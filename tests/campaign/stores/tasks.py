@@ -44,6 +44,9 @@ class Executions(Store):
         home = ["--home", str(self.home / "flow")]
         os.execve(sys.executable, [sys.executable, "-c", _MAIN, *words, *home], dict(self._by.environment))
 
+    def progress(self) -> int:
+        return sum(_is_done(path.read_text()) for path in self.notes.folder.glob("*.out"))
+
     def judge(self, counts: Counter[str]) -> None:
         found = audit_log.verify(str(self._audit))
         require(not found["problems"], "false alarm", found["problems"])
