@@ -185,6 +185,86 @@ def test_a_variable_that_may_change_what_runs_is_part_of_the_command(name, value
     assert not (work / "evil").exists()
 
 
+@pytest.mark.parametrize(
+    "env",
+    [
+        [{"name": "git x", "value": "1"}],
+        [{"name": "A=1 git", "value": "1"}],
+        [{"name": "", "value": "1"}],
+        [{"name": "1A", "value": "1"}],
+        [{"name": "A\n", "value": "1"}],
+        [{"name": "\u00c4", "value": "1"}],
+        [{"name": None, "value": "1"}],
+        [{"value": "1"}],
+        [{"name": "A", "value": "a\0b"}],
+        ["A=1"],
+        {"A": "1"},
+    ],
+)
+def test_a_variable_that_is_none_for_a_shell_is_refused_with_its_command(env, tmp_path):
+    served, work, desk = methods(tmp_path, rules(allow=["*", "execute:git *"]))
+
+    _, refused = run(call(served, desk, "terminal/create", command="touch", args=["y"], env=env))
+
+    assert refused["code"] == -32602
+    assert not (work / "y").exists()
+
+
+@pytest.mark.parametrize(
+    "shell", ["./bash", "bin/bash", "{work}/bash", "{work}/bin/bash", "./sh", "/usr/bin/../..{work}/bash"]
+)
+@pytest.mark.parametrize("flag", ["-c", "-lc", "-ec"])
+def test_a_shell_of_the_workspace_is_not_looked_through(shell, flag, tmp_path):
+    served, work, desk = methods(tmp_path, rules(allow=["execute:git *"]))
+    (work / "bin").mkdir()
+    for place in (work / "bash", work / "sh", work / "bin" / "bash"):
+        place.write_text(f"#!/bin/sh\ntouch {work}/evil\n")
+        place.chmod(0o755)
+    words = [flag, "git status"]
+
+    _, refused = run(call(served, desk, "terminal/create", command=shell.format(work=work), args=words))
+
+    assert refused["code"] == -32001
+    assert not (work / "evil").exists()
+
+
+def test_a_bare_shell_that_the_path_finds_in_the_workspace_is_not_looked_through(tmp_path, monkeypatch):
+    served, work, desk = methods(tmp_path, rules(allow=["execute:git *"]))
+    (work / "bash").write_text(f"#!/bin/sh\ntouch {work}/evil\n")
+    (work / "bash").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{work}:{os.environ['PATH']}")
+
+    _, refused = run(call(served, desk, "terminal/create", command="bash", args=["-c", "git status"]))
+
+    assert refused["code"] == -32001
+    assert not (work / "evil").exists()
+
+
+@pytest.mark.parametrize("shell", ["sh", "/bin/sh"])
+def test_a_shell_of_the_system_is_looked_through(shell, tmp_path):
+    served, work, desk = methods(tmp_path, rules(allow=["execute:touch *"]))
+
+    async def scene():
+        made, _ = await call(served, desk, "terminal/create", command=shell, args=["-c", "touch y"])
+        await call(served, desk, "terminal/wait_for_exit", **made)
+        await served.close()
+
+    run(scene())
+
+    assert (work / "y").exists()
+
+
+def test_a_carriage_return_hides_no_command_from_a_rule(tmp_path):
+    allowing, work, desk = methods(tmp_path, rules(allow=["execute:git *"]))
+    denying, _, _ = methods(tmp_path, rules(allow=["*"], deny=["execute:rm *"]))
+
+    hidden = run(call(allowing, desk, "terminal/create", command="bash -c 'git status'\r#; touch x"))
+    denied = run(call(denying, desk, "terminal/create", command="echo a\r#; rm -rf v"))
+
+    assert [hidden[1]["code"], denied[1]["code"]] == [-32001, -32001]
+    assert not (work / "x").exists()
+
+
 def test_a_denied_command_is_found_behind_variables(tmp_path):
     served, work, desk = methods(tmp_path, rules(allow=["*"], deny=["execute:rm *"]))
     (work / "kept").write_text("x")

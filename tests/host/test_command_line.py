@@ -106,6 +106,14 @@ def test_a_line_that_only_the_shell_can_read_may_run_anything(line):
     assert any(WILD in command for command in commands_in(line))
 
 
+@pytest.mark.parametrize("mark", ["\r", "\v", "\f", "\0", "\x1b", "\x7f", "\x85", "\u2028", "\u2029"])
+@pytest.mark.parametrize("line", ["echo a{}#; touch y", "{}ls", "ls{}", "echo 'a{}'"])
+def test_a_line_with_a_character_that_hides_or_ends_lines_elsewhere_may_run_anything(line, mark):
+    assert runs(line.format(mark))
+    assert plain_script(f"bash -c 'git status'{mark}#; touch x") is None
+    assert plain_script(f"bash -c 'git status{mark}'") is None
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -24,6 +24,7 @@ from typing import Any
 from operable.host.approvals import Ask, Desk
 from operable.host.arm import ClientCall
 from operable.host.audit import UNRECORDED, Opened
+from operable.host.command_line import is_system_shell
 from operable.host.gate import Gate
 from operable.host.terminals import Terminal
 from operable.host.tool_call import outside
@@ -37,6 +38,7 @@ READ_LIMIT = 16 * 1024 * 1024
 _HARMLESS = re.compile(
     r"TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CLICOLOR(_FORCE)?|LANG|LANGUAGE|LC_\w+|TZ|COLUMNS|LINES|CI"
 )
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # of a variable, for a shell
 TERMINAL_LIMIT = 16  # at a time
 OUTPUT_LIMIT = 1024 * 1024
 
@@ -191,8 +193,7 @@ class ClientMethods:
 
     async def _create(self, params: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
         argv, shown = _argv(params)
-        given = [entry for entry in params.get("env") or [] if isinstance(entry, dict)]
-        env = {str(entry.get("name", "")): str(entry.get("value", "")) for entry in given}
+        env = _variables(params.get("env"))
         shown = _with_variables(shown, env)
         cwd = self._root if not params.get("cwd") else os.path.join(self._root, self._folder(params["cwd"]))
         where = {} if cwd == self._root else {"cwd": cwd}
@@ -321,6 +322,22 @@ def _window(text: str, params: Mapping[str, Any]) -> str:
     return "".join(lines[first : first + limit] if isinstance(limit, int) and limit >= 0 else lines[first:])
 
 
+def _variables(given: Any) -> dict[str, str]:
+    """The variables of a command; a name that a shell would read as something else is refused, since a line is judged."""
+    entries = [] if given is None else given
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise _RefusedError(INVALID, "env is a list of objects with a name and a value")
+    env = {}
+    for entry in entries:
+        name, value = entry.get("name"), str(entry.get("value", ""))
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise _RefusedError(INVALID, "the name of a variable has letters, digits and _ only")
+        if "\0" in value:
+            raise _RefusedError(INVALID, f"the value of {name} has a NUL character")
+        env[name] = value
+    return env
+
+
 def _with_variables(line: str, env: Mapping[str, str]) -> str:
     """The line as a shell would be given it, variables first: LD_PRELOAD and PATH decide what it runs."""
     words = [f"{name}={shlex.quote(value)}" for name, value in env.items() if not _HARMLESS.fullmatch(name)]
@@ -334,10 +351,10 @@ def _argv(params: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
     command, words = params.get("command"), params.get("args") or []
     if not isinstance(command, str) or not command or not all(isinstance(word, str) for word in words):
         raise _RefusedError(INVALID, "command is a string, args are strings")
-    if words or shutil.which(command) is not None:
-        argv = (command, *words)
-        is_script = (
-            len(argv) == 3 and os.path.basename(command) in ("sh", "bash") and argv[1] in ("-c", "-lc")
-        )
-        return argv, argv[2] if is_script else join(argv)
-    return ("/bin/sh", "-c", command), command
+    if not words and shutil.which(command) is None:
+        return ("/bin/sh", "-c", command), command
+    # A bare name is looked up on the host, here and once: what is judged is what runs, whatever lies in the workspace.
+    program = (shutil.which(command) or command) if is_system_shell(command) else command
+    argv = (program, *words)
+    is_script = is_system_shell(program) and len(argv) == 3 and argv[1] in ("-c", "-lc")
+    return argv, argv[2] if is_script else join(argv)

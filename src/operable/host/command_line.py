@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from operable.host.shell_text import MARK, WILD, Piece, Scan, UnreadableError, Words, text_of
+from operable.host.shell_text import BLANK, MARK, WILD, Piece, Scan, UnreadableError, Words, obscured, text_of
 
 Command = tuple[Piece, ...]
 
@@ -32,13 +32,17 @@ _STANDARD: Final = re.compile(r"(?:(?:/usr(?:/local)?)?/bin/)?([a-z]+)")
 
 def commands_in(line: str) -> list[Command]:
     """Everything that the line may run, the line itself first; something WILD where that cannot be told."""
-    found: dict[Command, None] = {(line.strip(),): None}
+    found: dict[Command, None] = {(line.strip(),): None, (line.strip(BLANK),): None}
+    if obscured(line):
+        found[_ANYTHING] = None
     _read(line, found, 0)
     return list(found)
 
 
 def plain_script(line: str) -> str | None:
     """The script, where the line is nothing but a shell of the system that is given one; None: it is not that."""
+    if obscured(line):
+        return None
     scan = Scan(line)
     try:
         scan.commands()
@@ -50,10 +54,15 @@ def plain_script(line: str) -> str | None:
     if len(words) != 3 or any(word is WILD for word in words):
         return None
     shell, flags, script = (str(word) for word in words)
-    named = _STANDARD.fullmatch(shell)
-    if named is None or named[1] not in _SHELLS or not re.fullmatch(r"-[lieux]*c", flags):
+    if not is_system_shell(shell) or not re.fullmatch(r"-[lieux]*c", flags):
         return None
-    return plain_script(script) or script.strip()
+    return plain_script(script) or script.strip(BLANK)
+
+
+def is_system_shell(program: str) -> bool:
+    """Whether this is the bare name of a shell, or its path in a folder of the system."""
+    named = _STANDARD.fullmatch(program)
+    return named is not None and named[1] in _SHELLS
 
 
 def may_match(pattern: str, command: Command) -> bool:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from operable.host.command_line import may_match, plain_script
+from operable.host.shell_text import obscured
 from operable.host.tool_call import Argument, Facts
 from operable.wire.events import TOOL_KINDS
 
@@ -26,7 +27,7 @@ _ARGUMENTS = {
     "fetch": "address",
 }
 _BELOW = frozenset({"delete", "move", "search"})  # what they do to a folder they do to what is in it
-_CONTROL = r";&|<>$()`\n\r"
+_CONTROL = r";&|<>$()`\n"
 _WORDS = {"command": "its command line", "paths": "its path", "address": "its address"}
 
 
@@ -193,6 +194,8 @@ def _absolute(path: str, root: str) -> str:
 
 def _command_allowed(pattern: str, line: str) -> bool:
     """An allow stays within one simple command, unless its author wrote the operator literally."""
+    if obscured(line):
+        return False
     inside = f"[^{_CONTROL}]"
     expression = re.compile(_glob(pattern, inside, inside))
     script = plain_script(line)

@@ -2,7 +2,8 @@
 
 A word is a list of pieces of text; WILD stands where only the shell knows what will stand there (`$X`, `*`, `$(…)`). Lists,
 pipes, groups, redirections, comments and here-documents are told apart; nothing is expanded, and no file is looked at.
-A text whose quotes or brackets do not close is an UnreadableError; what was found before it stays.
+A text whose quotes or brackets do not close is an UnreadableError; what was found before it stays. Characters that
+programs show or split in different ways (`obscured`) are ordinary here, as they are for a shell.
 """
 
 import re
@@ -17,8 +18,18 @@ Words = list[list[Piece]]
 _HEREDOC: Final = re.compile(r"<<(-?)[ \t]*(\\?)(['\"]?)([A-Za-z0-9_.!-]+)\3")
 
 
+# Control characters but tab and newline, and the line ends of Unicode.
+_OBSCURE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+BLANK: Final = " \t\n"  # what a shell leaves out around a line, and nothing else
+
+
 class UnreadableError(Exception):
     pass
+
+
+def obscured(text: str) -> bool:
+    """Whether it has characters that may hide a part of it from those who read it: no reading of it is certain."""
+    return _OBSCURE.search(text) is not None
 
 
 def text_of(word: Sequence[Piece]) -> str | None:
@@ -50,7 +61,7 @@ class Scan:
             case " " | "\t":
                 self._end_word()
                 self._at += 1
-            case "\n" | "\r" | ";" | "|" | "(" | ")":
+            case "\n" | ";" | "|" | "(" | ")":
                 self._end_command()
                 self._at += 1
                 if char == "\n":

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from operable.host.shell_text import BLANK
+
 # Names of arguments, in small letters without anything between them: filePath, file_path and FILE-PATH are one name.
 _PATHS: Final = frozenset(
     "path filepath abspath absolutepath absolutefilepath relativepath file filename notebook notebookpath target"
@@ -117,7 +119,7 @@ def lines_of(value: Any, prefixes: Iterable[str] = ()) -> list[str]:
         return [join(value)]
     if not isinstance(value, str) or not value.strip():
         return []
-    text = value.strip()
+    text = value.strip(BLANK)
     for prefix in prefixes:
         text = text.removeprefix(prefix)
     return [text]
