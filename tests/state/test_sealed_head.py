@@ -75,6 +75,43 @@ def test_a_signed_head_is_believed_only_under_its_key_and_only_unchanged(tmp_pat
     assert judged(path, form, public_key=key).ok
 
 
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("forged", ["line", "line and head", "line and announcement"])
+def test_what_somebody_without_the_key_adds_is_never_signed_as_ours(tmp_path, form, forged):
+    private, public = key_files(tmp_path)
+    path, signer = tmp_path / "log", load_signer(private)
+    log(path, form, signer=signer).append(record(0))
+    key, head = load_public_key(public), tmp_path / "log.head"
+    old = head.read_bytes()
+    log(path, form).append(record("forged"))  # as any other program can make it
+    if forged == "line and announcement":
+        head.rename(tmp_path / "log.head.new")
+    if forged != "line and head":
+        head.write_bytes(old)
+
+    assert codes(path, form, public_key=key) == [{"line and head": "unsigned"}.get(forged, "tampered")]
+    log(path, form, signer=signer).append(record(1))
+    log(path, form, signer=signer).append(record(2))
+    assert "damaged" in codes(path, form, public_key=key)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_a_crash_left_is_taken_over_under_the_key_that_announced_it(tmp_path, form):
+    private, public = key_files(tmp_path)
+    path, signer = tmp_path / "log", load_signer(private)
+    log(path, form, signer=signer).append(record(0))
+    key, head = load_public_key(public), tmp_path / "log.head"
+    old = head.read_bytes()
+    log(path, form, signer=signer).append(record(1))
+    head.rename(tmp_path / "log.head.new")
+    head.write_bytes(old)
+
+    assert codes(path, form, public_key=key) == []
+    log(path, form, signer=signer).append(record(2))
+    assert judged(path, form, public_key=key).records == 3
+    assert codes(path, form, public_key=key) == []
+
+
 def test_a_new_history_does_not_have_the_signature(tmp_path):
     private, public = key_files(tmp_path)
     log(tmp_path / "log", signer=load_signer(private)).append(record(0))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -82,14 +83,41 @@ def test_a_head_that_was_removed_or_changed_shows_after_the_next_append(tmp_path
 
 
 @EVERY
-def test_a_head_that_was_set_back_further_than_any_crash_could_is_seen(tmp_path, form):
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_head_that_was_set_back_is_seen(tmp_path, form, count):
     path = fill(tmp_path / "log", 1, form)
     old = (tmp_path / "log.head").read_bytes()
-    fill(path, sealed_log.BATCH_LIMIT + 1, form)
+    fill(path, count, form)
     (tmp_path / "log.head").write_bytes(old)
 
-    assert codes(path, form) == ["truncated"]
+    assert codes(path, form) == ["tampered"]
     fill(path, 1, form)
+    assert "damaged" in codes(path, form)
+
+
+@EVERY
+@pytest.mark.parametrize("leftover", [False, True])
+def test_a_line_that_somebody_else_added_with_a_correct_seal_is_never_taken_over(tmp_path, form, leftover):
+    """It has the right number, the right hash before it and its own right hash: nobody announced it."""
+    path = fill(tmp_path / "log", 3, form)
+    if leftover:  # of a batch that was announced and never written
+        shutil.copytree(tmp_path, tmp_path / "other")
+        fill(tmp_path / "other" / "log", 1, form)
+        shutil.copy(tmp_path / "other" / "log.head", tmp_path / "log.head.new")
+    kept = {
+        name: (tmp_path / name).read_bytes()
+        for name in ("log.head", "log.head.new")
+        if (tmp_path / name).exists()
+    }
+    log(path, form).append(record("forged"))
+    (tmp_path / "log.head.new").unlink(missing_ok=True)
+    for name, data in kept.items():
+        (tmp_path / name).write_bytes(data)
+
+    assert codes(path, form) == ["tampered"]
+    with pytest.raises(DamagedError, match="none of ours"):
+        log(path, form, refuses_damage=True).append(record(9))
+    fill(path, 2, form)
     assert "damaged" in codes(path, form)
 
 
@@ -114,6 +142,15 @@ def test_nothing_is_appended_to_an_end_that_is_not_a_record(tmp_path):
 
 
 # -- what a crash leaves
+
+
+def uncommit(path, write):
+    """Leave what a kill between the records of this write and its head leaves."""
+    head, coming = path.with_name("log.head"), path.with_name("log.head.new")
+    old = head.read_bytes()
+    write()
+    head.rename(coming)
+    head.write_bytes(old)
 
 
 @EVERY
@@ -143,13 +180,34 @@ def test_crash_after_crash_between_record_and_head_is_no_tampering(tmp_path, for
     """A head that is two records behind was a false alarm: each crash left it one further behind."""
     path = fill(tmp_path / "log", 1, form)
     for _ in range(5):
-        head = (tmp_path / "log.head").read_bytes()
-        fill(path, 1, form)
-        (tmp_path / "log.head").write_bytes(head)
+        uncommit(path, lambda: fill(path, 1, form))
         assert codes(path, form) == []
 
     fill(path, 1, form)
     assert (codes(path, form), sequence(path, form)) == ([], list(range(7)))
+
+
+@EVERY
+@pytest.mark.parametrize("left", [1, 2, 3, 4])
+def test_a_batch_of_which_a_crash_left_a_part_is_taken_over_as_far_as_it_is_there(tmp_path, form, left):
+    path = fill(tmp_path / "log", 1, form)
+    uncommit(path, lambda: log(path, form).write([Draft(record(number)) for number in range(4)]))
+    cut(path, 1 + left)
+
+    assert codes(path, form) == []
+    fill(path, 1, form)
+    assert (codes(path, form), sequence(path, form)) == ([], list(range(left + 2)))
+
+
+@EVERY
+@pytest.mark.parametrize("text", [b"", b"1 ab", b"nonsense\n"])
+def test_an_announcement_that_a_crash_left_half_written_is_no_tampering(tmp_path, form, text):
+    path = fill(tmp_path / "log", 2, form)
+    (tmp_path / "log.head.new").write_bytes(text)
+
+    assert codes(path, form) == []
+    fill(path, 1, form)
+    assert (codes(path, form), sequence(path, form)) == ([], [0, 1, 2])
 
 
 @EVERY
@@ -371,7 +429,7 @@ def test_a_batch_costs_one_sync_of_the_log_and_one_of_the_head(tmp_path, monkeyp
     monkeypatch.setattr(os, "fsync", sync)
     log(path).write([Draft(record(number)) for number in range(30)])
 
-    assert [os.path.basename(name) for name in synced] == ["log", "log.head.new", tmp_path.name]
+    assert [os.path.basename(name) for name in synced] == ["log.head.new", tmp_path.name, "log"]
     assert codes(path) == []
 
 

@@ -1,7 +1,9 @@
 """The end of a sealed log as a writer finds it: what the next record continues, and whether that is what was left there.
 
 Called with the log's lock held. It removes a torn line, takes over records that a crash left ahead of the head, makes the
-first head of a new log, and describes any other difference as damage.
+first head of a new log, and describes any other difference as damage. Records ahead of the head are those of a crash only
+if they were announced. With a key, the head and the announcement must have its signature: else this writer would sign
+what somebody else wrote.
 """
 
 import hashlib
@@ -45,7 +47,7 @@ def read_end(path: str, format: RecordFormat, signer: Signer | None, *, most_ahe
         if stated is None and complaint is None and not _is_sealed(path, line, format):
             return _begun(path, fd, whole, format, signer)
         newest = _newest(path, line, format, stated)
-        if newest is not None and stated is not None and newest.head.seq > stated.head.seq:
+        if newest is not None and stated is not None and _is_announced(stated, newest.head, signer):
             ahead = _ahead(fd, whole, stated.head, format, most_ahead)
             if ahead is not None:
                 os.fsync(fd)
@@ -57,8 +59,13 @@ def read_end(path: str, format: RecordFormat, signer: Signer | None, *, most_ahe
     if stated is None:
         return End(found, (), whole, at, _damage(None, found, complaint or "the head is missing"))
     if stated.head == found or (stated.head.seq == -1 and newest is None):
-        return End(stated.head, stated.open, whole, at)
-    reason = "records are missing" if found.seq < stated.head.seq else "the newest records are others"
+        if signer is None or stated.is_signed_with(signer):
+            return End(stated.head, stated.open, whole, at)
+        reason = "the head does not have the signature of the operator's key"
+    elif found.seq < stated.head.seq:
+        reason = "records are missing"
+    else:
+        reason = "the newest records are others, or none of ours"
     return End(stated.head, stated.open, whole, at, _damage(stated.head, found, reason), seen=found.seq)
 
 
@@ -132,6 +139,14 @@ def _newest(
         if stated is not None and stated.head.seq == -1 and format.continues_unsealed:
             return None  # what another program wrote, with a head and without a record
         raise DamagedError("the last line of the log is not a record") from None
+
+
+def _is_announced(stated: Stated, newest: Head, signer: Signer | None) -> bool:
+    """Whether the records after the head are those that its writer was about to write."""
+    coming = stated.next
+    if newest.seq <= stated.head.seq or coming is None or not coming.announces(newest):
+        return False
+    return signer is None or (stated.is_signed_with(signer) and coming.is_signed_with(signer))
 
 
 def _ahead(fd: int, end: int, head: Head, format: RecordFormat, most: int) -> list[SealedRecord] | None:

@@ -2,19 +2,22 @@
 
     SEQ HASH                  the newest record that is on disk for certain
     open SEQ SEQ …            the records that were begun and not yet closed; left out if there are none
+    batch HASH HASH …         the records that were written just before the newest one, with it; left out if there are none
     ed25519 KEY SIGNATURE     over the lines above, where the operator gave a key; both in base64
 
-It is written as a whole, after the records that it names. Without it, dropping the newest records would not show. A
-signature shows a head that was made by another program; it does not show that an older head was put back, an anchor does.
+The next head is on disk as `<log>.head.new` before its records are, and gets its name after them. So records ahead of
+the head are those of a writer that crashed if they are announced there, and somebody else's if not. Without a head,
+dropping the newest records would not show. A signature shows a head that another program made; it does not show that an
+older head was put back, an anchor does.
 """
 
 import base64
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from operable.state.atomic import opened, write_whole
+from operable.state.atomic import opened, sync_folder, write_all, write_whole
 
 # Everything that is begun at one moment in one log: more is a leak, and refused.
 OPEN_LIMIT = 4096
@@ -43,12 +46,24 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What the file says. `signature` is its last line, over `body`."""
+    """What the file says. `signature` is its last line, over `body`; `batch` are hashes; `next` is what `.head.new` says."""
 
     head: Head
     open: tuple[int, ...] = ()
+    batch: tuple[str, ...] = ()
     body: bytes = b""
     signature: str | None = None
+    next: "Stated | None" = None
+
+    def announces(self, head: Head) -> bool:
+        """Whether this is the newest record of the batch, or one that a crash in the middle of it left as the newest."""
+        hashes = (*self.batch, self.head.hash)
+        place = head.seq - self.head.seq + len(hashes) - 1
+        return 0 <= place < len(hashes) and hashes[place] == head.hash
+
+    def is_signed_with(self, signer: Signer) -> bool:
+        """Whether the holder of this private key made it: a signature of Ed25519 is always the same."""
+        return self.signature is not None and self.signature == signer(self.body)
 
 
 def parse_head(text: str) -> Head:
@@ -61,8 +76,18 @@ def parse_head(text: str) -> Head:
 
 def read_head(log: str) -> Stated | None:
     """The stated head of a log. Returns None if it has none; raises UnreadableHeadError for anything else than a head."""
+    stated = _read(f"{log}.head")
+    if stated is None:
+        return None
     try:
-        with opened(f"{log}.head", os.O_RDONLY) as fd, os.fdopen(os.dup(fd), "rb") as file:
+        return replace(stated, next=_read(f"{log}.head.new"))
+    except UnreadableHeadError:
+        return stated  # its writer was killed before the records: it announces nothing
+
+
+def _read(path: str) -> Stated | None:
+    try:
+        with opened(path, os.O_RDONLY) as fd, os.fdopen(os.dup(fd), "rb") as file:
             data = file.read(_LIMIT + 1)
     except FileNotFoundError:
         return None
@@ -81,23 +106,45 @@ def _parsed(data: bytes) -> Stated:
     numbers: tuple[int, ...] = ()
     if rest and rest[0].startswith("open "):
         numbers = tuple(int(word) for word in rest.pop(0)[5:].split(" "))
+    batch: tuple[str, ...] = ()
+    if rest and rest[0].startswith("batch "):
+        batch = tuple(rest.pop(0)[6:].split(" "))
     signature = rest.pop(0) if rest and rest[0].startswith("ed25519 ") else None
     if rest:
         raise ValueError("a head has other lines")
-    return Stated(parse_head(first), numbers, _body(parse_head(first), numbers), signature)
+    head = parse_head(first)
+    return Stated(head, numbers, batch, _body(head, numbers, batch), signature)
 
 
 def write_head(log: str, head: Head, numbers: tuple[int, ...], signer: Signer | None) -> Stated:
     """Replace the head of a log, on disk when this returns. The caller holds the log's lock."""
-    body = _body(head, numbers)
-    signature = None if signer is None else signer(body)
-    data = body if signature is None else body + signature.encode("ascii") + b"\n"
-    write_whole(f"{log}.head", data, draft=f"{log}.head.new")
-    return Stated(head, numbers, body, signature)
+    data = _signed(_body(head, numbers, ()), signer)
+    write_whole(f"{log}.head", data, draft=f"{log}.head.draft")
+    return _parsed(data)
 
 
-def _body(head: Head, numbers: tuple[int, ...]) -> bytes:
+def announce_head(
+    log: str, head: Head, numbers: tuple[int, ...], batch: tuple[str, ...], signer: Signer | None
+) -> None:
+    """Put the head of records that are written next on disk. Only for a log that ends at its head: this is not atomic."""
+    with opened(f"{log}.head.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as fd:
+        write_all(fd, _signed(_body(head, numbers, batch), signer))
+        os.fsync(fd)
+    sync_folder(os.path.dirname(log) or ".")
+
+
+def confirm_head(log: str) -> None:
+    """The announced head becomes the head. No sync: after a power cut, the announcement says the same."""
+    os.replace(f"{log}.head.new", f"{log}.head")
+
+
+def _signed(body: bytes, signer: Signer | None) -> bytes:
+    return body if signer is None else body + signer(body).encode("ascii") + b"\n"
+
+
+def _body(head: Head, numbers: tuple[int, ...], batch: tuple[str, ...]) -> bytes:
     shown = f"open {' '.join(map(str, numbers))}\n" if numbers else ""
+    shown += f"batch {' '.join(batch)}\n" if batch else ""
     return f"{head}\n{shown}".encode("ascii")
 
 

@@ -1,10 +1,11 @@
 """A log that cannot forget: every record is sealed with the one before, on disk before its writer goes on.
 
-Theory of operation. A write holds an exclusive lock, compares the end of the log with its head, writes its records with
-one `write`, syncs them, and only then replaces the head. So the head names a record that is on disk. A crash leaves at
-most one batch ahead of it and one torn line: the next write takes over the former and removes the latter. Any other
-difference means that the log was cut, edited or replaced. It is then continued from its head with a DAMAGE notice, or
-refused, as its owner chose; either way it never verifies again (`sealed_verdict`).
+Theory of operation. A write holds an exclusive lock, compares the end of the log with its head, announces the next head,
+writes its records with one `write`, syncs them, and only then replaces the head. So the head names a record that is on
+disk. A crash leaves at most one announced batch ahead of it and one torn line: the next write takes over the former and
+removes the latter. Any other difference means that the log was cut, extended, edited or replaced. It is then continued
+from its head with a DAMAGE notice, or refused, as its owner chose; either way it never verifies again
+(`sealed_verdict`).
 
 `begin` writes a record that stays open until `close`, or until its process has ended: then the next process that writes
 closes it as LOST. A process holds one byte of `<log>.alive` for each record that it began. What is in a record, and what
@@ -22,7 +23,7 @@ from operable.state.atomic import make_folder, opened, sync_folder, write_all
 from operable.state.lock import EXCLUSIVE, WAIT, held, is_held, presence
 from operable.state.sealed_end import DamagedError, End, find_record, read_end
 from operable.state.sealed_file import LINE_LIMIT, full_files, last_line, lines_of
-from operable.state.sealed_head import OPEN_LIMIT, Head, Signer, read_head, write_head
+from operable.state.sealed_head import OPEN_LIMIT, Head, Signer, announce_head, confirm_head, read_head
 from operable.state.sealed_record import DAMAGE, LOST, RETIRED, Json, Place, RecordFormat
 
 ROTATE_AT = 16 * 1024 * 1024
@@ -207,7 +208,7 @@ class SealedLog:
                     numbers[seq] = None
             if len(numbers) > OPEN_LIMIT:
                 raise OSError(errno.EAGAIN, f"{OPEN_LIMIT} records are begun and not closed")
-            self._commit(end, bytes(data), head, tuple(numbers))
+            self._commit(end, bytes(data), heads, tuple(numbers))
         except BaseException:
             for seq in begun.values():
                 alive.release(seq)
@@ -217,16 +218,20 @@ class SealedLog:
                 each.opens.head = at
         return heads
 
-    def _commit(self, end: End, data: bytes, head: Head, numbers: tuple[int, ...]) -> None:
+    def _commit(self, end: End, data: bytes, heads: Sequence[Head], numbers: tuple[int, ...]) -> None:
+        *before, head = heads
+        announce_head(self.path, head, numbers, tuple(each.hash for each in before), self.signer)
         with opened(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
             try:
                 write_all(fd, data)
                 os.fsync(fd)
-                write_head(self.path, head, numbers, self.signer)
+                confirm_head(self.path)
             except OSError:
-                # Also if only the head could not be written: this batch was not acknowledged.
+                # Also if only the head could not be replaced: this batch was not acknowledged. The announcement is
+                # replaced by the next one, so what was written must be gone from the disk before that.
                 if not _is_stated(self.path, head):
                     os.ftruncate(fd, end.size)
+                    os.fsync(fd)
                 raise
 
 

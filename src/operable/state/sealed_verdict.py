@@ -4,9 +4,9 @@ Readers see the log as it is at one moment (`frozen`): they hold the writers' lo
 files, and read afterwards. So a long check delays no writer, and takes none for tampering. It streams: memory does not
 grow with the log, and at most PROBLEM_LIMIT problems are kept.
 
-One torn last line and records that continue the head are what a crash leaves, and are not problems. What no chain shows
-by itself: a person who may write both files can make a new, consistent history. An anchor that is kept elsewhere shows
-that.
+One torn last line, and records after the head that were announced, are what a crash leaves, and are not problems. What
+no chain shows by itself: a person who may write all files can make a new, consistent history. An anchor that is kept
+elsewhere shows that.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from operable.state.atomic import open_private, opened
 from operable.state.lock import SHARED, WAIT, held, is_held
 from operable.state.sealed_file import bounded_lines, full_files
 from operable.state.sealed_head import Head, Stated, UnreadableHeadError, is_signed_by, read_head
-from operable.state.sealed_log import BATCH_LIMIT, LockError
+from operable.state.sealed_log import LockError
 from operable.state.sealed_record import DAMAGE, LOST, RETIRED, RecordFormat, SealedRecord
 
 PROBLEM_LIMIT = 1000
@@ -84,7 +84,7 @@ def check(
         for file, lines in parts:
             for number, line in enumerate(lines, 1):
                 walk.take(line, os.path.basename(file), number, is_newest=file == path)
-    walk.finish(stated, had_complaint=complaint is not None)
+    walk.finish(stated, public_key, had_complaint=complaint is not None)
     for number in walk.open:
         if is_held(f"{path}.alive", number) is False:
             verdict.lost += 1
@@ -166,7 +166,7 @@ class _Walk:
         ):
             self._floor = None
 
-    def finish(self, stated: Stated | None, *, had_complaint: bool) -> None:
+    def finish(self, stated: Stated | None, public_key: bytes | None, *, had_complaint: bool) -> None:
         verdict, last = self._verdict, self._last
         if self._floor is not None:
             head, file, line = self._floor
@@ -179,9 +179,18 @@ class _Walk:
         if verdict.records and not had_complaint:
             if stated is None:
                 verdict.add(TRUNCATED, "the file with the log's head is missing")
-            elif last.seq > stated.head.seq + BATCH_LIMIT:
-                verdict.add(TRUNCATED, "the log's head is older than its records")
+            elif last.seq > stated.head.seq and not _is_announced(stated.next, last, public_key):
+                verdict.add(
+                    TAMPERED, f"the records after {stated.head.seq} were added, or the head was set back"
+                )
         verdict.head = last if verdict.records else None
+
+
+def _is_announced(coming: Stated | None, last: Head, public_key: bytes | None) -> bool:
+    """Whether the writer said before a crash that it is going to write the records up to here."""
+    if coming is None or not coming.announces(last):
+        return False
+    return public_key is None or is_signed_by(coming, public_key)
 
 
 @contextmanager
