@@ -201,10 +201,9 @@ def test_what_git_runs_in_the_package_is_part_of_it_and_the_rest_of_git_is_not(t
 @pytest.mark.parametrize("state", ["app/json", "app/node_modules", "app/x/__pycache__", "app/logging"])
 def test_a_folder_that_an_import_would_find_is_not_data(tmp_path, approvals, state):
     root = made(tmp_path / "one", more=f"metadata: {{operable: {{state: [{state}]}}}}")
-    package = approved(root, approvals)
-    (root / state).mkdir(parents=True)
-    (root / state / "__init__.py").write_text("import os; os.system('evil')")
-    assert not approvals.standing(package).trusted
+    with pytest.raises(Fail) as caught:
+        approvals.approve(find(str(root)))
+    assert (caught.value.code, caught.value.target) == ("APP_STATE_INVALID", state)
 
 
 @pytest.mark.parametrize("name", ["NODE_OPTIONS", "NODE_PATH", "LD_PRELOAD", "GIT_SSH_COMMAND"])

@@ -70,9 +70,9 @@ def test_the_applications_own_data_is_not_part_of_what_is_approved(tmp_path, app
 @pytest.mark.parametrize("state", ["app", ".", "app/../app", "../x", "skills"])
 def test_not_everything_can_be_called_data(tmp_path, approvals, state):
     root = made(tmp_path / "one", more=f"metadata: {{operable: {{state: [{state}]}}}}")
-    package = approved(root, approvals)
-    (root / "app" / "cli.py").write_text("changed")
-    assert refused(approvals, package) == "APP_NOT_APPROVED"
+    with pytest.raises(Fail) as caught:
+        approvals.approve(find(str(root)))
+    assert caught.value.code == "APP_STATE_INVALID"
 
 
 def test_a_program_cannot_lie_in_the_data(tmp_path, approvals):

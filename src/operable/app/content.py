@@ -3,9 +3,9 @@
 Not only `app/`: a Makefile, a package.json or a module that lies beside it decides what `make`, `npm run` or `python -m`
 do, and so does what lies above it (`ancestors`). Left out are the application's own state (`entry.states`), or its first
 command would void the approval, and what tools put beside it (`entry.APART`), but for git's settings and hooks. What
-cannot be pinned is refused: links of the parts that the standard names which lead out of the package, links into its
-state, links to folders outside, and what is neither file, folder, link nor socket. A link to a file outside is pinned
-with that file.
+cannot be pinned is refused: code in the state, links of the parts that the standard names which lead out of the package,
+links into its state, links to folders outside, and what is neither file, folder, link nor socket. A link to a file outside
+is pinned with that file.
 """
 
 import hashlib
@@ -35,9 +35,10 @@ class Content:
     digest: str
     files: dict[str, str]
     _marks: dict[str, _Mark] = field(repr=False)
+    _package: Package = field(repr=False)
 
     def touched(self) -> str | None:
-        """A file that somebody has changed since, also one that was changed back; None: there is none."""
+        """A file that was changed since, also one that was changed back, or code among the data; None: there is none."""
         for name, mark in self._marks.items():
             try:
                 now = _mark(os.lstat(os.path.join(self.root, name)))
@@ -45,11 +46,12 @@ class Content:
                 return name
             if now != mark:
                 return name
-        return None
+        return entry.code_in_state(self._package)
 
 
 def content(package: Package) -> Content:
     """Look at all of it; Fail for what cannot be pinned, and for more than an approval takes."""
+    entry.require_states(package)
     look = _Look(package)
     for path in _files(package, look.left_out):
         look.take(path)
@@ -59,7 +61,7 @@ def content(package: Package) -> Content:
     whole = hashlib.sha256()
     for name in sorted(files):
         whole.update(f"{name}\0{files[name]}\0".encode("utf-8", "surrogateescape"))
-    return Content(package.root, f"sha256:{whole.hexdigest()}", files, marks)
+    return Content(package.root, f"sha256:{whole.hexdigest()}", files, marks, package)
 
 
 class _Look:

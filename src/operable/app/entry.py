@@ -12,6 +12,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
+from operable.app import state_folder
 from operable.app.packages import Package, inside
 from operable.kernel.errors import Fail
 from operable.proc.spawn import Command, prepare
@@ -21,8 +22,6 @@ _STATE = "app/state"
 APART = (".git", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 # At least two characters before a star: `*` would be everything.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]+\*?\Z|[A-Za-z_]\Z")
-# A folder of data with such a name would be found by an import of the program: what lies in it is code.
-_CODE = frozenset(("node_modules", "__pycache__", "site-packages", "dist-packages"))
 # They make a program load or run what the user has not approved. They are inherited by their whole names only, which an
 # approval shows, and not as a part of `NODE_*`.
 _LOADERS = re.compile(
@@ -43,21 +42,49 @@ def wants_shell(package: Package) -> bool:
 def states(package: Package) -> list[str]:
     """The folders of the application's own data, from the root: `app/state` and what `metadata.operable.state` names.
 
-    Only what lies below `app/` and has no name that an import would find (`json`, `node_modules`) can be one: anything else
-    is not said to be state by saying so.
+    What cannot be one (`state_folder`) is not among them, and stays a part of what is approved.
     """
+    return sorted(path for path in _declared(package) if state_folder.problem_of(path) is None)
+
+
+def require_states(package: Package) -> None:
+    """Fail for a declared folder of data that cannot be one, and for code that lies in one now."""
+    for path in sorted(_declared(package)):
+        problem = state_folder.problem_of(path)
+        if problem is not None:
+            raise Fail(
+                "validation",
+                "APP_STATE_INVALID",
+                f"metadata.operable.state of {package.slug} names {path}, which cannot hold data: {problem}",
+                target=path,
+                hint="name a folder that holds nothing but data, such as app/data",
+            )
+    found = code_in_state(package)
+    if found is not None:
+        raise Fail(
+            "validation",
+            "APP_CODE_IN_STATE",
+            f"{found} of {package.slug} could run as code, and lies where an approval sees only data",
+            target=found,
+            hint="move it out of the folders of data, or remove it",
+        )
+
+
+def code_in_state(package: Package) -> str | None:
+    """What lies in a folder of data and could run, as a path from the root; None: nothing."""
+    try:
+        found = [state_folder.code_in(os.path.join(package.root, path)) for path in states(package)]
+    except OSError as problem:
+        raise Fail(
+            "io", "APP_UNREADABLE", f"{problem.filename} cannot be read: {problem.strerror}"
+        ) from problem
+    return next((os.path.relpath(path, package.root) for path in found if path is not None), None)
+
+
+def _declared(package: Package) -> set[str]:
     declared = package.extension.get("state")
     named = [declared] if isinstance(declared, str) else declared if isinstance(declared, list) else []
-    paths = {os.path.normpath(name) for name in (_STATE, *(name for name in named if isinstance(name, str)))}
-    return sorted(path for path in paths if path.startswith("app/") and not _is_code(path))
-
-
-def _is_code(path: str) -> bool:
-    """Whether a folder of this name would be found by an import instead of the module that is meant."""
-    import sys
-
-    names = path.split("/")[1:]
-    return any(name in _CODE or name in sys.stdlib_module_names for name in names)
+    return {os.path.normpath(name) for name in (_STATE, *(name for name in named if isinstance(name, str)))}
 
 
 def variables(package: Package) -> list[str]:
