@@ -62,6 +62,13 @@ HIDDEN = [
     "ssh h 'rm x'",
     "trap 'rm x' EXIT",
     "ls | xargs rm -f",
+    "ls | xargs rm",
+    "ls | xargs -n1 rm",
+    "xargs -a list rm",
+    "sudo xargs rm",
+    "find . -print0 | xargs -0 sudo rm",
+    "ls | parallel rm",
+    "ls | /usr/bin/xargs rm",
     "find . -exec rm {} \\;",
     # scripts
     "bash -c 'rm x'",

@@ -127,7 +127,7 @@ def test_the_order_of_rules_does_not_matter(effects):
     assert len({Policy(order).decide(bash("ls"), "/").effect for order in orders}) == 1
 
 
-@pytest.mark.parametrize("text", ["", " x", "kind:fly", "edit:", "(x)", "Bash(x"])
+@pytest.mark.parametrize("text", ["", " x", "kind:fly", "edit:", "(x)", "Bash(x", "exec:rm *", "bash:*"])
 def test_what_is_no_pattern_says_why(text):
     with pytest.raises(ValueError, match=r"\w"):
         parse(text)

@@ -59,6 +59,13 @@ def test_none_is_host_access(tmp_path: Path) -> None:
     assert not is_unconfined("bubblewrap")
 
 
+@pytest.mark.parametrize("chosen", [None, "none"])
+def test_hosts_without_a_sandbox_are_refused(chosen: str | None, tmp_path: Path) -> None:
+    with pytest.raises(Fail) as failure:
+        choose_sandbox(loaded(tmp_path), chosen, ("a.example",), str(tmp_path))
+    assert failure.value.code == "EGRESS_WITHOUT_SANDBOX"
+
+
 def test_an_unknown_provider_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Fail) as failure:
         choose_sandbox(loaded(tmp_path), "cellophane", (), str(tmp_path))

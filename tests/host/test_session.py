@@ -359,6 +359,18 @@ def test_a_mutating_call_that_did_not_ask_stops_the_session(tmp_path):
     assert talk.home.meta.error == "unasked_tool_call"
 
 
+def test_the_alarm_comes_before_an_end_that_the_agent_told_in_the_same_breath(tmp_path):
+    async def scene():
+        async with session(tmp_path) as talk:
+            call = {"call": "Bash", "kind": "exec", "args": {"command": "rm x"}, "result": "done"}
+            return await events_of(talk.send(steps(call, {"say": "Done."})))
+
+    for _ in range(5):
+        found = run(scene())
+        assert [event.error.code for event in found if isinstance(event, AgentError)] == ["unasked_tool_call"]
+        assert [event.reason for event in found if isinstance(event, TurnEnd)] == ["error"]
+
+
 @requirement("aip45:reference:close", "aip45:lifecycle:teardown")
 def test_close_ends_an_agent_that_ignores_everything_and_may_be_called_twice(tmp_path):
     async def scene():

@@ -15,6 +15,7 @@ from operable.agent.approvals import MODES
 from operable.agent.chat import Chat
 from operable.agent.chat_screen import ChatScreen
 from operable.kernel.errors import Fail
+from operable.tool.context import discard_input
 from operable.wire import events as e
 from operable.wire.json_stream import SetConfig
 
@@ -72,6 +73,7 @@ class Dialogue:
         chat, call_id = self._chat, prompt.tool_call_id
         lasting = any(choice.id == "always" for choice in prompt.options)
         offered = "[y]es, [n]o, [a]lways, [q]uit" if lasting else "[y]es, [n]o, [q]uit"
+        discard_input()
         while True:
             try:
                 word, _, reason = self._line(f"  Allow it? {offered}: ").strip().partition(" ")

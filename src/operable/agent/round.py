@@ -123,9 +123,19 @@ class Round:
             name=call.called.name,
             category=ability.category,
             args=arguments,
-            description=ability.describe(arguments),
+            description=self._description(call, ability),
         )
         return protocol.ToolRequest(msg_id=self._msg_id, call_id=call.called.call_id, tool=tool)
+
+    def _description(self, call: Call, ability: Ability) -> str:
+        """With the reason for a question that an earlier permission did not answer, and the file that is really meant."""
+        described = ability.describe(call.called.arguments)
+        reached = self._reached[call.called.call_id]
+        if reached.outside:
+            described += f" (outside the workspace: {', '.join(sorted(reached.outside))})"
+        if reached.execution:
+            described += f" (it takes effect by itself: {', '.join(reached.files)})"
+        return described
 
     def _queue(self, call: Call, ability: Ability) -> None:
         (self._side_by_side if ability.concurrent else self._allowed).append(call)

@@ -20,7 +20,11 @@ class Reach:
     """What a call touches that no earlier permission covers."""
 
     outside: frozenset[str] = frozenset()  # real paths beyond the workspace
-    execution: bool = False  # it changes a file that becomes execution
+    files: tuple[str, ...] = ()  # files that become execution, by their real path, which it changes
+
+    @property
+    def execution(self) -> bool:
+        return bool(self.files)
 
     @property
     def each_time(self) -> bool:
@@ -31,11 +35,12 @@ class Reach:
 def reach(scene: Scene, ability: Ability, arguments: Mapping[str, Any]) -> Reach:
     """What this call would touch. ValueError for what is not a path."""
     paths = ability.reaches(arguments)
-    execution = ability.category == "edit" and any(
-        is_execution_file(scene.workspace, _written_path(scene, path), real_path(scene, path))
-        for path in paths
-    )
-    return Reach(frozenset(outside_workspace(scene, paths)), execution)
+    changed = paths if ability.category == "edit" else ()
+    real = [(path, real_path(scene, path)) for path in changed]
+    files = [
+        found for path, found in real if is_execution_file(scene.workspace, _written_path(scene, path), found)
+    ]
+    return Reach(frozenset(outside_workspace(scene, paths)), tuple(files))
 
 
 def _written_path(scene: Scene, path: str) -> str:

@@ -25,7 +25,10 @@ _HINT = "answer from another terminal with: operable agent answer"
 def settle(session: SyncSession, question_id: str, context: Context, screen: Screen) -> None:
     """Ask the person, when the question still waits and there is somebody to ask."""
     ask = next((each for each in session.asks if each.id == question_id), None)
-    if ask is None or not context.person:
+    if ask is None:
+        return
+    if not context.person:
+        screen.aside(f"[awaiting input] operable agent answer {session.id} {ask.id} --allow (or --deny)")
         return
     screen.aside(f"[awaiting input] {_what(ask)}")
     try:
@@ -51,7 +54,7 @@ def _decide(session: SyncSession, ask: Ask, context: Context, screen: Screen) ->
     offered = "[y]es, [a]lways in this session, [N]o" if plain else "[N]o"
     numbers = f", or 1 to {len(ask.options)}" if ask.options else ""
     while True:
-        said = context.ask(f"Allow it? {offered}{numbers}:", hint=_HINT).strip().lower()
+        said = context.ask(f"Allow it? {offered}{numbers}:", hint=_HINT, fresh=True).strip().lower()
         if said in _NO:
             session.answer(
                 ask.id, False, reason="the person at the terminal said no", by=_BY, digest=ask.digest

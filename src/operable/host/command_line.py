@@ -25,6 +25,8 @@ _WRAPPERS: Final = frozenset(
     " builtin busybox toybox chroot unshare nsenter flock watch script strace ltrace ssh trap find fd coproc proot"
     " systemd-run start-stop-daemon dbus-run-session firejail bwrap catchsegv entr".split()
 )
+# They run what follows with more arguments than the line shows.
+_ADDS_ARGUMENTS: Final = frozenset("xargs parallel entr".split())
 _RESERVED: Final = frozenset("! { } if then else elif fi do done while until time [[ ]] esac in".split())
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _STANDARD: Final = re.compile(r"(?:(?:/usr(?:/local)?)?/bin/)?([a-z]+)")
@@ -123,6 +125,8 @@ def _read(line: str, found: dict[Command, None], depth: int) -> None:
 def _look_through(words: Words, found: dict[Command, None], depth: int) -> None:
     """The command and what it wraps: from every word on that may be its program."""
     starts, seen = [0], set()
+    if any((text_of(word) or "").rpartition("/")[2] in _ADDS_ARGUMENTS for word in words):
+        words = [*words, [WILD]]
     while starts:
         start = starts.pop()
         if start in seen or start >= len(words):

@@ -137,6 +137,12 @@ def parse(text: str) -> Pattern:
         if not rest:
             raise ValueError(f"what follows {head}: is empty; write kind:{head} for every {head}")
         return Pattern(kind=head, argument=rest)
+    if colon and re.fullmatch(r"[a-z_]+", head):
+        # `exec:rm *` would be a rule about a tool of that name, which no agent has: a rule about nothing.
+        kinds = " ".join(TOOL_KINDS)
+        raise ValueError(
+            f"there is no kind {head!r}; kinds are {kinds} (a colon in the name of a tool is written ?)"
+        )
     tool, parenthesis, argument = text.partition("(")
     if not parenthesis:
         return Pattern(tool=text)

@@ -17,6 +17,7 @@ from operable.host.confinement_places import OUTSIDE, is_free
 from operable.host.launch.places import plain
 from operable.host.placing import sandbox_of
 from operable.host.registry import workspace_slug
+from operable.kernel.errors import Fail
 from operable.manifest.blocks import Mount, Network, Sandbox
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loading import Loaded
@@ -33,6 +34,14 @@ def choose_sandbox(loaded: Loaded, name: str | None, egress: Sequence[str], work
     block = sandbox_of(loaded)
     if name is not None:
         block = _with_provider(block, LOCAL if name == NONE else name, os.path.realpath(workspace))
+    remote = (mcp := loaded.as_(AgentCli).mcp) is not None and mcp.transport != "stdio"
+    if egress and is_unconfined(block.provider) and not remote:  # where a remote agent is must be on the list
+        raise Fail(
+            "usage",
+            "EGRESS_WITHOUT_SANDBOX",
+            "without a sandbox every host can be reached: hosts that may be reached limit nothing",
+            hint="--sandbox bubblewrap",
+        )
     if egress:
         hosts = dict.fromkeys((*block.network.egress, *egress))
         block = msgspec.structs.replace(block, network=Network(egress=tuple(hosts)))

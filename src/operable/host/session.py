@@ -203,8 +203,12 @@ class Session:
         for happening in happenings:
             if type(happening) is e.TextDelta and not course.stale:  # most of everything, by far
                 shown.append(happening)
-            else:
-                self._sort(happening, shown, then)
+                continue
+            if then and isinstance(happening, e.TurnEnd):
+                # What came before may end the turn in another way (the alarm): a turn has one end, and that one.
+                self._works.commit(shown, then)
+                shown, then = [], []
+            self._sort(happening, shown, then)
         self._works.commit(shown, then)
 
     def ended(self, process: Transport) -> None:

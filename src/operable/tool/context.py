@@ -78,10 +78,14 @@ class Context:
 
         self._run.notice(Warn(code, message, **fields).fields)
 
-    def ask(self, question: str, *, hint: str, secret: bool = False) -> str:
-        """Ask the person at the terminal. In machine mode, or with nobody there, this is INTERACTIVE_REQUIRED instead."""
+    def ask(self, question: str, *, hint: str, secret: bool = False, fresh: bool = False) -> str:
+        """Ask the person at the terminal. In machine mode, or with nobody there, this is INTERACTIVE_REQUIRED instead.
+        `fresh`: what was typed before the question is not an answer to it; for permissions.
+        """
         if not self.person:
             raise interactive_required(question, hint)
+        if fresh:
+            discard_input()
         if secret:
             from getpass import getpass
 
@@ -96,6 +100,16 @@ class Context:
             return input()
         except EOFError:
             raise interactive_required(question, hint) from None
+
+
+def discard_input() -> None:
+    """Forget what was typed at the terminal and not read yet: nobody can agree to what was not shown."""
+    import termios
+
+    try:
+        termios.tcflush(0, termios.TCIFLUSH)
+    except termios.error:
+        return  # standard input is not a terminal
 
 
 def interactive_required(what: str, hint: str | None = None) -> Fail:

@@ -144,7 +144,7 @@ def _asked(run: Run, changes: list[Change]) -> bool:
         return True
     shown = ", ".join(change.target for change in changes[:5]) + (" …" if len(changes) > 5 else "")
     question = f"{run.command.name} {len(changes)} ({shown})? [y/N]"
-    return context.ask(question, hint="--confirm").strip().lower() in ("y", "yes")
+    return context.ask(question, hint="--confirm", fresh=True).strip().lower() in ("y", "yes")
 
 
 def _apply(run: Run, changes: list[Change], journal: Journal | None) -> None:
