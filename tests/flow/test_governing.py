@@ -66,7 +66,10 @@ def test_a_strict_task_with_credential_files_runs_confined_and_says_by_what(tmp_
     done = execute(manifest(task, **bearer("file", expose_as="TOKEN_FILE")), "a", by)
 
     assert done["ok"] is True, done
-    assert {item["outcome"] for item in done["sandbox"]["enforced"]} == {"enforced"}
+    ledger = {item["item"]: item["outcome"] for item in done["sandbox"]["enforced"]}
+    assert {ledger[item] for item in ("processes", "env", "files", "system calls", "keys")} == {"enforced"}
+    assert ledger["disk space"] == "unconfined"  # what stays open is named, too
+    assert set(ledger.values()) == {"enforced", "unconfined"}
     assert not outside.exists()
 
 
