@@ -8,7 +8,7 @@ import pytest
 from operable.flow import local_approvals
 from operable.flow.approval_judging import Wanted, usable
 from operable.flow.approval_trail import Known
-from operable.flow.caller import bind, content_of
+from operable.flow.caller import bind, content_of, unbound_of
 from operable.flow.canonical import canonical_digest
 from operable.flow.contracts import FlowError
 from operable.flow.executing import execute
@@ -260,3 +260,89 @@ def test_a_log_without_the_use_of_a_used_approval_is_an_alarm(tmp_path, how):
         assert caught.value.code == "approval_log_invalid"
         assert caught.value.details["lost"] == [used["approval_id"]]
         assert "removed or replaced" in caught.value.message
+
+
+# A shell line, and the file that it runs.
+LINES = {
+    "blank in quotes": ("'./my script.sh'", "my script.sh"),
+    "escaped blank": (r"./my\ script.sh", "my script.sh"),
+    "escape in a name": (r"./de\ploy.sh", "deploy.sh"),
+    "quotes in a name": ('./"q".sh', "q.sh"),
+    "at sign": ("./deploy@prod.sh now", "deploy@prod.sh"),
+    "colon": ("sh ./a:b.sh", "a:b.sh"),
+    "equals and comma": ("sh ./a=b,c.sh", "a=b,c.sh"),
+    "folder": ("cd sub && ./x.sh", "sub/x.sh"),
+    "folder in a folder": ("cd 'sub' && cd deep; ./x.sh", "sub/deep/x.sh"),
+    "folder after an option": ("cd -- sub && ./x.sh", "sub/x.sh"),
+    "folder of an option": ("env -C sub ./x.sh", "sub/x.sh"),
+    "pattern": ("./g*.sh", "go.sh"),
+    "pattern in a folder": ("cd sub; sh ./[g]?.sh", "sub/go.sh"),
+    "home": ("sh ~/t.sh", "t.sh"),
+    "variable that is known": ("sh $HOME/t.sh", "t.sh"),
+    "braces": ("bash -c './{a,b}.sh'", "b.sh"),
+    "line in a line": ("""sh -c "sh -c './my script.sh'" """, "my script.sh"),
+    "substitution": ('echo "$(./my\\ script.sh)"', "my script.sh"),
+    "backquotes": (r"echo `./my\ script.sh`", "my script.sh"),
+    "after a comment": ("true # don't\n'./my script.sh'", "my script.sh"),
+    "after a here-document": ("cat <<E\ndon't\nE\n'./my script.sh'", "my script.sh"),
+    "continued": ("./de\\\nploy.sh", "deploy.sh"),
+}
+
+
+@requirement("agentcli:approvals:binding")
+@pytest.mark.parametrize("where", ["argument", "input", "verification"])
+@pytest.mark.parametrize("how", LINES)
+def test_a_file_that_a_shell_line_names_in_any_spelling_is_bound(tmp_path, how, where):
+    by = signing_caller(tmp_path)
+    line, name = LINES[how]
+    path = write(tmp_path, name, SCRIPT)
+    home = {"HOME": str(tmp_path / "work")}
+    if where == "argument":
+        value = shell("sh", "-c", line, env=home)
+    elif where == "input":
+        value = shell("sh", stdin=line, env=home)
+    else:
+        value = manifest(
+            shell_task(shell={"program": "true", "env": home}, approval=MANUAL, verify={"shell": line})
+        )
+    approve(by, value)
+    write(tmp_path, name, SCRIPT + "echo evil\n")
+
+    assert str(path) in refused(value, "a", by).details["changed"]
+
+
+@requirement("agentcli:approvals:binding")
+def test_a_new_match_of_a_pattern_is_a_change(tmp_path):
+    by = signing_caller(tmp_path)
+    write(tmp_path, "go.sh", SCRIPT)
+    value = shell("sh", "-c", "for f in ./g*.sh; do sh $f; done")
+    approve(by, value)
+    new = write(tmp_path, "gone.sh", SCRIPT)
+
+    assert refused(value, "a", by).details["changed"] == [str(new)]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("sh $SCRIPT", ["$SCRIPT"]),
+        ('sh "${DIR}/x.sh" a', ['"${DIR}/x.sh"']),
+        ("$(which deploy) now", ["$(…)"]),
+        ("sh -c 'sh $1'", ["$1"]),
+        ("awk '{print $1}' list.txt; echo \\$HOME", []),
+        ("./deploy.sh 'a b' \"c\"", []),
+    ],
+)
+def test_words_that_only_the_running_shell_knows_are_told(tmp_path, line, words):
+    by = signing_caller(tmp_path)
+    value = shell("sh", "-c", line)
+    selected = select(value, "a", None)
+    bound = bind(selected, by)
+    assert unbound_of(selected, bound) == words
+
+
+def test_who_runs_a_task_with_unbound_words_is_warned(tmp_path):
+    by = signing_caller(tmp_path)
+    value = shell("sh", "-c", "true $SCRIPT")
+    approve(by, value)
+    assert [each for each in execute(value, "a", by)["warnings"] if "$SCRIPT" in each]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from operable.cli.agentcli_call import Call, Json
 from operable.flow.backends import backend_of
-from operable.flow.caller import Allowance, bind, content_of
+from operable.flow.caller import Allowance, bind, content_of, unbound_of, unbound_warnings
 from operable.flow.contracts import listed as providers
 from operable.flow.governing import identify
 from operable.flow.local_approvals import grant, revoke, scope_warnings
@@ -103,6 +103,7 @@ def _approve(call: Call) -> Json:
     )
     approver = call.value("by") or call.caller.principal
     warnings = scope_warnings(selected.task, call.caller.believing(), approver=approver)
+    warnings += unbound_warnings(unbound_of(selected, bound))
     return {"ok": True, "approval": made, **({"warnings": warnings} if warnings else {})}
 
 

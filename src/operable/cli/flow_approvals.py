@@ -8,7 +8,7 @@ from typing import Any
 from operable.cli.flow_work import Planned, told, warned
 from operable.cli.flow_work_events import FlowApproval
 from operable.flow import local_approvals
-from operable.flow.caller import Caller, bind, content_of
+from operable.flow.caller import Caller, bind, content_of, unbound_of, unbound_warnings
 from operable.flow.selection import select
 from operable.kernel.errors import Fail
 from operable.tool import Change, Warn
@@ -55,6 +55,8 @@ def planned_grant(
         return FlowApproval(status="pending", **made)
 
     yield from warned(local_approvals.scope_warnings(selected.task, by_whom.believing(), approver=approver))
+    unbound = unbound_of(selected, bound)
+    yield from warned(unbound_warnings(unbound))
     yield Planned(
         "approve",
         f"{selected.workflow['id']}/{selected.task['id']}",
@@ -62,6 +64,7 @@ def planned_grant(
         task_hash=bound.task_hash,
         manifest_digest=bound.manifest_digest,
         content=content,
+        unbound=unbound,
         approver=approver,
         reason=reason,
         ttl_s=ttl,

@@ -7,6 +7,7 @@ from typing import Any
 
 from operable.flow import local_approvals
 from operable.flow.approval_trail import record_use
+from operable.flow.caller import unbound_of, unbound_warnings
 from operable.flow.contracts import FlowError
 from operable.flow.execution import Execution
 from operable.flow.plan import approval_policy
@@ -53,6 +54,7 @@ class ApprovalGate:
             before=self._announce,
         )
         it.warnings += local_approvals.scope_warnings(it.selected.task, it.caller.believing())
+        it.warnings += unbound_warnings(unbound_of(it.selected, it.bound))
         if not it.approval_used["signature_verified"]:
             it.warnings.append(f"approval {it.approval_used['approval_id']} is unsigned")
 

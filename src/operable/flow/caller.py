@@ -12,7 +12,7 @@ from operable.flow.contracts import FlowError, Surroundings
 from operable.flow.homes import home_of, paths, require_folder
 from operable.flow.merge import first, merged_contract
 from operable.flow.selection import Selected
-from operable.flow.task_content import content_digests
+from operable.flow.task_content import content_digests, unbound
 from operable.flow.value_commands import TaskCommands
 from operable.kernel.redact import Known
 
@@ -130,3 +130,16 @@ def bind(
 def content_of(selected: Selected, bound: Bound, caller: Caller) -> dict[str, str]:
     """The digests of the files that a task runs and reads, as they are now."""
     return content_digests(selected, cwd=bound.cwd, base=caller.cwd, environment=bound.environment)
+
+
+def unbound_of(selected: Selected, bound: Bound) -> list[str]:
+    """The words of the task's shell lines whose files no approval can name: only the running shell knows them."""
+    return unbound(selected, bound.environment)
+
+
+def unbound_warnings(words: list[str]) -> list[str]:
+    if not words:
+        return []
+    return [
+        f"no approval covers the files that these words may name (only the running shell knows): {', '.join(words)}"
+    ]
