@@ -8,6 +8,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
+from operable.state.sealed_end import DamagedError
 from operable.state.sealed_head import (
     Head,
     UnreadableHeadError,
@@ -17,7 +18,7 @@ from operable.state.sealed_head import (
     read_head,
     write_head,
 )
-from operable.state.sealed_settings import operator_log
+from operable.state.sealed_settings import SettingError, operator_log
 from tests.state.formats import FORMATS, codes, judged, log, record
 
 PEM, SSH = serialization.Encoding.PEM, serialization.Encoding.OpenSSH
@@ -130,7 +131,7 @@ def test_a_key_that_cannot_be_used_is_said_and_nothing_is_written_unsigned(tmp_p
     for path in paths:
         with pytest.raises(ValueError, match=r"key|cannot be read"):
             load_public_key(path)
-        with pytest.raises(OSError, match=r"key|cannot be read"):
+        with pytest.raises(SettingError, match=r"key|cannot be read"):
             operator_log(str(tmp_path / "log"), FORMATS["agents"](), environment={"OPERABLE_AUDIT_KEY": path})
     assert not (tmp_path / "log").exists()
 
@@ -140,8 +141,27 @@ def test_a_key_that_cannot_be_used_is_said_and_nothing_is_written_unsigned(tmp_p
     [("OPERABLE_AUDIT_KEEP", "x"), ("OPERABLE_AUDIT_KEEP", "-1"), ("OPERABLE_AUDIT_DAMAGED", "no")],
 )
 def test_a_setting_that_cannot_be_followed_is_an_error_of_every_write(tmp_path, name, value):
-    with pytest.raises(OSError, match=name):
+    with pytest.raises(SettingError, match=name):
         operator_log(str(tmp_path / "log"), FORMATS["agents"](), environment={name: value})
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("has_key", [False, True])
+def test_an_operator_who_refuses_damage_is_told_of_a_change_anywhere_in_the_log(tmp_path, form, has_key):
+    path = tmp_path / "log"
+    environment = {"OPERABLE_AUDIT_DAMAGED": "refuse"}
+    if has_key:
+        environment["OPERABLE_AUDIT_KEY"] = key_files(tmp_path)[0]
+    for number in range(5):
+        operator_log(str(path), FORMATS[form](), environment=environment).append(record(number))
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0], lines[1].replace(b'"e1"', b'"e9"'), *lines[2:]]))
+    assert path.read_bytes() != b"".join(lines)
+
+    with pytest.raises(DamagedError):
+        operator_log(str(path), FORMATS[form](), environment=environment)
+    path.write_bytes(b"".join(lines))
+    operator_log(str(path), FORMATS[form](), environment=environment).append(record(5))
 
 
 def test_settings_reach_the_log(tmp_path):

@@ -85,15 +85,20 @@ def verified(
     if file is not None and not os.path.isfile(path):
         raise Fail("not_found", "FILE_NOT_FOUND", f"there is no chain {path}", target=path)
     found = verify_audit(path, anchor=None if anchor is None else parse_head(anchor), key=key)
-    if not found.ok:  # said first: a limit may end us before the verdict
+    problems = [AuditProblem(code=each.code, line=each.line, message=each.message) for each in found.problems]
+    if not found.records and file is None and (begun := Registry().count_begun(workspace)):
+        message = f"the chain has no record, but the workspace had {begun} session{'s' * (begun > 1)}"
+        problems.append(AuditProblem(code="chain.truncated", line=0, message=message))
+    if problems:  # said first: a limit may end us before the verdict
         context.conclude(exit_code=EX_DATAERR, reason="audit_chain_broken")
-    for problem in found.problems:
-        yield AuditProblem(code=problem.code, line=problem.line, message=problem.message)
+    elif not found.records:
+        context.warn("AUDIT_EMPTY", "there is nothing to verify: the chain has no record", target=path)
+    yield from problems
     yield AuditVerdict(
         path=path,
-        ok=found.ok,
+        ok=not problems,
         records=found.records,
-        problems=len(found.problems),
+        problems=len(problems),
         head=None if found.head is None else f"{found.head.seq} {found.head.hash}",
         lost=found.lost,
         running=found.running,

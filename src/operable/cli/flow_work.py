@@ -54,6 +54,9 @@ def failure(problem: FlowError, source: str, task: str = "TASK") -> Fail:
         return Fail("config", "FLOW_UNSUPPORTED", problem.message, target=source, **facts)
     if problem.code in _BUSY:
         return Fail("temporary", "FLOW_BUSY", problem.message, target=source, **facts)
+    if "setting" in details:
+        hint, setting = facts.pop("hint"), facts.pop("setting")
+        return Fail("config", "AUDIT_SETTING_INVALID", problem.message, target=setting, hint=hint, **facts)
     if problem.code == "internal_error":
         return Fail("io", "FLOW_STATE_UNUSABLE", problem.message, target=source, **facts)
     if problem.code == "invalid_argument" or "validation" in problem.details:

@@ -23,7 +23,7 @@ from operable.state.sealed_end import DamagedError
 from operable.state.sealed_head import Head, UnreadableHeadError, load_public_key, read_head
 from operable.state.sealed_log import ROTATE_AT, LockError, Opened, SealedLog
 from operable.state.sealed_record import LOST
-from operable.state.sealed_settings import operator_log
+from operable.state.sealed_settings import SettingError, operator_log
 from operable.state.sealed_verdict import check, frozen
 
 Json = dict[str, Any]
@@ -210,6 +210,9 @@ def _writing() -> Iterator[None]:
     except DamagedError as error:
         message = f"the audit log is damaged; nothing is appended to it: {error}"
         raise FlowError("internal_error", message) from None
+    except SettingError as error:
+        message = f"the audit log cannot be written as wanted: {error.strerror}"
+        raise FlowError("internal_error", message, setting=error.filename, hint=error.hint) from None
     except OSError as error:
         raise _refused(error, "written") from None
 

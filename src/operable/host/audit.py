@@ -23,7 +23,7 @@ from operable.state import sealed_head
 from operable.state.sealed_end import DamagedError
 from operable.state.sealed_head import Head, load_public_key
 from operable.state.sealed_log import ROTATE_AT, Draft, Opened, SealedLog
-from operable.state.sealed_settings import operator_log
+from operable.state.sealed_settings import SettingError, operator_log
 from operable.state.sealed_verdict import check, frozen
 
 __all__ = ["Audit", "Head", "Opened", "Problem", "Verified", "parse_head", "read_audit", "verify_audit"]
@@ -38,7 +38,7 @@ _WAIT = 5.0
 # A record counts as one of the future when it is this much ahead of our clock.
 _SKEW = 300.0
 _REDACTED = {"$redacted": True}
-UNRECORDED = frozenset({"AUDIT_UNWRITABLE", "AUDIT_DAMAGED"})
+UNRECORDED = frozenset({"AUDIT_UNWRITABLE", "AUDIT_DAMAGED", "AUDIT_SETTING_INVALID"})
 """The codes of a Fail after which nothing may go on."""
 _CODES = {"gap": "seq_gap"}  # AIP-7 has its own word
 
@@ -110,7 +110,7 @@ class Audit:
         """Append one record; `decision` is (policy reference, allow|deny|…), `closes` is what it ends.
 
         It is on disk when this returns; `later`: with the next record or `flush`, for what has happened already. Fail
-        io/AUDIT_UNWRITABLE or validation/AUDIT_DAMAGED: do not go on.
+        io/AUDIT_UNWRITABLE, validation/AUDIT_DAMAGED or config/AUDIT_SETTING_INVALID: do not go on.
         """
         draft = Draft(self._entry(action, subject, input, output, decision, metadata), closes=closes)
         self._due.append(draft)
@@ -152,6 +152,14 @@ class Audit:
                 f"the audit chain was changed, and nothing is appended to it: {error}",
                 target=self.path,
                 hint="operable agent audit verify; then move the damaged file away",
+            ) from error
+        except SettingError as error:
+            raise Fail(
+                "config",
+                "AUDIT_SETTING_INVALID",
+                f"the audit chain cannot be written as wanted: {error.strerror}",
+                target=error.filename,
+                hint=error.hint,
             ) from error
         except OSError as error:
             raise Fail(

@@ -131,6 +131,11 @@ class Registry:
             self.recover(home)
         return sorted(found, key=lambda home: (home.meta.started_at, home.meta.id), reverse=True)
 
+    def count_begun(self, workspace: str) -> int:
+        """How many sessions of a workspace had an agent: each of them is in the audit chain, for that is written first."""
+        folder = os.path.join(self.workspace_folder(workspace), "sessions")
+        return sum(bool(home.meta.protocol) for home in self._in(folder))
+
     def session(self, session_id: str) -> SessionHome:
         """One session; a unique beginning of its id is enough. Fail not_found/NO_SUCH_SESSION."""
         found = (

@@ -4,7 +4,8 @@
     OPERABLE_AUDIT_KEEP      how many full files stay beside the newest one; without it, all do
     OPERABLE_AUDIT_DAMAGED   `continue` (the default) or `refuse`: whether a log that was changed is written on
 
-A setting that cannot be followed is an error of every write: a log that should be signed is not written unsigned.
+A setting that cannot be followed is an error of every write: a log that should be signed is not written unsigned. With
+`refuse`, a log is checked as a whole when it is opened for writing, once; later writes compare its end with its head.
 """
 
 import errno
@@ -13,11 +14,27 @@ import os
 from collections.abc import Mapping
 
 from operable.state.lock import WAIT
-from operable.state.sealed_head import Signer, load_signer
+from operable.state.sealed_end import DamagedError
+from operable.state.sealed_head import Signer, load_public_key, load_signer
 from operable.state.sealed_log import ROTATE_AT, SealedLog
 from operable.state.sealed_record import RecordFormat
+from operable.state.sealed_verdict import check
 
 KEY, KEEP, DAMAGED = "OPERABLE_AUDIT_KEY", "OPERABLE_AUDIT_KEEP", "OPERABLE_AUDIT_DAMAGED"
+
+_HINTS = {
+    KEY: "ssh-keygen -t ed25519 -N '' -f FILE makes a key; name that file in OPERABLE_AUDIT_KEY",
+    KEEP: "set OPERABLE_AUDIT_KEEP to a number of files, or unset it",
+    DAMAGED: "set OPERABLE_AUDIT_DAMAGED to continue or refuse",
+}
+
+
+class SettingError(OSError):
+    """A setting that cannot be followed. `filename` is the variable."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(errno.EINVAL, message, name)
+        self.hint = _HINTS[name]
 
 
 def operator_log(
@@ -28,21 +45,33 @@ def operator_log(
     wait: float = WAIT,
     environment: Mapping[str, str] = os.environ,
 ) -> SealedLog:
-    """A log with the operator's settings. Raises OSError if one of them cannot be followed."""
+    """A log with the operator's settings. Raises SettingError if one cannot be followed, DamagedError if one forbids it."""
     key, keep, damaged = (environment.get(name, "") for name in (KEY, KEEP, DAMAGED))
     if keep and not (keep.isascii() and keep.isdigit()):
-        raise OSError(errno.EINVAL, f"{KEEP} is not a number")
+        raise SettingError(KEEP, f"{KEEP} is not a number")
     if damaged not in ("", "continue", "refuse"):
-        raise OSError(errno.EINVAL, f"{DAMAGED} is neither continue nor refuse")
+        raise SettingError(DAMAGED, f"{DAMAGED} is neither continue nor refuse")
+    signer = _signer(key) if key else None
+    if damaged == "refuse":
+        _refuse_changed(path, format, load_public_key(key) if key else None, wait)
     return SealedLog(
         path,
         format,
         rotate_at=rotate_at,
         keep=int(keep) if keep else None,
         refuses_damage=damaged == "refuse",
-        signer=_signer(key) if key else None,
+        signer=signer,
         wait=wait,
     )
+
+
+def _refuse_changed(path: str, format: RecordFormat, public_key: bytes | None, wait: float) -> None:
+    is_new = not os.path.lexists(
+        f"{path}.head"
+    )  # nothing is signed yet; records without a head are a problem
+    found = check(path, format, public_key=None if is_new else public_key, wait=wait)
+    if found.problems:
+        raise DamagedError(found.problems[0].message)
 
 
 @functools.cache
@@ -50,6 +79,6 @@ def _signer(path: str) -> Signer:
     try:
         return load_signer(path)
     except ValueError as error:
-        raise OSError(errno.EINVAL, str(error)) from None
+        raise SettingError(KEY, f"{KEY}: {error}") from None
     except ImportError:
-        raise OSError(errno.EINVAL, f"{KEY} needs operable[host] or operable[flow]") from None
+        raise SettingError(KEY, f"{KEY} needs operable[host] or operable[flow]") from None

@@ -2,6 +2,9 @@
 
 import json
 import signal
+from pathlib import Path
+
+import pytest
 
 from tests.cli.agents import steps
 from tests.requirement import requirement
@@ -130,6 +133,63 @@ def test_an_anchor_that_was_kept_elsewhere_finds_a_new_history(scene, tmp_path):
     assert scene("audit", "--file", str(damaged)).error["code"] == "AUDIT_DAMAGED"
     assert scene("audit", "verify", "--file", str(damaged)).exit_code == 65
     assert scene("audit", "verify", "--file", str(tmp_path / "none")).error["code"] == "FILE_NOT_FOUND"
+
+
+def test_a_workspace_without_a_chain_says_so_and_one_that_lost_its_chain_does_not_verify(scene):
+    scene.user()
+    fresh = scene("audit", "verify")
+    assert (fresh.exit_code, fresh.of("audit_verdict")[0]["ok"]) == (0, True)
+    assert [event["code"] for event in fresh.of("aoi:warning")] == ["AUDIT_EMPTY"]
+
+    scene("prompt", "scripted", "--prompt", "x")
+    good = scene("audit", "verify").of("audit_verdict")[0]
+    for path in Path(good["path"]).parent.glob("audit.jsonl*"):
+        path.unlink()
+
+    lost = scene("audit", "verify")
+    assert (lost.exit_code, lost.of("audit_verdict")[0]["ok"]) == (65, False)
+    assert [problem["code"] for problem in lost.of("audit_problem")] == ["chain.truncated"]
+
+
+def test_people_see_the_head_to_keep_and_what_was_lost(scene):
+    scene.user()
+    scene("prompt", "scripted", "--prompt", "x")
+    good = scene("audit", "verify").of("audit_verdict")[0]
+
+    shown = scene("audit", "verify", output=None).stdout.decode()
+    assert shown.split()[:4] == ["OK", "RECORDS", "LOST", "HEAD"]
+    assert good["head"] in shown
+
+
+@pytest.mark.parametrize(
+    "name, value, hint",
+    [
+        ("OPERABLE_AUDIT_DAMAGED", "refues", "continue or refuse"),
+        ("OPERABLE_AUDIT_KEEP", "many", "a number"),
+        ("OPERABLE_AUDIT_KEY", "/nonexistent/key", "ssh-keygen"),
+    ],
+)
+def test_an_audit_setting_that_cannot_be_followed_is_named(scene, name, value, hint):
+    scene.user()
+    failed = scene("prompt", "scripted", "--prompt", "x", env={name: value})
+
+    assert (failed.exit_code, failed.error["code"]) == (78, "AUDIT_SETTING_INVALID")
+    assert failed.error["target"] == name
+    assert hint in failed.error["hint"]
+    assert scene("audit", "verify").exit_code == 0
+
+
+def test_no_session_starts_on_a_chain_with_a_changed_record_if_the_operator_refuses(scene):
+    scene.user()
+    env = {"OPERABLE_AUDIT_DAMAGED": "refuse"}
+    assert scene("prompt", "scripted", "--prompt", "x", env=env).exit_code == 0
+    path = Path(scene("audit", "verify").of("audit_verdict")[0]["path"])
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0].replace(b"session.start", b"session.stort"), *lines[1:]]))
+
+    refused = scene("prompt", "scripted", "--prompt", "x", env=env)
+    assert refused.error["code"] == "AUDIT_DAMAGED"
+    assert len(path.read_bytes().splitlines()) == len(lines)
 
 
 def test_a_secret_in_a_call_is_not_in_the_audit_chain(scene):

@@ -170,6 +170,37 @@ def test_an_edited_audit_log_is_found_and_so_is_an_execution_that_nobody_signed(
     assert place("audit", "verify", "--anchor", "x").error["code"] == "INVALID_VALUE"
 
 
+def test_people_see_the_head_of_the_audit_log_to_keep_and_what_was_lost(place):
+    place.write(manifest())
+    place("exec", "flow.json", "a")
+    head = place("audit", "verify").of("flow_audit_verdict")[0]["head"]
+
+    shown = place("audit", "verify", output=None).stdout.decode()
+    assert shown.split()[:4] == ["OK", "RECORDS", "LOST", "HEAD"]
+    assert head in shown
+
+
+def test_no_task_starts_with_an_audit_setting_that_cannot_be_followed(place):
+    place.write(manifest(script("touch ran")))
+    for name, value in (("OPERABLE_AUDIT_DAMAGED", "refues"), ("OPERABLE_AUDIT_KEY", "/nonexistent/key")):
+        failed = place("exec", "flow.json", "a", env={name: value})
+        assert (failed.exit_code, failed.error["code"]) == (78, "AUDIT_SETTING_INVALID")
+        assert failed.error["target"] == name
+    assert not (place.work / "ran").exists()
+
+
+def test_no_task_starts_on_an_edited_audit_log_if_the_operator_refuses(place):
+    place.write(manifest(script("echo x >> ran")))
+    env = {"OPERABLE_AUDIT_DAMAGED": "refuse"}
+    for _ in range(2):
+        assert place("exec", "flow.json", "a", env=env).exit_code == 0
+    log = Path(place.by.place("audit"))
+    log.write_text(log.read_text().replace('"exit_code":0', '"exit_code":1', 1))
+
+    assert "damaged" in place("exec", "flow.json", "a", env=env).error["message"]
+    assert (place.work / "ran").read_text() == "x\nx\n"
+
+
 @requirement("agentcli:cli:status-of-tasks")
 def test_a_run_tells_each_task_as_it_ends(place):
     failing = shell_task("b", shell={"program": "false"}, **triggered("a"))

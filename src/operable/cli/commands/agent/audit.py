@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 @command(
     limit=1000,
-    columns=("seq", "ts", "action", "decision", "subject", "code", "line", "message", "ok", "records"),
+    columns=(
+        *("seq", "ts", "action", "decision", "subject"),
+        *("code", "line", "message"),
+        *("ok", "records", "lost", "head"),
+    ),
     examples=["agent audit", "agent audit verify --workspace . --output jsonl"],
 )
 def audit(

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 @command(
     limit=None,
-    columns=("timestamp", "task", "outcome", "execution_id", "code", "line", "message", "ok", "records"),
+    columns=(
+        *("timestamp", "task", "outcome", "execution_id"),
+        *("code", "line", "message"),
+        *("ok", "records", "lost", "head"),
+    ),
     examples=["flow audit --newest 20", "flow audit verify --output jsonl"],
 )
 def audit(
