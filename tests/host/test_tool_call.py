@@ -140,7 +140,7 @@ def test_an_allow_by_kind_works_on_every_agent(agent, which, pattern):
 def test_what_a_model_writes_as_a_title_allows_nothing(title):
     call = Call(title, "execute", {"command": "rm x", "description": title}, (), (title,), unnamed=True)
 
-    for pattern in ("Bash", "git*", "ls*", "$*", "execute:git *", f"{title[:3]}*(git *)"):
+    for pattern in ("Bash", "git*", "ls*", "$*", "execute:git *", f"{title[:2]}*(git *)"):
         assert rules(allow=[pattern]).decide(call, WORK).effect == DENY
 
 
@@ -341,3 +341,40 @@ def test_an_address_is_allowed_only_where_it_is_told(arguments, allowed):
     assert (rules(allow=["fetch:https://docs.python.org/*"]).decide(call, WORK).effect == ALLOW) is allowed
     denied = rules(allow=["*"], deny=["fetch:https://evil.example/*"]).decide(call, WORK).effect == DENY
     assert denied is not allowed
+
+
+@pytest.mark.parametrize("key", ["source", "to", "file", "target", "path", "from", "files"])
+def test_no_key_among_changes_hides_the_others(key):
+    call = Call("apply_patch", "edit", {"changes": {"secret/key": {"kind": "update"}, key: {"kind": "add"}}})
+
+    assert rules(allow=["*"], deny=["edit:secret/**"]).decide(call, WORK).effect == DENY
+    assert rules(allow=["edit:src/**"]).decide(call, WORK).effect == DENY
+    assert rules(allow=["edit:**"]).decide(call, WORK).effect == ALLOW
+
+
+def test_a_change_that_moves_its_file_is_about_both_names():
+    change = {"update": {"unified_diff": "", "move_path": "secret/key"}}
+    call = Call("apply_patch", "edit", {"changes": {"src/a": change}})
+
+    assert rules(allow=["edit:src/**"]).decide(call, WORK).effect == DENY
+    assert rules(allow=["*"], deny=["edit:secret/**"]).decide(call, WORK).effect == DENY
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "file:///work/project/secret/key",
+        "file://localhost/work/project/secret/key",
+        "FILE:///work/project/secret/key",
+        "file:/work/project/secret/key",
+        "file:///work/project/secre%74/key",
+        "file:///work/project/%73ecret%2Fkey",
+        "File://LOCALHOST/work/project/secret/key#L1",
+    ],
+)
+@pytest.mark.parametrize("member", ["path", "uri"])
+def test_an_address_of_a_file_is_its_path(uri, member):
+    call = Call("read", "read", {member: uri})
+
+    assert rules(allow=["*"], deny=["read:secret/**"]).decide(call, WORK).effect == DENY
+    assert rules(allow=["read:src/**"]).decide(call, WORK).effect == DENY

@@ -182,7 +182,7 @@ class ClientMethods:
 
     def _named(self, path: str) -> str:
         """As rules and people see it. A path that would be read as something else (`~x`) is said in full."""
-        return f"./{path}" if path.startswith(("~", "file:")) else path
+        return f"./{path}" if path.startswith("~") or path[:5].lower() == "file:" else path
 
     def _denied(self, method: str, path: str, reason: str) -> "_RefusedError":
         """What was tried and may not be done is in the audit chain, like every other decision."""

@@ -10,6 +10,7 @@ errs the other way. Neither follows files: `sh script.sh`, `python -c …` and a
 
 import re
 from collections.abc import Iterator, Sequence
+from posixpath import normpath
 from typing import Final
 
 from operable.host.shell_text import BLANK, MARK, WILD, Piece, Scan, UnreadableError, Words, obscured, text_of
@@ -17,24 +18,50 @@ from operable.host.shell_text import BLANK, MARK, WILD, Piece, Scan, UnreadableE
 Command = tuple[Piece, ...]
 
 _ANYTHING: Final[Command] = (WILD,)
-_LENGTH, _DEPTH, _WORDS, _COMMANDS = 50_000, 8, 300, 1_000
+_LENGTH, _DEPTH, _WORDS, _COMMANDS, _GLUES = 50_000, 8, 300, 1_000, 30
 _SHELLS: Final = frozenset("sh bash dash zsh ksh mksh ash fish rbash".split())
-_WITH_VALUE: Final = frozenset("-o +o -O +O --rcfile --init-file".split())
+_WITH_VALUE: Final = re.compile(r"[-+][A-Za-z]*[oO]|--rcfile|--init-file")
+_INPUT: Final = re.compile(
+    r"(?:^|.*/)(?:stdin|(?:dev|proc)/(?:stdin|fd|tty|self|thread-self|\d+)(?:/.*)?)", re.DOTALL
+)
+_GLUED: Final = re.compile(
+    r"-[A-Za-z0-9]*?[cS]|--[a-z-]+="
+)  # an option up to a command line that is its value
 _WRAPPERS: Final = frozenset(
     "sudo doas su runuser env nohup nice ionice chrt time timeout stdbuf setsid setpriv xargs parallel command exec"
     " builtin busybox toybox chroot unshare nsenter flock watch script strace ltrace ssh trap find fd coproc proot"
-    " systemd-run start-stop-daemon dbus-run-session firejail bwrap catchsegv entr".split()
+    " systemd-run start-stop-daemon dbus-run-session firejail bwrap catchsegv entr function for select".split()
 )
 # They run what follows with more arguments than the line shows.
 _ADDS_ARGUMENTS: Final = frozenset("xargs parallel entr".split())
-_RESERVED: Final = frozenset("! { } if then else elif fi do done while until time [[ ]] esac in".split())
+_RESERVED: Final = frozenset("! { } if then else elif fi do done while until [[ ]] esac in".split())
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _STANDARD: Final = re.compile(r"(?:(?:/usr(?:/local)?)?/bin/)?([a-z]+)")
 
 
+class _Runs(dict[Command, None]):
+    """What was found, and how deep each text was read: none is read twice for the same."""
+
+    def __init__(self, found: dict[Command, None]) -> None:
+        super().__init__(found)
+        self._read: dict[str, int] = {}
+        self._left = 4 * _LENGTH
+
+    def is_new(self, line: str, depth: int) -> bool:
+        if self._read.get(line, depth + 1) <= depth:
+            return False
+        self._read[line] = depth
+        self._left -= len(line)
+        return True
+
+    @property
+    def is_too_much(self) -> bool:
+        return len(self) > _COMMANDS or self._left < 0
+
+
 def commands_in(line: str) -> list[Command]:
     """Everything that the line may run, the line itself first; something WILD where that cannot be told."""
-    found: dict[Command, None] = {(line.strip(),): None, (line.strip(BLANK),): None}
+    found = _Runs({(line.strip(),): None, (line.strip(BLANK),): None})
     if obscured(line):
         found[_ANYTHING] = None
     _read(line, found, 0)
@@ -105,8 +132,10 @@ def _expression(pattern: str) -> str:
 # --- what a simple command runs ------------------------------------------------------------------------------------------
 
 
-def _read(line: str, found: dict[Command, None], depth: int) -> None:
-    if depth > _DEPTH or len(line) > _LENGTH or len(found) > _COMMANDS:
+def _read(line: str, found: _Runs, depth: int) -> None:
+    if not found.is_new(line, depth):
+        return
+    if depth > _DEPTH or len(line) > _LENGTH or found.is_too_much:
         found[_ANYTHING] = None
         return
     scan = Scan(line)
@@ -122,7 +151,7 @@ def _read(line: str, found: dict[Command, None], depth: int) -> None:
         _read(script, found, depth + 1)
 
 
-def _look_through(words: Words, found: dict[Command, None], depth: int) -> None:
+def _look_through(words: Words, found: _Runs, depth: int) -> None:
     """The command and what it wraps: from every word on that may be its program."""
     starts, seen = [0], set()
     if any((text_of(word) or "").rpartition("/")[2] in _ADDS_ARGUMENTS for word in words):
@@ -163,8 +192,10 @@ def _scripts(name: str, rest: Words) -> Iterator[str]:
     elif name in _SHELLS:
         given = next((at for at, word in enumerate(rest) if _takes_script(word)), None)
         yield from (_marked(word) for word in rest[(len(rest) if given is None else given + 1) :])
+        yield from _glued(rest)
     elif name in _WRAPPERS:
         yield from (marked for word in rest if re.search(r"\s", marked := _marked(word)))
+        yield from _glued(rest)
 
 
 def _takes_script(word: list[Piece]) -> bool:
@@ -178,13 +209,16 @@ def _is_opaque(name: str, rest: Words) -> bool:
     if name in ("xargs", "parallel"):
         return "{}" in texts
     if name in ("source", "."):
-        return not texts or texts[0] is None or texts[0].startswith(("/dev/", "/proc/"))
+        return not texts or texts[0] is None or _is_input(texts[0])
+    if name == "env" and any(re.match(r"-[A-Za-z0-9]*S|--s", text or "-S") for text in texts):
+        # It has escapes and variables of its own in such a text.
+        return any(text is None or re.search(r"[\\$]", text) for text in texts)
     if name not in _SHELLS:
         return False
     at = 0
     while at < len(texts):
         text = texts[at]
-        if text is None or text.startswith(("/dev/", "/proc/")):
+        if text is None or _is_input(text):
             return True
         if re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*|--command|--version|--help", text):
             return False
@@ -192,8 +226,29 @@ def _is_opaque(name: str, rest: Words) -> bool:
             return True
         if text != "-" and not text.startswith(("-", "+")):
             return False  # the name of a script
-        at += 2 if text in _WITH_VALUE else 1
+        at += 2 if _WITH_VALUE.fullmatch(text) else 1
     return True
+
+
+def _is_input(path: str) -> bool:
+    """Whether a path is what a process reads from: a device or a descriptor, in any spelling."""
+    plain = re.sub(r"/+", "/", normpath(path))
+    return plain.startswith(("/dev/", "/proc/")) or _INPUT.fullmatch(plain) is not None
+
+
+def _glued(words: Words) -> Iterator[str]:
+    """Command lines that follow the letter of their option in the same word, alone and with the words behind them."""
+    for at, word in enumerate(words):
+        text = _marked(word)
+        cut = _GLUED.match(text) if text.startswith("-") else None
+        while cut is not None:
+            if (rest := text[cut.end() :]) and len(words) > _GLUES:
+                yield f"eval {MARK}"
+                return
+            if rest:
+                yield rest
+                yield " ".join((rest, *(_marked(each) for each in words[at + 1 :])))
+            cut = re.compile(r"[A-Za-z0-9]*?[cS]").match(text, cut.end()) if text[1] != "-" else None
 
 
 def _marked(word: Sequence[Piece]) -> str:

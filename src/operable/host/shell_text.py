@@ -15,7 +15,11 @@ MARK: Final = "\ue000"  # a WILD inside of a text that is read again
 Piece = str | None
 Words = list[list[Piece]]
 
-_HEREDOC: Final = re.compile(r"<<(-?)[ \t]*(\\?)(['\"]?)([A-Za-z0-9_.!-]+)\3")
+_HEREDOC: Final = re.compile(r"""<<(-?)[ \t]*((?:[^\s'"\\;&|<>()$`]|\\[^\n]|'[^'\n]*'|"[^"\\$`\n]*")+)""")
+# Where `<<` may be a shift: arithmetic, and the index of an array. The word behind it ends no document there.
+_ARITHMETIC: Final = re.compile(r"\(\(|\$\[|(?:^|[\s;&|(])[A-Za-z_]\w*\[")
+_QUOTES: Final = re.compile(r"\\(.)|['\"]", re.DOTALL)
+_BRACES: Final = re.compile(r"""\{(?:[^\s}]*(?:,|\.\.|['"\\$`])|[^\s}]{399})""")
 
 
 # Control characters but tab and newline, and the line ends of Unicode.
@@ -121,11 +125,7 @@ class Scan:
         following = self._text[self._at + 1 : self._at + 2]
         alone = char in "[{" and (not following or following in " \t\n[")
         # A brace may become several words, its program among them: everything up to the next space is open.
-        if (
-            char == "{"
-            and not alone
-            and re.match(r"\{[^\s}]*(?:,|\.\.)", self._text[self._at : self._at + 400])
-        ):
+        if char == "{" and not alone and _BRACES.match(self._text[self._at : self._at + 400]):
             self._word = []
             self._add(WILD)
         else:
@@ -167,9 +167,10 @@ class Scan:
         if text[at] == "`":
             self.inside.append(self._backquoted())
         elif following == "(":
-            self.inside.append(self._enclosed(at + 1, "(", ")"))
+            inner = self._enclosed(at + 1)
+            self.inside.append(f"({inner})" if inner.startswith("(") else inner)  # perhaps arithmetic
         elif following == "{":
-            inner = self._enclosed(at + 1, "{", "}")
+            inner = self._parameter(at + 2)
             if "$(" in inner or "`" in inner:
                 self.inside.append(inner)
         elif following == "'" and not quoted:
@@ -198,20 +199,20 @@ class Scan:
         self._at = found.end()
         return found[0][:-1]
 
-    def _enclosed(self, at: int, opening: str, closing: str) -> str:
-        """From an opening mark to its closing one, quotes and nesting respected."""
+    def _enclosed(self, at: int) -> str:
+        """From an opening parenthesis to its closing one, quotes and nesting respected."""
         text, depth, begin = self._text, 0, at + 1
         while at < len(text):
             char = text[at]
             if char == "\\":
                 at += 1
-            elif char == "'" and opening == "(":
+            elif char == "'":
                 at = text.find("'", at + 1)
                 if at < 0:
                     raise UnreadableError
-            elif char == opening:
+            elif char == "(":
                 depth += 1
-            elif char == closing:
+            elif char == ")":
                 depth -= 1
                 if not depth:
                     self._at = at + 1
@@ -219,13 +220,39 @@ class Scan:
             at += 1
         raise UnreadableError
 
+    def _parameter(self, at: int) -> str:
+        """What stands between `${` and its brace. Where shells differ about which brace that is, it is unreadable."""
+        found = re.compile(r"(?:[^\\{}]|\\.)*(?=([{}])?)", re.DOTALL).match(self._text, at)
+        end, depth = at, 1
+        while found is not None and found[1] is not None:
+            end = found.end()
+            if found[1] == "{" and self._text[end - 1] != "$":
+                raise UnreadableError
+            depth += 1 if found[1] == "{" else -1
+            if not depth:
+                break
+            found = found.re.match(self._text, end + 1)
+        inner = self._text[at:end]
+        if depth or any(inner.count(mark) % 2 for mark in "'\"`") or inner.count("(") != inner.count(")"):
+            raise UnreadableError
+        self._at = end + 1
+        return inner
+
     def _redirect(self) -> None:
         if self._word is not None and re.fullmatch(r"[0-9]+", text_of(self._word) or ""):
             self._word = None
         self._end_word()
-        heredoc = _HEREDOC.match(self._text, self._at)
-        if heredoc is not None and not self._text.startswith("<<<", self._at):
-            self._bodies.append((heredoc[4], bool(heredoc[2] or heredoc[3]), bool(heredoc[1])))
+        if self._text.startswith("<<", self._at) and not self._text.startswith("<<<", self._at):
+            heredoc = _HEREDOC.match(self._text, self._at)
+            has_body = "\n" in self._text[self._at :]
+            if has_body and (heredoc is None or _ARITHMETIC.search(self._text, 0, self._at)):
+                raise UnreadableError
+            if heredoc is None:
+                self._redirected.append(["<<"])
+                self._at += 2
+                return
+            end = _QUOTES.sub(lambda found: found[1] or "", heredoc[2])
+            self._bodies.append((end, _QUOTES.search(heredoc[2]) is not None, bool(heredoc[1])))
             self._redirected.append([heredoc[0]])
             self._at = heredoc.end()
             return

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from operable.host.patch_files import patched
 from operable.host.shell_text import BLANK
 
 # Names of arguments, in small letters without anything between them: filePath, file_path and FILE-PATH are one name.
@@ -17,7 +18,8 @@ _PATHS: Final = frozenset(
     "path filepath abspath absolutepath absolutefilepath relativepath file filename notebook notebookpath target"
     " targetfile targetpath targetfilepath source src destination dest dst sourcepath destinationpath oldpath newpath"
     " oldfilepath newfilepath from to paths files filepaths filenames fileuri folder directory dir dirpath"
-    " directorypath folderpath outputpath outputfile inputpath inputfile rootpath sourcefile destinationfile".split()
+    " directorypath folderpath outputpath outputfile inputpath inputfile rootpath sourcefile destinationfile"
+    " movepath moveto renameto".split()
 )
 _COMMANDS: Final = frozenset(
     "command commands cmd cmds commandline commandlines shellcommand bashcommand script argv".split()
@@ -31,10 +33,6 @@ _SHOWN: Final = frozenset(
     {"title", "text", "description", "summary", "label", "explanation", "reason", "intent"}
 )
 _KEYED: Final = frozenset({"changes", "edits", "files", "filechanges"})
-_HEADERS: Final = re.compile(
-    r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$|^--- (.+)\n\+\+\+ (.+)$|^rename (?:from|to) (.+)$",
-    re.MULTILINE,
-)
 _DEPTH, _VALUES = 8, 2_000
 
 
@@ -67,15 +65,15 @@ class Found:
     def _take(self, name: str, value: Any, beside: Mapping[str, Any]) -> None:
         if name in _COMMANDS:
             self._command(name, value, beside)
-        elif name in _PATCHES and isinstance(value, str):
-            self.paths += _patched(value)
-        if name in _KEYED and isinstance(value, dict) and not any(_spelled(key) in _PATHS for key in value):
+        elif name in _PATCHES:
+            self.paths += [path for text in _texts(value) for path in patched(text)]
+        if name in _KEYED and isinstance(value, dict):  # by file; a key that sounds like a member may be one
             self.paths += [key for key in value if isinstance(key, str)]
-        elif name in _PATHS:
+        if name in _PATHS:
             self.paths += _texts(value)
         elif name in _ADDRESSES:
             for text in _texts(value):
-                (self.paths if text.startswith("file://") else self.addresses).append(text)
+                (self.paths if text[:5].lower() == "file:" else self.addresses).append(text)
         elif name in _QUERIES:
             self.queries += _texts(value)
         elif name in _FOLDERS:
@@ -130,17 +128,6 @@ def shown_in(arguments: Any) -> list[str]:
     if not isinstance(arguments, dict):
         return []
     return [value for name, value in arguments.items() if _spelled(name) in _SHOWN and isinstance(value, str)]
-
-
-def _patched(text: str) -> list[str]:
-    """The files that a patch names."""
-    found = []
-    for header in _HEADERS.finditer(text):
-        for name in filter(None, header.groups()):
-            path = name.partition("\t")[0].strip()
-            if path != "/dev/null":
-                found.append(path[2:] if path.startswith(("a/", "b/")) else path)
-    return found
 
 
 def tells(arguments: Any) -> bool:

@@ -9,6 +9,7 @@ written relative to the workspace when it is inside.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,7 +100,7 @@ class Facts:
         shown = [text for call in self._calls for text in (*call.shown, *shown_in(call.arguments))]
         hints = [each for text in shown for each in (*_without_prefix(text), *text.split()[-1:])]
         more = [real for text in (*hints, *self._found.paths) for real in self._real(text)]
-        more += [_lexical(self._outside(text), self.root) for text in texts]
+        more += [_lexical(path, self.root) for text in texts for path in self._outside(text)]
         more += ["." for real in stated if self.root.startswith(real.rstrip("/") + "/")]
         enough = 2 if self.kinds == ("move",) else 1
         known = len(stated) >= enough and not self._found.unreadable
@@ -132,14 +133,34 @@ class Facts:
             values += lines_of(value, prefixes=(f"{self.tool}: ", "$ "))
         return tuple(dict.fromkeys(values))
 
-    def _outside(self, text: str) -> str:
-        return outside(text.removeprefix("file://"), self._workspace, self._seen_as)
+    def _outside(self, text: str) -> list[str]:
+        return [outside(path, self._workspace, self._seen_as) for path in _local(text)]
 
     def _real(self, text: str) -> list[str]:
         """Where it leads from the workspace, and from every folder that the call names as its own."""
-        path = self._outside(text)
-        bases = ["", *(self._outside(folder) for folder in self._found.folders)]
-        return list(dict.fromkeys(real_path(os.path.join(base, path), self._workspace) for base in bases))
+        bases = ["", *(base for folder in self._found.folders for base in self._outside(folder))]
+        return list(
+            dict.fromkeys(
+                real_path(os.path.join(base, path), self._workspace)
+                for path in self._outside(text)
+                for base in bases
+            )
+        )
+
+
+def _local(text: str) -> list[str]:
+    """The path that a text names; for an address of a file, each path that an agent may take it for."""
+    if text[:5].lower() != "file:":
+        return [text]
+    from urllib.parse import unquote
+
+    rest = text[5:]
+    host, slash, below = rest[2:].partition("/") if rest.startswith("//") else ("", "", "")
+    paths = [rest] if not slash else [f"/{below}"]
+    if host and host.lower() != "localhost":
+        paths.append(f"{host}/{below}")
+    paths += [re.split(r"[?#]", path, maxsplit=1)[0] for path in paths]
+    return list(dict.fromkeys(each for path in paths for each in (unquote(path), path)))
 
 
 def outside(path: str, workspace: str, seen_as: str) -> str:
