@@ -61,7 +61,7 @@ CLI: dict[str, Any] = {
     "commands": {"go": "./tools/go/TOOL.md"},
 }
 # The programs of tests start others, and speak with servers of the tests. They write nothing.
-NEEDS = {"programs": "a test", "network": "a test", "sockets": "a test"}
+ALL_NEEDS = {"programs": "a test", "network": "a test", "sockets": "a test"}
 TOOL: dict[str, Any] = {
     "name": "go",
     "id": "prog.go",
@@ -86,9 +86,9 @@ def _needing(tool: dict[str, Any]) -> dict[str, Any]:
     """The same with the needs of programs of tests, for the command or for its dry run."""
     own = dict(tool["metadata"]["operable"])
     if not tool.get("mutates"):
-        own.setdefault("needs", NEEDS)
+        own.setdefault("needs", ALL_NEEDS)
     elif isinstance(own.get("plan"), dict):
-        own["plan"] = {"needs": NEEDS} | own["plan"]
+        own["plan"] = {"needs": ALL_NEEDS} | own["plan"]
     return tool | {"metadata": {"operable": own}}
 
 

@@ -74,11 +74,11 @@ class Restriction:
 
         self._libc = libc()
         scopes = (landlock.SIGNALS if SIGNALS in what else 0) | _abstract(what)
-        self._dropped = (
+        self._dropped = {
             *(_OVER_OTHERS if SIGNALS in what else ()),
             *(_OVER_NETWORK if NETWORK in what else ()),
             *(_OVER_THE_MACHINE if WRITES in what else ()),
-        )
+        }
         self._rules: int | None = None
         if WRITES in what or scopes:
             self._rules = landlock.ruleset(writes=WRITES in what, scopes=scopes, scratch=scratch)
