@@ -346,3 +346,36 @@ def test_who_runs_a_task_with_unbound_words_is_warned(tmp_path):
     value = shell("sh", "-c", "true $SCRIPT")
     approve(by, value)
     assert [each for each in execute(value, "a", by)["warnings"] if "$SCRIPT" in each]
+
+
+EXCHANGES = {
+    "edited": "echo '# more' >> deploy.sh",
+    "edited and restored": "cp -p deploy.sh kept; echo evil > deploy.sh; cat kept > deploy.sh; touch -r kept deploy.sh",
+    "exchanged and back": "mv deploy.sh kept; echo evil > deploy.sh; mv kept deploy.sh",
+    "gone": "rm deploy.sh",
+}
+
+
+@requirement("agentcli:approvals:binding")
+@pytest.mark.parametrize("how", EXCHANGES)
+@pytest.mark.parametrize("program", ["./deploy.sh", "sh"])
+def test_a_program_that_is_touched_while_the_task_runs_makes_it_a_failure_that_is_recorded(
+    tmp_path, program, how
+):
+    by = signing_caller(tmp_path)
+    path = write(tmp_path, "deploy.sh", f"#!/bin/sh\n{EXCHANGES[how]}\nexit 0\n")
+    value = shell(program, *(["-c", "./deploy.sh"] if program == "sh" else []))
+    approve(by, value)
+
+    problem = refused(value, "a", by)
+    assert (problem.code, problem.details["changed"]) == ("content_changed", [str(path)])
+    with open(by.place("audit"), encoding="utf-8") as file:
+        assert "content_changed" in file.read().splitlines()[-1]
+
+
+def test_a_task_may_change_the_data_that_it_names(tmp_path):
+    by = signing_caller(tmp_path)
+    write(tmp_path, "list.txt", "one", 0o644)
+    value = shell("sh", "-c", "echo two >> list.txt")
+    approve(by, value)
+    assert execute(value, "a", by)["ok"]

@@ -121,6 +121,7 @@ class _Run:
                     materialised = given.described()
                     self._approval.use()
                     self._work(work, given)
+                    self._approval.require_untouched()
             self._release()
             self._attest()
             add_evidence(

@@ -19,6 +19,7 @@ _OF_ARGUMENTS = ("no_runtime", "unsupported_capability")
 _OF_OURS = ("scheduler_error", "approval_lock_timeout")
 _OTHERS = (
     "approval_required approval_auto_rejected approval_signature_invalid approval_scope_mismatch approval_log_invalid "
+    "content_changed "
     "policy_forbids_approval authorization_proof_failed authorization_proof_invalid unknown_verifier authorization_denied "
     "authorization_escalation_required authorization_error unknown_authorization_provider identity_resolution_failed "
     "identity_profile_invalid identity_delegation_invalid unknown_identity_provider identity_provider_error "

@@ -15,7 +15,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from operable.flow import shell_words
@@ -29,6 +29,7 @@ _BETWEEN = re.compile(r"[\s;&|()<>{}'\"`=,:@$]+")
 _PARTS = re.compile(r"[@:=,]+")
 _LONGEST_PATH = 4096
 _LONGEST_TEXT = 1024 * 1024
+_SCRIPTS = (".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua")
 UNREADABLE = "unreadable"
 
 
@@ -135,3 +136,27 @@ def _digest(path: str) -> str | None:
         return None
     with os.fdopen(descriptor, "rb") as file:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+
+
+Mark = tuple[int, ...]
+
+
+def marks(paths: Iterable[str]) -> dict[str, Mark]:
+    """What no change of a file leaves as it was: its ctime cannot be set. Taken before the file is read."""
+    found: dict[str, Mark] = {}
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except OSError:
+            continue
+        found[path] = status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_ctime_ns
+    return found
+
+
+def is_program(path: str) -> bool:
+    """Whether the file is there to be run; what a task reads it may also write."""
+    try:
+        with open(path, "rb") as file:
+            return os.access(path, os.X_OK) or path.endswith(_SCRIPTS) or file.read(2) == b"#!"
+    except OSError:
+        return True  # it is gone, or was never readable
