@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from operable.host import address_pattern
 from operable.host.command_line import may_match, plain_script
 from operable.host.shell_text import obscured
 from operable.host.tool_call import Argument, Facts
@@ -101,7 +102,7 @@ class Pattern:
             return all(_command_allowed(pattern, line) for line in argument.stated)
         if what == "paths":
             return all(_path_allowed(pattern, path, facts.root) for path in argument.stated)
-        return all(re.fullmatch(_glob(pattern, r".", r"."), text, re.DOTALL) for text in argument.stated)
+        return all(address_pattern.allows(pattern, text, _any) for text in argument.stated)
 
     def _touches(self, facts: Facts, what: str) -> bool:
         pattern = self.argument or ""
@@ -110,7 +111,7 @@ class Pattern:
         if what == "paths":
             below = bool(_BELOW & set(facts.kinds)) or not facts.kinds
             return any(_path_touched(pattern, path, facts.root, below=below) for path in facts.paths.all)
-        return any(re.fullmatch(_glob(pattern, r".", r"."), text, re.DOTALL) for text in facts.address.all)
+        return any(address_pattern.touches(pattern, text, _any) for text in facts.address.all)
 
 
 def _about(kinds: Sequence[str]) -> tuple[str, ...]:
@@ -156,6 +157,10 @@ def _glob(pattern: str, star: str, double: str) -> str:
     pieces = re.split(r"(\*\*/?|\*|\?)", pattern)
     words = {"*": f"{star}*", "?": star, "**": f"{double}*", "**/": f"(?:{double}*/)?"}
     return "".join(words.get(piece) or re.escape(piece) for piece in pieces)
+
+
+def _any(pattern: str) -> str:
+    return _glob(pattern, r".", r".")
 
 
 def _path_allowed(pattern: str, path: str, root: str) -> bool:
