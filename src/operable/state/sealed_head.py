@@ -128,14 +128,23 @@ def announce_head(
 ) -> None:
     """Put the head of records that are written next on disk. Only for a log that ends at its head: this is not atomic."""
     with opened(f"{log}.head.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as fd:
-        write_all(fd, _signed(_body(head, numbers, batch), signer))
-        os.fsync(fd)
+        try:
+            write_all(fd, _signed(_body(head, numbers, batch), signer))
+            os.fsync(fd)
+        except OSError:
+            withdraw_head(log)
+            raise
     sync_folder(os.path.dirname(log) or ".")
 
 
 def confirm_head(log: str) -> None:
     """The announced head becomes the head. No sync: after a power cut, the announcement says the same."""
     os.replace(f"{log}.head.new", f"{log}.head")
+
+
+def withdraw_head(log: str) -> None:
+    """Nothing is announced any more: the records are not written, or gone from the disk."""
+    os.unlink(f"{log}.head.new")
 
 
 def _signed(body: bytes, signer: Signer | None) -> bytes:

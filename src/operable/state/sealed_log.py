@@ -23,7 +23,15 @@ from operable.state.atomic import make_folder, opened, sync_folder, write_all
 from operable.state.lock import EXCLUSIVE, WAIT, held, is_held, presence
 from operable.state.sealed_end import DamagedError, End, find_record, read_end
 from operable.state.sealed_file import LINE_LIMIT, full_files, last_line, lines_of
-from operable.state.sealed_head import OPEN_LIMIT, Head, Signer, announce_head, confirm_head, read_head
+from operable.state.sealed_head import (
+    OPEN_LIMIT,
+    Head,
+    Signer,
+    announce_head,
+    confirm_head,
+    read_head,
+    withdraw_head,
+)
 from operable.state.sealed_record import DAMAGE, LOST, RETIRED, Json, Place, RecordFormat
 
 ROTATE_AT = 16 * 1024 * 1024
@@ -227,11 +235,12 @@ class SealedLog:
                 os.fsync(fd)
                 confirm_head(self.path)
             except OSError:
-                # Also if only the head could not be replaced: this batch was not acknowledged. The announcement is
-                # replaced by the next one, so what was written must be gone from the disk before that.
+                # Also if only the head could not be replaced: this batch was not acknowledged. What was written must
+                # be gone from the disk before its announcement is.
                 if not _is_stated(self.path, head):
                     os.ftruncate(fd, end.size)
                     os.fsync(fd)
+                    withdraw_head(self.path)
                 raise
 
 
