@@ -9,7 +9,7 @@ Durability. An event that was shown has been handed to the system: it survives t
 `sync` asks for more, against a power cut: the session calls it after each turn-end and at its close, in a thread.
 
 Secrets. What the session's registry knows is masked before it is written. Text comes in pieces: the end of one is held back
-while it can be the beginning of a secret, until the next event at the latest.
+while it can be the beginning of a secret, until the next piece, or the end of the turn at the latest.
 
 Files. Segments named by the number of their first event; beyond SEGMENT bytes a new one begins, beyond RETENTION bytes the
 oldest go, and who asks for what went gets one `log_gap` notice in its place. A line that a crash tore is cut off on
@@ -29,7 +29,7 @@ import msgspec
 from operable.host.log_files import FileCursor, Record, last_record, segment_name, segments
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, StreamMask, as_known
-from operable.wire.events import AnyEvent, TextDelta, Thought
+from operable.wire.events import AnyEvent, TextDelta, Thought, TurnEnd
 
 # What readers in this process share. A few chunks of a flooding agent: who is further behind than that reads the file.
 WINDOW = 256 * 1024
@@ -54,8 +54,11 @@ class SessionLog:
         self.folder = folder
         self.closed = False
         self._known = as_known(secrets)
-        self._stream: StreamMask = self._known.stream()
-        self._speaking: TextDelta | Thought | None = None  # whose end is held back
+        # Text and thoughts each have a stream of their own: one must not end what the other holds back.
+        self._streams: dict[type[AnyEvent], StreamMask] = {
+            kind: self._known.stream() for kind in (TextDelta, Thought)
+        }
+        self._speaking: dict[type[AnyEvent], TextDelta | Thought] = {}  # whose end is held back
         self._segment_limit = segment_limit
         self._retention = retention
         self._clock = clock
@@ -92,22 +95,24 @@ class SessionLog:
         """The events, with a secret that was cut into several pieces of text masked as one."""
         found: list[AnyEvent] = []
         for event in events:
-            if type(self._speaking) is not type(event):
-                found += self._rest()
             if isinstance(event, TextDelta | Thought):
-                text = self._stream.feed(event.text)
-                self._speaking = event
+                text = self._streams[type(event)].feed(event.text)
+                self._speaking[type(event)] = event
                 if text or not event.text:
                     found.append(event if text == event.text else msgspec.structs.replace(event, text=text))
-            else:
-                found.append(event)
+                continue
+            if isinstance(event, TurnEnd):
+                found += self._rest()
+            found.append(event)
         return found
 
     def _rest(self) -> list[AnyEvent]:
-        """What was held back, when nothing can follow it any more."""
-        last, self._speaking = self._speaking, None
-        text = self._stream.flush()
-        return [msgspec.structs.replace(last, text=text)] if last is not None and text else []
+        """What was held back, when nothing can follow it any more. No other event ends a text: an agent could cut a secret
+        in two with one.
+        """
+        rest = [(event, self._streams[kind].flush()) for kind, event in self._speaking.items()]
+        self._speaking.clear()
+        return [msgspec.structs.replace(event, text=text) for event, text in rest if text]
 
     def reader(self, after: int = 0) -> "Reader":
         """A reader in this process that begins behind the event with this number; 0: at the first."""
