@@ -126,15 +126,26 @@ def test_every_turn_call_and_decision_is_in_the_chain_and_secrets_are_not(tmp_pa
 
 
 @pytest.mark.parametrize(
-    "kind, judge", [("exec", rules(allow=["kind:execute"])), ("info", rules()), ("exec", rules(allow=["*"]))]
+    "kind, judge, ok",
+    [
+        ("execute", rules(allow=["kind:execute"]), True),
+        ("read", rules(), True),
+        ("execute", rules(), False),
+        (None, rules(allow=["kind:execute"]), False),  # nobody says what it does
+        (None, rules(allow=["*"]), True),
+    ],
 )
-def test_what_is_allowed_or_changes_nothing_may_run_unasked(tmp_path, kind, judge):
+def test_what_is_allowed_or_changes_nothing_may_run_unasked(tmp_path, kind, judge, ok):
+    tools = (
+        {} if kind is None else {"tools": {"Tool": {"kind": kind}}}
+    )  # JSON-stream tells no kind of an unasked call
+
     async def scene():
-        async with session(tmp_path, policy=judge) as talk:
-            call = {"call": "Tool", "kind": kind, "args": {"command": "x"}, "result": "ok"}
+        async with session(tmp_path, policy=judge, quirks=tools) as talk:
+            call = {"call": "Tool", "args": {"command": "x"}, "result": "ok"}
             return await talk.send(steps(call, {"say": "on"})).result()
 
-    assert run(scene()).ok
+    assert run(scene()).ok == ok
 
 
 def test_an_unasked_call_that_failed_is_no_alarm(tmp_path):
