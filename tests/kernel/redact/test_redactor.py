@@ -13,6 +13,7 @@ from operable.kernel.redact import (
     redact_text,
     redact_value,
 )
+from operable.kernel.redact.structure import _SAFE_VARIABLES
 from tests.requirement import requirement
 
 SECRET = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=30).filter(
@@ -74,12 +75,17 @@ def test_any_argument_vector_keeps_its_length_and_masking_twice_is_masking_once(
 
 
 @requirement("aoi:11:env-values")
-@given(st.dictionaries(st.text(min_size=1, max_size=12), SECRET, max_size=5))
+@given(
+    # Hypothesis takes constants from our sources, names of variables that are shown among them.
+    st.dictionaries(
+        st.text(min_size=1, max_size=12).filter(lambda name: name not in _SAFE_VARIABLES), SECRET, max_size=5
+    )
+)
 def test_environment_values_are_hidden_and_names_stay(env):
     masked = redact_env({**env, "LC_ALL": "C", "HOME": "/home/ann", "PATH": "/bin"})
     assert list(masked) == [*dict.fromkeys([*env, "LC_ALL", "HOME", "PATH"])]
     assert masked["HOME"] == "/home/ann"
-    assert all(masked[name] == MASK for name in env if name not in ("HOME", "PATH") and name[:3] != "LC_")
+    assert all(masked[name] == MASK for name in env if name[:3] != "LC_")
     assert redact_env(masked) == masked
 
 
