@@ -1,10 +1,12 @@
 """`operable chat` with one message: what it prints, what it allows, and how it ends."""
 
 import json
+import os
+import time
 
 import pytest
 
-from tests.cli.drive import alive, operable, running
+from tests.cli.drive import operable, processes_with, running
 from tests.tool.drive import SIGINT, eventually
 
 ASK = 'script:\nthink hm\ncall Bash {"command": "touch x"}\nsay {result}'
@@ -141,16 +143,16 @@ def test_what_cannot_be_had_is_refused_before_anything_is_said(chat, words):
 
 
 def test_an_interrupt_ends_the_turn_and_what_it_started(tmp_path):
-    command = json.dumps({"command": "echo $$ > pid; exec sleep 600"})
+    seconds = f"600.{os.getpid()}{time.monotonic_ns()}"  # nobody else sleeps that long
+    command = json.dumps({"command": f"exec sleep {seconds}"})
     env = {"OPERABLE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path)}
     words = ("--offline", "--auto-approve", f"script:\nsay .\ncall Bash {command}\nsay never")
     with running("chat", *words, env=env, cwd=tmp_path) as process:
         process.event("tool-call")
-        pid = tmp_path / "pid"
-        eventually(lambda: pid.exists() and pid.read_text().strip(), "the command")
+        eventually(lambda: processes_with(seconds), "the command")
         process.signal(SIGINT)
         done = process.finish()
 
     assert done.exit_code == 130
     assert done.events[-1]["reason"] == "interrupted"
-    eventually(lambda: not alive(int(pid.read_text())), "the end of the command")
+    eventually(lambda: not processes_with(seconds), "the end of the command")

@@ -17,19 +17,20 @@ from tests.proc.sandboxes.confined import command_for
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 
+# What the leader does about SIGTERM is settled before a daemon says "ready", which the test answers with the signal.
 AGENT = """
 import os, signal
+signal.signal(signal.SIGTERM, {on_terminate})
 if os.fork() == 0:
     os.setsid()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT): signal.signal(number, signal.SIG_IGN)
     if os.fork() == 0:
         os.setsid(); os.write(1, b"ready\\n")
     while True: signal.pause()
+while True: signal.pause()
 """
-POLITE = AGENT + (
-    "signal.signal(signal.SIGTERM, lambda *_: (os.write(2, b'goodbye'), os._exit(7)))\nwhile True: signal.pause()"
-)
-DEAF = AGENT + "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: signal.pause()"
+POLITE = AGENT.format(on_terminate="lambda *_: (os.write(2, b'goodbye'), os._exit(7))")
+DEAF = AGENT.format(on_terminate="signal.SIG_IGN")
 
 
 @pytest.fixture(params=BACKENDS)
