@@ -1,0 +1,141 @@
+"""Which module owns each mechanism, and how a second copy of it is recognised in the source.
+
+A mechanism is written once, in the lowest layer that can hold it (CONTRIBUTING.md, "Finding your way"). Each entry names its
+owners, the syntax that gives a copy away, and what to use instead. `tools.shape` reports every place outside the owners.
+An owner is a module, or a package with everything in it.
+
+To add a mechanism, add an entry. Recognition is by syntax, so it sees the copy and not the intent: an entry whose syntax
+has other honest uses names those modules as owners, with the reason beside them.
+"""
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """One thing that the project does in one place."""
+
+    name: str
+    owners: tuple[str, ...]
+    hint: str
+    matches: Callable[[ast.AST], bool]
+
+    def count(self, module: str, nodes: Iterable[ast.AST]) -> int:
+        """The copies among the nodes of a module; none in an owner."""
+        if any(module == owner or module.startswith(f"{owner}.") for owner in self.owners):
+            return 0
+        return sum(self.matches(node) for node in nodes)
+
+
+def calls(*names: str) -> Callable[[ast.AST], bool]:
+    """Calls of these functions, written as `module.function` or `Name`."""
+    wanted = frozenset(names)
+
+    def matches(node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and _dotted(node.func) in wanted
+
+    return matches
+
+
+def _dotted(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=ast.Name(id=module), attr=name):
+            return f"{module}.{name}"
+    return ""
+
+
+def reads_variables(*names: str) -> Callable[[ast.AST], bool]:
+    """`environ["NAME"]` and `environ.get("NAME")`, whatever the mapping is called."""
+    wanted = frozenset(names)
+
+    def matches(node: ast.AST) -> bool:
+        match node:
+            case ast.Subscript(slice=ast.Constant(value=str(name))):
+                return name in wanted
+            case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str(name)), *_]):
+                return name in wanted
+        return False
+
+    return matches
+
+
+def writes_keys(*names: str) -> Callable[[ast.AST], bool]:
+    """Object literals with one of these keys."""
+    wanted = frozenset(names)
+
+    def matches(node: ast.AST) -> bool:
+        return isinstance(node, ast.Dict) and any(
+            isinstance(key, ast.Constant) and key.value in wanted for key in node.keys
+        )
+
+    return matches
+
+
+def passes_keywords(*names: str) -> Callable[[ast.AST], bool]:
+    """Calls with one of these keyword arguments."""
+    wanted = frozenset(names)
+
+    def matches(node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and any(keyword.arg in wanted for keyword in node.keywords)
+
+    return matches
+
+
+def splits_bytes(node: ast.AST) -> bool:
+    """Lines out of a stream of bytes: `split`, `find` and their like at a newline."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=attribute), args=[ast.Constant(value=b"\n"), *_]):
+            return attribute in ("split", "rsplit", "find", "rfind", "partition", "rpartition", "index")
+    return False
+
+
+MECHANISMS = (
+    Mechanism(
+        "locks",
+        ("operable.state.lock",),
+        "use operable.state.lock",
+        calls("fcntl.flock", "fcntl.lockf", "flock", "lockf"),
+    ),
+    Mechanism(
+        "whole-file writes",
+        ("operable.state.atomic",),
+        "use operable.state.atomic",
+        calls("os.replace", "os.rename", "os.renames", "os.link", "shutil.move"),
+    ),
+    Mechanism(
+        "paths",
+        ("operable.state.paths", "operable.tool.places"),
+        "use operable.state.paths",
+        reads_variables(
+            "OPERABLE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"
+        ),
+    ),
+    Mechanism(
+        "running a child to its end",
+        ("operable.proc",),
+        "use operable.proc.run",
+        calls("Child", "subprocess.run", "subprocess.Popen", "subprocess.check_output"),
+    ),
+    Mechanism(
+        "JSON-RPC envelopes",
+        ("operable.wire.jsonrpc",),
+        "use operable.wire.jsonrpc",
+        writes_keys("jsonrpc"),
+    ),
+    Mechanism(
+        "strict JSON reading",
+        ("operable.kernel.json",),
+        "use operable.kernel.json",
+        passes_keywords("parse_constant", "parse_float", "object_pairs_hook"),
+    ),
+    Mechanism(
+        "lines out of bytes",
+        ("operable.wire.lines",),
+        "use operable.wire.lines",
+        splits_bytes,
+    ),
+)
