@@ -10,8 +10,8 @@ from operable.host.approvals import Desk
 from operable.host.arm import ClientCall
 from operable.host.audit import Audit
 from operable.host.client_methods import ClientMethods
-from operable.host.gate import Gate
-from operable.host.policy import rules
+from operable.host.policy.gate import Gate
+from operable.host.policy.rules import rules
 from operable.kernel.redact import Known
 from operable.proc.spawn import prepare
 

@@ -12,9 +12,9 @@ from operable.host.arms.print import ARM as PRINT
 from operable.host.audit import Audit
 from operable.host.delivery import Delivered
 from operable.host.elsewhere import admit, key_reference, place_elsewhere
-from operable.host.pattern import ALLOW
 from operable.host.placing import Placing, needed, place, vault_of
-from operable.host.policy import Policy
+from operable.host.policy.pattern import ALLOW
+from operable.host.policy.rules import Policy
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Sandbox
 from operable.proc.sandbox.egress.substitutes import Substitute

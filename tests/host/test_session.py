@@ -16,7 +16,7 @@ from operable.host.arms.acp import ARM as ACP
 from operable.host.arms.json_stream import ARM as JSON_STREAM
 from operable.host.arms.print import ARM as PRINT
 from operable.host.log_files import read_log
-from operable.host.policy import rules
+from operable.host.policy.rules import rules
 from operable.host.starting import start_session
 from operable.kernel.errors import Fail
 from operable.proc.spawn import prepare

@@ -22,10 +22,10 @@ from operable.cli.variables import variables, warn_of_exposed
 from operable.host.arm import Message
 from operable.host.launching import UNCONFINED
 from operable.host.log_files import read_log
-from operable.host.pattern import ASK
 from operable.host.placing import sandbox_of
-from operable.host.policy import Policy, rules
-from operable.host.policy_file import load_policy
+from operable.host.policy.pattern import ASK
+from operable.host.policy.policy_file import load_policy
+from operable.host.policy.rules import Policy, rules
 from operable.host.registry import Registry, SessionHome
 from operable.host.sandbox_choice import NONE, choose_sandbox, is_unconfined, kept_home
 from operable.host.spoken import quoted, spoken

@@ -104,6 +104,6 @@ def policy(path: str | None) -> Any:
     """The rules for agents, read before anything runs."""
     if path is None:
         return None
-    from operable.host.policy_file import load_policy
+    from operable.host.policy.policy_file import load_policy
 
     return load_policy(path)

@@ -26,7 +26,7 @@ from operable.wire.events import AgentError, TextDelta, TurnEnd, UsageUpdate
 
 if TYPE_CHECKING:
     from operable.host.agent_cli import AgentCliHandle
-    from operable.host.policy import Policy
+    from operable.host.policy.rules import Policy
 
 DEFAULT_AGENT = "operable-agent"
 _READING = ("kind:read", "kind:search", "kind:think")
@@ -147,9 +147,9 @@ def _found(name: str, workspace: str) -> "AgentCliHandle":
 
 def _rules(task: Mapping[str, Any], policy: "Policy | str | None") -> "Policy":
     """The caller's rules; for a task that only plans or reads, nothing that changes anything."""
-    from operable.host.pattern import DENY
-    from operable.host.policy import Policy, rules
-    from operable.host.policy_file import load_policy
+    from operable.host.policy.pattern import DENY
+    from operable.host.policy.policy_file import load_policy
+    from operable.host.policy.rules import Policy, rules
 
     chosen = load_policy(policy) if isinstance(policy, str) else policy or Policy()
     intent = task.get("intent") or {}

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from operable.host.continuation import Conversations as Conversations
     from operable.host.log_files import Record as Record
     from operable.host.log_files import read_log as read_log
-    from operable.host.policy import Policy as Policy
-    from operable.host.policy import rules as rules
-    from operable.host.policy_file import load_policy as load_policy
+    from operable.host.policy.policy_file import load_policy as load_policy
+    from operable.host.policy.rules import Policy as Policy
+    from operable.host.policy.rules import rules as rules
     from operable.host.registry import Registry as Registry
     from operable.host.session import Session as Session
     from operable.host.spoken import Said as Said
@@ -47,7 +47,7 @@ _HOMES = {
     "Decision": "operable.host.approvals",
     "Limits": "operable.host.works",
     "Message": "operable.host.arm",
-    "Policy": "operable.host.policy",
+    "Policy": "operable.host.policy.rules",
     "Record": "operable.host.log_files",
     "Registry": "operable.host.registry",
     "Said": "operable.host.spoken",
@@ -59,10 +59,10 @@ _HOMES = {
     "answer_ask": "operable.host.approvals",
     "complete": "operable.host.bridge",
     "define_agent_cli": "operable.host.agent_cli",
-    "load_policy": "operable.host.policy_file",
+    "load_policy": "operable.host.policy.policy_file",
     "pending_asks": "operable.host.approvals",
     "read_log": "operable.host.log_files",
-    "rules": "operable.host.policy",
+    "rules": "operable.host.policy.rules",
     "verify_audit": "operable.host.audit",
 }
 

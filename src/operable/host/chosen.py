@@ -10,9 +10,9 @@ from typing import Any
 
 import operable
 from operable.host.arm import Arm, Opening
-from operable.host.policy import Policy
+from operable.host.policy.rules import Policy
+from operable.host.policy.tool_map import ToolMap
 from operable.host.start_options import StartOptions
-from operable.host.tool_map import ToolMap
 from operable.host.works import Limits
 from operable.kernel.errors import Fail
 from operable.manifest.governance_rules import ALL_KINDS

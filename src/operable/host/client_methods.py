@@ -24,10 +24,10 @@ from typing import Any
 from operable.host.approvals import Ask, Desk
 from operable.host.arm import ClientCall
 from operable.host.audit import UNRECORDED, Opened
-from operable.host.command_line import is_system_shell
-from operable.host.gate import Gate
+from operable.host.policy.command_line import is_system_shell
+from operable.host.policy.gate import Gate
+from operable.host.policy.tool_call import outside
 from operable.host.terminals import Terminal
-from operable.host.tool_call import outside
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 from operable.proc.spawn import Command

@@ -32,7 +32,7 @@ from operable.host.http_transport import Remote
 from operable.host.launch.readiness import Launch, Ready, areadiness
 from operable.host.launch.store import SecretStore
 from operable.host.placing import Placing, login_variables, place, sandbox_of, vault_of
-from operable.host.policy import Policy
+from operable.host.policy.rules import Policy
 from operable.host.protocols import arm_for
 from operable.host.registry import Registry
 from operable.host.sandbox_choice import choose_sandbox, is_unconfined

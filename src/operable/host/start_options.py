@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from operable.host.approvals import OnAsk
-from operable.host.pattern import ASK
 from operable.host.peer import pairs
-from operable.host.policy import Policy
-from operable.host.policy_file import load_policy
+from operable.host.policy.pattern import ASK
+from operable.host.policy.policy_file import load_policy
+from operable.host.policy.rules import Policy
 from operable.host.works import Limits
 from operable.kernel.errors import Fail
 from operable.proc.environment import secret_values

@@ -16,11 +16,11 @@ from operable.host.arm import Arm, Opening
 from operable.host.audit import Audit
 from operable.host.budget import Budget
 from operable.host.client_methods import ClientMethods, Confine
-from operable.host.gate import Gate
 from operable.host.link import Connect, Link, Spawn, no_process
 from operable.host.log import SessionLog
-from operable.host.pattern import ASK
-from operable.host.policy import Policy
+from operable.host.policy.gate import Gate
+from operable.host.policy.pattern import ASK
+from operable.host.policy.rules import Policy
 from operable.host.registry import (
     ERROR,
     STARTING,

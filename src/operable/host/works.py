@@ -12,9 +12,9 @@ from typing import Any
 from operable.host.approvals import Desk
 from operable.host.budget import Budget
 from operable.host.client_methods import ClientMethods
-from operable.host.gate import Gate
 from operable.host.link import Link
 from operable.host.log import SessionLog
+from operable.host.policy.gate import Gate
 from operable.host.registry import ALIVE, SessionHome, timestamp
 from operable.kernel.errors import Fail
 from operable.wire import events as e

@@ -12,8 +12,8 @@ from typing import Any
 from operable.host.approvals import Decision, answer_ask, pending_asks
 from operable.host.arms.json_stream import ARM as JSON_STREAM
 from operable.host.audit import verify_audit
-from operable.host.pattern import ASK
-from operable.host.policy import Policy
+from operable.host.policy.pattern import ASK
+from operable.host.policy.rules import Policy
 from operable.host.registry import ALIVE, Registry
 from operable.host.starting import Start, start_session
 from operable.kernel.errors import Fail

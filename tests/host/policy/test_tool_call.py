@@ -11,10 +11,10 @@ import pytest
 import operable.host
 from operable.host.agent_cli import define_agent_cli
 from operable.host.chosen import quirks_of
-from operable.host.pattern import ALLOW, ASK, DENY
-from operable.host.policy import rules
-from operable.host.tool_call import Call, Facts
-from operable.host.tool_map import ToolMap
+from operable.host.policy.pattern import ALLOW, ASK, DENY
+from operable.host.policy.rules import rules
+from operable.host.policy.tool_call import Call, Facts
+from operable.host.policy.tool_map import ToolMap
 
 WORK = "/work/project"
 ECHO = "echo hi > made.txt"

@@ -10,8 +10,8 @@ it ends with the turn.
 from collections import Counter
 from typing import Final
 
-from operable.host.command_line import plain_script
-from operable.host.tool_call import Facts
+from operable.host.policy.command_line import plain_script
+from operable.host.policy.tool_call import Facts
 
 _FILES: Final = frozenset({"read", "edit", "delete", "move"})
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from operable.host.patch_files import patched
-from operable.host.shell_text import BLANK
+from operable.host.policy.patch_files import patched
+from operable.host.policy.shell_text import BLANK
 
 # Names of arguments, in small letters without anything between them: filePath, file_path and FILE-PATH are one name.
 _PATHS: Final = frozenset(

@@ -3,9 +3,9 @@
 Agents describe the same call in many ways, so that every source counts. What stands in the arguments (under any usual
 spelling, at any depth), in a diff, in a patch or in the locations is *stated*. What is merely shown to people, such as a
 title, is *hinted*: some agents let their model write it, so that only rules that deny or ask look at it. The manifest may
-say which tool has which kind, and which member is its argument (`operable.host.tool_map`); then that member alone is what
-an allow looks at. A path is judged by where it leads: made absolute from the workspace, symbolic links resolved, and
-written relative to the workspace when it is inside.
+say which tool has which kind, and which member is its argument (`operable.host.policy.tool_map`); then that member alone
+is what an allow looks at. A path is judged by where it leads: made absolute from the workspace, symbolic links resolved,
+and written relative to the workspace when it is inside.
 """
 
 import os
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from operable.host.command_line import Command, commands_in
-from operable.host.tool_arguments import Found, lines_of, shown_in, tells
-from operable.host.tool_map import ToolMap, Use
+from operable.host.policy.command_line import Command, commands_in
+from operable.host.policy.tool_arguments import Found, lines_of, shown_in, tells
+from operable.host.policy.tool_map import ToolMap, Use
 from operable.wire.events import TOOL_KINDS
 
 

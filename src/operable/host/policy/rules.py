@@ -14,17 +14,17 @@ The most specific rule that matches decides: tool or kind with an argument, then
 A deny or ask that cannot be decided, because the agent does not tell the name, the kind or the argument, binds; an allow
 then does not. An allow needs every command line, path or address that the call states; deny and ask match any of them, and
 also what is only shown. In a command line, `*` of an allow does not reach over `; & | < > $ ( )`, backquotes or line ends,
-while deny and ask look at everything that the line may run (`operable.host.command_line`). A path is judged by where it
-really leads, and one outside the workspace is written absolute, so that no relative pattern allows it.
+while deny and ask look at everything that the line may run (`operable.host.policy.command_line`). A path is judged by where
+it really leads, and one outside the workspace is written absolute, so that no relative pattern allows it.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from operable.host.pattern import ALLOW, ASK, DENY, parse
-from operable.host.tool_call import Call, Facts
-from operable.host.tool_map import ToolMap
+from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
+from operable.host.policy.tool_call import Call, Facts
+from operable.host.policy.tool_map import ToolMap
 from operable.wire.events import MUTATING_KINDS
 
 # Levels of autonomy go from 0 to 4 (AIP-7 has both 0-3 and 0-4); a call is free below the level: read at 1, edit at 2, …
@@ -168,7 +168,7 @@ def rules(
     default: str = DENY,
 ) -> Policy:
     """A policy from lists of patterns; Fail validation/POLICY_INVALID with all problems."""
-    from operable.host.policy_file import policy_from
+    from operable.host.policy.policy_file import policy_from
 
     return policy_from(
         {"allow": list(allow), "deny": list(deny), "ask": list(ask), "default": default}, source="policy"

@@ -18,11 +18,11 @@ import msgspec
 
 from operable.host.approvals import Ask, Decision, argument_digest, needs_option
 from operable.host.audit import Audit, Opened
-from operable.host.grants import Grants, Thing, things
-from operable.host.pattern import ALLOW, ASK, DENY
-from operable.host.policy import Policy, Rule, Ruling
-from operable.host.tool_call import Call, Facts
-from operable.host.tool_map import ToolMap
+from operable.host.policy.grants import Grants, Thing, things
+from operable.host.policy.pattern import ALLOW, ASK, DENY
+from operable.host.policy.rules import Policy, Rule, Ruling
+from operable.host.policy.tool_call import Call, Facts
+from operable.host.policy.tool_map import ToolMap
 from operable.kernel.redact import Known, Redactor
 from operable.wire.events import MUTATING_KINDS, AgentPrompt, ToolCall, ToolResult, TurnEnd
 

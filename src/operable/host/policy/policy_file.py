@@ -13,15 +13,15 @@
     usd = 5.0
     seconds = 3600
 
-What the patterns mean stands in `operable.host.policy`.
+What the patterns mean stands in `operable.host.policy.rules`.
 """
 
 import os
 from collections.abc import Mapping
 from typing import Any
 
-from operable.host.pattern import ALLOW, ASK, DENY, EFFECTS, parse
-from operable.host.policy import FULL, Policy, Rule
+from operable.host.policy.pattern import ALLOW, ASK, DENY, EFFECTS, parse
+from operable.host.policy.rules import FULL, Policy, Rule
 from operable.kernel.errors import Fail
 
 _KNOWN = ("allow", "deny", "ask", "default", "autonomy", "ask_timeout", "budget")

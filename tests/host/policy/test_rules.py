@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.host.pattern import ALLOW, ASK, DENY, parse
-from operable.host.policy import Policy, Rule, rules
-from operable.host.policy_file import load_policy, policy_from
-from operable.host.tool_call import Call
+from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
+from operable.host.policy.policy_file import load_policy, policy_from
+from operable.host.policy.rules import Policy, Rule, rules
+from operable.host.policy.tool_call import Call
 from operable.kernel.errors import Fail
 from operable.wire.events import TOOL_KINDS
 from tests.requirement import requirement

@@ -7,8 +7,8 @@ import pytest
 
 from operable.host.approvals import Ask, Decision
 from operable.host.audit import Audit, verify_audit
-from operable.host.gate import Gate
-from operable.host.policy import rules
+from operable.host.policy.gate import Gate
+from operable.host.policy.rules import rules
 from operable.wire.events import AgentError, AgentPrompt, Choice, TextDelta, ToolCall, ToolResult
 from tests.host.scene import session, steps
 from tests.requirement import requirement

@@ -1,8 +1,8 @@
 """One pattern of a rule, and whether it matches a call: by tool, by kind and by argument.
 
-What a pattern can be is said in `operable.host.policy`. Matching depends on the effect of the rule, since what is not known
-is a yes for deny and ask, and a no for allow. An allow compares what the call states, all of it, and takes it literally;
-deny and ask compare everything that was said, and all that it may come to.
+What a pattern can be is said in `operable.host.policy.rules`. Matching depends on the effect of the rule, since what is
+not known is a yes for deny and ask, and a no for allow. An allow compares what the call states, all of it, and takes it
+literally; deny and ask compare everything that was said, and all that it may come to.
 """
 
 import os
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from operable.host import address_pattern
-from operable.host.command_line import may_match, plain_script
-from operable.host.shell_text import obscured
-from operable.host.tool_call import Argument, Facts
+from operable.host.policy import address_pattern
+from operable.host.policy.command_line import may_match, plain_script
+from operable.host.policy.shell_text import obscured
+from operable.host.policy.tool_call import Argument, Facts
 from operable.wire.events import TOOL_KINDS
 
 ALLOW: Final = "allow"

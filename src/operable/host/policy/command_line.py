@@ -1,6 +1,6 @@
 """What a shell line may run: every simple command in it, as the rules look at it.
 
-Theory of operation. `operable.host.shell_text` finds the simple commands of the line. Each is then looked through:
+Theory of operation. `operable.host.policy.shell_text` finds the simple commands of the line. Each is then looked through:
 assignments, words like `then`, wrappers (`sudo`, `timeout`, `xargs`), and scripts that are given to a shell or to `eval`,
 again in the same way. A line that cannot be read, and a shell that reads its commands from elsewhere, is WILD as a whole.
 
@@ -13,7 +13,17 @@ from collections.abc import Iterator, Sequence
 from posixpath import normpath
 from typing import Final
 
-from operable.host.shell_text import BLANK, MARK, WILD, Piece, Scan, UnreadableError, Words, obscured, text_of
+from operable.host.policy.shell_text import (
+    BLANK,
+    MARK,
+    WILD,
+    Piece,
+    Scan,
+    UnreadableError,
+    Words,
+    obscured,
+    text_of,
+)
 
 Command = tuple[Piece, ...]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from operable.host.patch_files import patched
+from operable.host.policy.patch_files import patched
 
 HEAD = "--- a/src/x\n+++ b/src/x\n"
 MORE = "--- a/secret\n+++ b/secret\n@@ -1 +1 @@\n-a\n+b\n"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from operable.host.pattern import ALLOW, DENY
-from operable.host.policy import rules
-from operable.host.tool_call import Call
+from operable.host.policy.pattern import ALLOW, DENY
+from operable.host.policy.rules import rules
+from operable.host.policy.tool_call import Call
 
 
 def decided(address, **chosen):
