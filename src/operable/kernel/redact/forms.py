@@ -5,8 +5,9 @@ Base64 has three spellings for the same bytes, by where they stand in the stream
 is listed for each, so that `Basic base64("user:" + secret)` is found also.
 
 A secret of several lines is also known by each long line, since streams are masked line by line; a secret that is a JSON
-object also by its texts, since a program uses those. Not known: base64 that is wrapped inside the secret, compression,
-encryption, spellings that a program makes up (reversed, spaced out).
+object also by its texts, since a program uses those; the base64 of a long secret by each line, as `base64` wraps it. What
+escapes single characters is for `encodings`. Not known: base64 that is wrapped elsewhere, compression, encryption, spellings
+that a program makes up (reversed, spaced out).
 """
 
 from binascii import b2a_base64
@@ -22,17 +23,32 @@ if TYPE_CHECKING:
 _SHORTEST = 4  # of the secret itself
 _SHORTEST_DERIVED = 8  # of an encoded part: 6 bytes in base64
 _SHORTEST_PART = 12  # of one line, or of one text of an object: shorter ones are words
+_COLUMNS = (76, 64)  # where `base64` and `openssl base64` wrap their lines
 _XML = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"))
+
+
+def plain_forms(secrets: "Iterable[str]") -> set[str]:
+    """The spellings that can stand behind another encoding: as it is, in hex, in base64."""
+    found: set[str] = set()
+    for value in _values(secrets):
+        found.add(value)
+        found.update(_derived(value.encode("utf-8", "surrogatepass")))
+    return {form for form in found if form not in MASK}
 
 
 def forms(secrets: "Iterable[str]") -> list[str]:
     """Every spelling to look for, longest first, so that a part never spoils the whole."""
     found: set[str] = set()
+    for value in _values(secrets):
+        found.update(_spellings(value))
+    return sorted((form for form in found if form not in MASK), key=lambda form: (-len(form), form))
+
+
+def _values(secrets: "Iterable[str]") -> "Iterator[str]":
     for secret in secrets:
         for value in {secret, secret.strip(), *_parts(secret)}:
             if len(value) >= _SHORTEST:
-                found.update(_spellings(value))
-    return sorted((form for form in found if form not in MASK), key=lambda form: (-len(form), form))
+                yield value
 
 
 def _parts(secret: str) -> "Iterator[str]":
@@ -67,6 +83,10 @@ def _spellings(secret: str) -> "Iterator[str]":
         for form in (encoded, encoded.replace("%20", "+")):
             yield form
             yield _lower_escapes(form)
+    yield from _derived(raw)
+
+
+def _derived(raw: bytes) -> "Iterator[str]":
     for derived in (raw.hex(), raw.hex().upper(), *_base64_spellings(raw)):
         if len(derived) >= _SHORTEST_DERIVED:
             yield derived
@@ -85,6 +105,9 @@ def _base64_spellings(raw: bytes) -> "Iterator[str]":
     whole = b2a_base64(raw, newline=False).decode("ascii").rstrip("=")
     yield whole
     yield whole.translate(_URL_SAFE)
+    for columns in _COLUMNS:
+        if len(whole) > columns:
+            yield from (whole[at : at + columns] for at in range(0, len(whole), columns))
     for skipped in range(3):
         part = raw[skipped:]
         face = b2a_base64(part[: len(part) // 3 * 3], newline=False).decode("ascii")

@@ -2,35 +2,59 @@
 
 Theory of operation. Whoever hands out or reads a secret adds it here first: vault, environment, key of a provider, login.
 Log, audit, recorder and errors hold the same object, so a value that becomes known late is masked from then on. All
-spellings of `forms` are searched; where two overlap, everything that either covers is masked. `StreamMask` does the same
-for a text that comes in pieces: it keeps back the end of a piece as long as that can be the beginning of a secret.
+spellings of `forms` are searched, and what `encodings` hide; where two overlap, everything that either covers is masked.
+`StreamMask` does the same for a text that comes in pieces: it keeps back the end of a piece as long as that can be the
+beginning of a secret.
 
 Nothing is judged by its look here, so data without a known value is never changed. Values below four characters are
 ignored: they would shred every text, and hide nothing from a guesser.
 """
 
-from operable.kernel.redact.forms import forms
+from operable.kernel.redact.encodings import (
+    LEVELS,
+    LONGEST_UNIT,
+    Views,
+    as_bytes,
+    begun,
+    characters,
+    decoded,
+    is_encoded,
+    may_continue,
+)
+from operable.kernel.redact.forms import forms, plain_forms
 from operable.kernel.redact.names import MASK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
+_ESCAPED_SIZE = (
+    12  # of one character when it is escaped: `\\\\u007a`; longer ones are found in one piece only
+)
 _NAMES = 1000  # names of members that are remembered as harmless; a program may print any number of them
 
 
 class Known:
     """The registry. `add` may be called from any thread; it never shows its values."""
 
-    __slots__ = ("_bytes", "_forms", "_harmless", "_longest", "_starts", "_values")
+    __slots__ = (
+        "_beginnings",
+        "_bytes",
+        "_forms",
+        "_harmless",
+        "_plain",
+        "_plain_beginnings",
+        "_values",
+    )
 
     def __init__(self, values: "Iterable[str]" = ()) -> None:
         self._values: frozenset[str] = frozenset()
         self._forms: list[str] = []
         self._bytes: list[bytes] = []
-        self._starts: dict[str, list[str]] = {}
-        self._longest = 0
+        self._beginnings = _Beginnings()
+        self._plain: list[str] = []  # byte texts, to look for behind encodings
+        self._plain_beginnings = _Beginnings()
         self._harmless: frozenset[str] = frozenset()
         self.add(*values)
 
@@ -40,15 +64,14 @@ class Known:
         if not fresh:
             return
         found = sorted({*self._forms, *forms(fresh)}, key=lambda form: (-len(form), form))
-        starts: dict[str, list[str]] = {}
-        for form in found:
-            starts.setdefault(form[0], []).append(form)
+        plain = sorted({*self._plain, *map(as_bytes, plain_forms(fresh))})
         # Each is replaced whole: a reader in another thread sees the old list or the new one.
         self._values |= fresh
         self._harmless = frozenset()
-        self._starts = starts
+        self._beginnings = _Beginnings(found)
+        self._plain_beginnings = _Beginnings(plain)
+        self._plain = plain
         self._bytes = [form.encode("utf-8", "surrogatepass") for form in found]
-        self._longest = len(found[0]) if found else 0
         self._forms = found
 
     def __bool__(self) -> bool:
@@ -63,8 +86,11 @@ class Known:
     def text(self, text: str) -> str:
         for form in self._forms:
             if form in text:
-                return _covered(text, self._spans(text))
-        return text
+                break
+        else:
+            if not self._forms or not is_encoded(text) or not self._hidden(as_bytes(text)):
+                return text
+        return _covered(text, self._spans(text))
 
     def data(self, data: bytes) -> bytes:
         """The same for bytes of UTF-8, such as encoded JSON."""
@@ -72,7 +98,8 @@ class Known:
             if form in data:
                 break
         else:
-            return data
+            if not self._forms or not is_encoded(text := data.decode("latin-1")) or not self._hidden(text):
+                return data
         text = data.decode("utf-8", "surrogateescape")
         return _covered(text, self._spans(text)).encode("utf-8", "surrogateescape")
 
@@ -112,28 +139,66 @@ class Known:
         return found
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        """Where known values stand, in order, those that touch or overlap joined."""
+        """Where known values stand, in order, those that overlap joined."""
         found: list[tuple[int, int]] = []
         for form in self._forms:
-            start = text.find(form)
-            while start >= 0:
-                found.append((start, start + len(form)))
-                start = text.find(form, start + 1)
-        found.sort()
-        joined: list[tuple[int, int]] = []
-        for start, end in found:
-            if joined and start < joined[-1][1]:
-                if end > joined[-1][1]:
-                    joined[-1] = joined[-1][0], end
-            else:
-                joined.append((start, end))
-        return joined
+            if form in text:
+                found += _places(form, text)
+        if is_encoded(text):
+            hidden = _joined(self._hidden(as_bytes(text)))
+            found += hidden if text.isascii() else characters(text, hidden)
+        return _joined(found)
+
+    def _hidden(self, text: str) -> list[tuple[int, int]]:
+        """Where known values stand behind the encodings of a byte text."""
+        found: list[tuple[int, int]] = []
+        for level, plain in enumerate(decoded(text), 1):
+            places = [place for form in self._plain if form in plain for place in _places(form, plain)]
+            if places:
+                views = Views(text, level)
+                found += [views.origin(*place) for place in places]
+        return found
 
     def unfinished(self, text: str) -> int:
         """Where the end of `text` begins that may be the beginning of a known value; its length when there is none."""
+        cut = self._beginnings.cut(text)
+        window = max(0, len(text) - self._plain_beginnings.longest * _ESCAPED_SIZE - LONGEST_UNIT)
+        end = text[window:]
+        if not may_continue(end):
+            return cut
+        place = self._unfinished_hidden(as_bytes(end))
+        return min(cut, window + characters(end, [(place, place)])[0][0])
+
+    def _unfinished_hidden(self, text: str) -> int:
+        """The same behind the encodings of a byte text."""
+        views, cut = Views(text), len(text)
+        for _ in range(LEVELS + 1):
+            cut = min(cut, views.drop(begun(views.plain)))
+            start = self._plain_beginnings.cut(views.plain)
+            if start < len(views.plain):
+                cut = min(cut, views.origin(start, start)[0])
+            if not views.descend():
+                break
+        return cut
+
+
+class _Beginnings:
+    """The spellings by their first character."""
+
+    __slots__ = ("_forms", "longest")
+
+    def __init__(self, forms: "Iterable[str]" = ()) -> None:
+        self._forms: dict[str, list[str]] = {}
+        self.longest = 0
+        for form in forms:
+            self._forms.setdefault(form[0], []).append(form)
+            self.longest = max(self.longest, len(form))
+
+    def cut(self, text: str) -> int:
+        """Where the longest end of the text begins that begins a spelling; the length of the text if there is none."""
         length = len(text)
-        for start in range(max(0, length - self._longest + 1), length):
-            for form in self._starts.get(text[start], ()):
+        for start in range(max(0, length - self.longest + 1), length):
+            for form in self._forms.get(text[start], ()):
                 if len(form) > length - start and form.startswith(text[start:]):
                     return start
         return length
@@ -184,3 +249,21 @@ def _covered(text: str, spans: list[tuple[int, int]]) -> str:
         pieces += text[done:start], MASK
         done = end
     return "".join([*pieces, text[done:]])
+
+
+def _places(form: str, text: str) -> "Iterator[tuple[int, int]]":
+    start = text.find(form)
+    while start >= 0:
+        yield start, start + len(form)
+        start = text.find(form, start + 1)
+
+
+def _joined(places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """In order, those that overlap joined."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(places):
+        if joined and start < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
