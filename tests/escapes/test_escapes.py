@@ -14,8 +14,8 @@ import msgspec
 import pytest
 
 from operable.agent.commands import _enclosure, run_program
-from operable.flow.enclosing import enclosed
-from operable.flow.task_process import run_command
+from operable.flow.run.enclosure import enclosed
+from operable.flow.run.process import run_command
 from operable.host.confinement import Wanted, confine
 from operable.lint.evidence import Invocation
 from operable.lint.probe import Place, Probe

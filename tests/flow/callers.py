@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from operable.flow import audit_log
-from operable.flow.caller import Caller
-from operable.flow.ssh_signatures import public_line
+from operable.flow.audit import log as audit_log
+from operable.flow.run.caller import Caller
+from operable.flow.trust.keys.ssh_signatures import public_line
 from tests.flow.manifests import Json, shell_task
 from tests.flow.ssh_keys import written
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from operable.flow import local_approvals
-from operable.flow.caller import Caller, bind, content_of
+from operable.flow.approve import local_approvals
 from operable.flow.contracts import FlowError
-from operable.flow.executing import execute
-from operable.flow.selection import select
+from operable.flow.manifest.selection import select
+from operable.flow.run.caller import Caller, bind, content_of
+from operable.flow.run.executor import execute
 from tests.flow.callers import ME, script
 from tests.flow.manifests import manifest
 

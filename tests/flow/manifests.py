@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from operable.flow.validate import validate
+from operable.flow.manifest.validation import validate
 
 Json = dict[str, Any]
 # What is no object, and what is no list.

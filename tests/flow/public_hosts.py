@@ -13,8 +13,8 @@ import subprocess
 import sys
 import threading
 
-from operable.flow.caller import Caller
-from operable.flow.executing import execute
+from operable.flow.run.caller import Caller
+from operable.flow.run.executor import execute
 from tests.flow.manifests import manifest, shell_task
 
 PUBLIC, PRIVATE = "93.184.215.14", "127.0.0.1"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from operable.flow.scheduler_client import Invocation, SchedulerClient, invocation_of
+from operable.flow.scheduler.client import Invocation, SchedulerClient, invocation_of
 from tests.flow.scheduler_stand_in import FIELDS_OF_A_V4_CONTRACT
 
 PROGRAM = Path(__file__).with_name("scheduler_stand_in.py")

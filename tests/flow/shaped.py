@@ -4,7 +4,7 @@ import json
 from random import Random
 from typing import Any
 
-from operable.flow.shape import MANIFEST, Node
+from operable.flow.manifest.shape import MANIFEST, Node
 
 Json = dict[str, Any]
 _RIGHT: dict[str, list[Any]] = {

@@ -14,16 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from operable.flow import audit_log
-from operable.flow.attesting import evidence_payload, make_evidence, verify_evidence
-from operable.flow.authorizing import Circumstances, evaluate
+from operable.flow.audit import log as audit_log
+from operable.flow.audit.attestation import evidence_payload, make_evidence, verify_evidence
+from operable.flow.audit.verification import verify_execution
 from operable.flow.contracts import FlowError, Surroundings, known
-from operable.flow.credentials import materialise
-from operable.flow.executing import ExecOptions, execute, preview
 from operable.flow.failures import rpc_error
-from operable.flow.proving import verify_proof
-from operable.flow.sessions import described_session, release_session, resolve_identity, secrets_of
-from operable.flow.verifying import verify_execution
+from operable.flow.run.credentials import materialise
+from operable.flow.run.executor import ExecOptions, execute, preview
+from operable.flow.trust.identity.sessions import (
+    described_session,
+    release_session,
+    resolve_identity,
+    secrets_of,
+)
+from operable.flow.trust.policy.authorization import Circumstances, evaluate
+from operable.flow.trust.proof_verification import verify_proof
 from tests.flow.callers import signing_caller
 from tests.flow.certificates import Authority
 from tests.flow.executions import approve

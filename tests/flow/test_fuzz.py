@@ -14,17 +14,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from operable.flow.compile.target import compile_manifest, listed_targets
 from operable.flow.contracts import FlowError
-from operable.flow.convert import convert
-from operable.flow.graph import graph
-from operable.flow.graph_mermaid import mermaid
-from operable.flow.graph_svg import svg
-from operable.flow.lint import lint
+from operable.flow.graph.mermaid import mermaid
+from operable.flow.graph.model import graph
+from operable.flow.graph.svg import svg
+from operable.flow.manifest.conversion import convert
+from operable.flow.manifest.lint.rule import lint
+from operable.flow.manifest.schedules import moment
+from operable.flow.manifest.validation import validate
 from operable.flow.method import Defaults, listed_methods
-from operable.flow.next_runs import moment
-from operable.flow.rpc import answer_to
-from operable.flow.target import compile_manifest, listed_targets
-from operable.flow.validate import validate
+from operable.flow.rpc.protocol import answer_to
 from tests.flow.manifests import manifest, prompt_task, shell_task, triggered
 from tests.requirement import requirement
 

@@ -13,7 +13,7 @@ import pytest
 
 from operable.cli.agentcli_words import VERBS
 from operable.flow.method import Defaults, listed_methods
-from operable.flow.rpc import answer_to
+from operable.flow.rpc.protocol import answer_to
 from tests.cli.drive import operable
 from tests.flow import hostile as hostility
 from tests.flow.callers import PATH

@@ -13,20 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from operable.flow import audit_log
+from operable.flow.audit import log as audit_log
 from operable.flow.canonical import hash_text
 from operable.flow.contracts import FlowError
-from operable.flow.executing import execute
+from operable.flow.run.executor import execute
 from tests.flow.callers import audited, caller, script, until
 from tests.flow.executions import refused
 from tests.flow.manifests import manifest
 
 RUNNER = """
 import json, sys
-from operable.flow.caller import Caller
+from operable.flow.run.caller import Caller
 from operable.flow.canonical import hash_text
 from operable.flow.contracts import FlowError
-from operable.flow.executing import execute
+from operable.flow.run.executor import execute
 given = json.load(open(sys.argv[1]))
 by = Caller(given["cwd"], given["environment"], given["home"])
 exec(sys.argv[2] if len(sys.argv) > 2 else "")

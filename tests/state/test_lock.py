@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from operable.flow import audit_log
-from operable.flow.audit_log import verify
+from operable.flow.audit import log as audit_log
+from operable.flow.audit.log import verify
 from operable.flow.contracts import FlowError
 from operable.state.lock import EXCLUSIVE, SHARED, held
 from tests.flow.callers import until

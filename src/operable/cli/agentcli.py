@@ -70,7 +70,7 @@ def _defaults(line: Any) -> Any:
 
 def _serve(line: Any) -> None:
     from operable.cli.flow_rpc import serve
-    from operable.flow.rpc_server import REQUEST_TIMEOUT
+    from operable.flow.rpc.server import REQUEST_TIMEOUT
 
     serve(_defaults(line), REQUEST_TIMEOUT)
 

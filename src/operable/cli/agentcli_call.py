@@ -9,11 +9,11 @@ from typing import Any
 
 from operable.cli.agentcli_input import read_input
 from operable.cli.agentcli_words import Line
-from operable.flow.asked import caller_of
-from operable.flow.caller import Caller
 from operable.flow.failures import invalid_argument
-from operable.flow.homes import home_of
+from operable.flow.home import home_of
 from operable.flow.method import Defaults, method
+from operable.flow.run.caller import Caller
+from operable.flow.task_query import caller_of
 
 Json = dict[str, Any]
 _POSITIVE = re.compile(r"[1-9][0-9]{0,15}")

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 from operable.cli.agentcli_call import Call, Json
-from operable.flow.applying_scheduler import check_capabilities
-from operable.flow.backends import backend_of
-from operable.flow.combining import combine
+from operable.flow.compile.target import invalid
 from operable.flow.failures import invalid_argument
-from operable.flow.homes import paths, private_folder
-from operable.flow.importing import import_from
+from operable.flow.home import paths, private_folder
+from operable.flow.manifest.combination import combine
+from operable.flow.manifest.scaffold import scaffold
+from operable.flow.manifest.validation import MANIFEST_VERSION, validate
 from operable.flow.output_files import write_document
+from operable.flow.project import import_from
 from operable.flow.registry import add, default_name, remove
-from operable.flow.scaffold import scaffold
-from operable.flow.target import invalid
-from operable.flow.validate import MANIFEST_VERSION, validate
+from operable.flow.scheduler.backends import backend_of
+from operable.flow.scheduler.openclaw import check_capabilities
 
 SKILL = os.path.join(os.path.dirname(__file__), "skills", "manifest-authoring", "SKILL.md")
 

@@ -6,20 +6,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from operable.cli.agentcli_call import Call, Json
-from operable.flow.backends import backend_of
-from operable.flow.caller import Allowance, bind, content_of, unbound_of, unbound_warnings
+from operable.flow.approve.local_approvals import grant, revoke, scope_warnings
+from operable.flow.audit.verification import verify_execution
 from operable.flow.contracts import listed as providers
-from operable.flow.governing import identify
-from operable.flow.local_approvals import grant, revoke, scope_warnings
-from operable.flow.selection import select
-from operable.flow.verifying import verify_execution
+from operable.flow.manifest.selection import select
+from operable.flow.run.caller import Allowance, bind, content_of, unbound_of, unbound_warnings
+from operable.flow.scheduler.backends import backend_of
+from operable.flow.trust.governance import identify
 
 if TYPE_CHECKING:
-    from operable.flow.executing import ExecOptions
+    from operable.flow.run.executor import ExecOptions
 
 
 def _exec(call: Call) -> Json:
-    from operable.flow.executing import execute_selected, preview
+    from operable.flow.run.executor import execute_selected, preview
 
     options = _options(call)
     manifest, task_id = call.manifest(), call.line.words[1]
@@ -32,7 +32,7 @@ def _exec(call: Call) -> Json:
 
 
 def _delegated(call: Call, selected: Any) -> Json:
-    from operable.flow.dispatching import dispatch, no_runtime, preview_dispatch
+    from operable.flow.scheduler.dispatch import dispatch, no_runtime, preview_dispatch
 
     if call.has("dry-run"):
         return preview_dispatch(selected)
@@ -56,7 +56,7 @@ def _delegated(call: Call, selected: Any) -> Json:
 
 
 def _options(call: Call) -> ExecOptions:
-    from operable.flow.executing import ExecOptions
+    from operable.flow.run.executor import ExecOptions
 
     return ExecOptions(
         workflow_id=call.value("workflow"),
@@ -74,7 +74,7 @@ def _options(call: Call) -> ExecOptions:
 
 
 def _run(call: Call) -> Json:
-    from operable.flow.running import RunOptions, run
+    from operable.flow.run.workflow import RunOptions, run
 
     options = RunOptions(
         workflow_id=call.value("workflow"),

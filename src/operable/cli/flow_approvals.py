@@ -7,9 +7,9 @@ from typing import Any
 
 from operable.cli.flow_work import Planned, told, warned
 from operable.cli.flow_work_events import FlowApproval
-from operable.flow import local_approvals
-from operable.flow.caller import Caller, bind, content_of, unbound_of, unbound_warnings
-from operable.flow.selection import select
+from operable.flow.approve import local_approvals
+from operable.flow.manifest.selection import select
+from operable.flow.run.caller import Caller, bind, content_of, unbound_of, unbound_warnings
 from operable.kernel.errors import Fail
 from operable.tool import Change, Warn
 

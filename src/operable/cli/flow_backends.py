@@ -15,11 +15,11 @@ from typing import Any
 from operable.cli.flow_backend_events import AppliedJob, PlannedJob
 from operable.cli.flow_input import as_fail, read_manifest
 from operable.cli.flow_rpc import defaults_of
-from operable.flow.applying import ApplyOptions, Step
-from operable.flow.backends import Backend, apply, backend_of, plan
 from operable.flow.contracts import FlowError, Surroundings
-from operable.flow.homes import home_of
+from operable.flow.home import home_of
 from operable.flow.method import Defaults
+from operable.flow.scheduler.backends import Backend, apply, backend_of, plan
+from operable.flow.scheduler.reconciliation import ApplyOptions, Step
 from operable.kernel.errors import Fail
 from operable.tool import Change, Context, Warn
 

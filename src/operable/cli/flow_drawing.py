@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from operable.cli.flow_input import as_fail, read_manifest
 from operable.flow.contracts import FlowError
-from operable.flow.graph import graph
-from operable.flow.graph_mermaid import mermaid
-from operable.flow.graph_svg import svg
-from operable.flow.next_runs import moment
+from operable.flow.graph.mermaid import mermaid
+from operable.flow.graph.model import graph
+from operable.flow.graph.svg import svg
+from operable.flow.manifest.schedules import moment
 from operable.kernel.errors import Fail
 
 _RUNS = 20  # more would make boxes that nobody reads

@@ -7,10 +7,10 @@ from typing import Any
 
 from operable.cli.flow_work import Planned, failure, told, warned, work_of
 from operable.cli.flow_work_events import FlowExecution, FlowTask
-from operable.flow.caller import Caller
 from operable.flow.contracts import FlowError
-from operable.flow.executing import ExecOptions, execute, preview
-from operable.flow.running import RunOptions, WorkflowRun
+from operable.flow.run.caller import Caller
+from operable.flow.run.executor import ExecOptions, execute, preview
+from operable.flow.run.workflow import RunOptions, WorkflowRun
 from operable.tool import Change, Context, Warn
 from operable.tool.descriptors import complain
 from operable.tool.people import visible

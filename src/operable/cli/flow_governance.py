@@ -15,11 +15,11 @@ from typing import Any, Literal
 from operable.cli import flow_work
 from operable.cli.flow_input import read_manifest
 from operable.cli.flow_work_events import FlowDecision, FlowDelegation, FlowIdentity, FlowProof, FlowProvider
-from operable.flow.caller import Allowance, bind
 from operable.flow.contracts import FlowError, NotAllowed
-from operable.flow.governing import identify
+from operable.flow.manifest.selection import select
 from operable.flow.method import method
-from operable.flow.selection import select
+from operable.flow.run.caller import Allowance, bind
+from operable.flow.trust.governance import identify
 from operable.kernel.errors import Fail
 
 Kind = Literal["identity", "authorization", "authorization-proof", "evidence", "signing"]

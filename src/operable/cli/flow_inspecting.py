@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from operable.cli.flow_backend_events import BackendCapabilities, BackendItem
 from operable.cli.flow_backends import backend_fail, local_defaults, local_home
 from operable.cli.flow_input import as_fail, read_manifest
-from operable.flow.applying_scheduler import check_capabilities
-from operable.flow.backends import ENGINE, SCHEDULER, backend_of
 from operable.flow.contracts import FlowError
-from operable.flow.inspecting import inspect, inspection_of
-from operable.flow.job_store import store_path
+from operable.flow.scheduler.backends import ENGINE, SCHEDULER, backend_of
+from operable.flow.scheduler.inspection import inspect, inspection_of
+from operable.flow.scheduler.job_store import store_path
+from operable.flow.scheduler.openclaw import check_capabilities
 from operable.kernel.errors import Fail
 from operable.tool import Page
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from operable.cli.flow_work import told
 from operable.cli.flow_work_events import FlowAuditProblem, FlowAuditVerdict, FlowRecord
-from operable.flow import audit_log
-from operable.flow.approval_trail import lost_uses
-from operable.flow.caller import Caller
+from operable.flow.approve.audit_trail import lost_uses
+from operable.flow.audit import log as audit_log
+from operable.flow.run.caller import Caller
 from operable.kernel.errors import Fail
 from operable.state.sealed_head import Head
 from operable.tool import Context, Warn

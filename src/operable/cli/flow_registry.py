@@ -11,9 +11,9 @@ from operable.cli.flow_backends import local_home
 from operable.cli.flow_input import as_fail, read_manifest
 from operable.flow import registry
 from operable.flow.canonical import canonical_digest
+from operable.flow.compile.target import require_valid
 from operable.flow.contracts import FlowError
-from operable.flow.importing import discover, name_of
-from operable.flow.target import require_valid
+from operable.flow.project import discover, name_of
 from operable.kernel.errors import Fail
 from operable.tool import Change
 

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterator
 
 from operable.cli.flow_events import RpcAnswer
-from operable.flow.homes import current_folder
+from operable.flow.home import current_folder
 from operable.flow.method import Defaults
-from operable.flow.rpc import answer_to, too_long
-from operable.flow.rpc_lines import REQUEST_LIMIT, RequestLines
-from operable.flow.rpc_server import RpcServer, report
+from operable.flow.rpc.lines import REQUEST_LIMIT, RequestLines
+from operable.flow.rpc.protocol import answer_to, too_long
+from operable.flow.rpc.server import RpcServer, report
 from operable.kernel.errors import EX_SIGPIPE, Fail
 from operable.tool.descriptors import complain, input_descriptor
 

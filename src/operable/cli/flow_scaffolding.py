@@ -11,8 +11,8 @@ from operable.cli.flow_events import ScaffoldedFlow
 from operable.cli.flow_input import as_fail
 from operable.flow.canonical import canonical_digest
 from operable.flow.contracts import FlowError
+from operable.flow.manifest.scaffold import scaffold
 from operable.flow.output_files import write_document
-from operable.flow.scaffold import scaffold
 from operable.kernel.errors import Fail
 from operable.tool import Change, Warn
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from operable.cli.flow_input import as_fail
-from operable.flow.caller import Caller
 from operable.flow.contracts import FlowError
-from operable.flow.homes import current_folder
+from operable.flow.home import current_folder
 from operable.flow.method import Defaults
+from operable.flow.run.caller import Caller
 from operable.kernel.errors import Fail
 from operable.tool import Change, Warn
 

@@ -57,7 +57,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class IdentityRequest:
-    """One resolution: the declaration merged over its profile (`merge.effective_identity`), and for whom."""
+    """One resolution: the declaration merged over its profile (`inheritance.effective_identity`), and for whom."""
 
     identity: Mapping[str, Any] = field(repr=False)  # its inputs may hold literals
     surroundings: Surroundings

@@ -9,7 +9,7 @@ import stat
 from typing import Any
 
 from operable.flow.failures import invalid_argument
-from operable.flow.homes import document, write_private
+from operable.flow.home import document, write_private
 
 
 def write_document(path: str, value: Any, *, cwd: str) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 from operable.flow.canonical import parse
 from operable.flow.contracts import FlowError
 from operable.flow.failures import invalid_argument
-from operable.flow.homes import document, paths, private_folder, read_private, require_folder, write_private
-from operable.flow.merge import Json
-from operable.flow.validate import validate
+from operable.flow.home import document, paths, private_folder, read_private, require_folder, write_private
+from operable.flow.manifest.inheritance import Json
+from operable.flow.manifest.validation import validate
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 _SUFFIX = ".json"

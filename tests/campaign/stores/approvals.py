@@ -4,12 +4,13 @@ import random
 from collections import Counter
 from typing import Any
 
-from operable.flow import audit_log, local_approvals
-from operable.flow.approval_trail import known
-from operable.flow.caller import Caller, bind, content_of
+from operable.flow.approve import local_approvals
+from operable.flow.approve.audit_trail import known
+from operable.flow.audit import log as audit_log
 from operable.flow.contracts import FlowError
-from operable.flow.executing import ExecOptions, execute
-from operable.flow.selection import select
+from operable.flow.manifest.selection import select
+from operable.flow.run.caller import Caller, bind, content_of
+from operable.flow.run.executor import ExecOptions, execute
 from tests.campaign.command import verify
 from tests.campaign.store import Store, require
 from tests.flow.callers import caller, script

@@ -5,7 +5,7 @@ import random
 import time
 from collections import Counter
 
-from operable.flow.proof_ledger import claim
+from operable.flow.trust.proof_ledger import claim
 from operable.kernel.errors import Fail
 from tests.campaign.store import Store, require
 

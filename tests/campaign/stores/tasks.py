@@ -6,7 +6,7 @@ import random
 import sys
 from collections import Counter
 
-from operable.flow import audit_log
+from operable.flow.audit import log as audit_log
 from operable.flow.canonical import hash_text
 from tests.campaign.command import verify
 from tests.campaign.store import Store, require

@@ -6,8 +6,8 @@ import tarfile
 
 import pytest
 
-from operable.flow.authorizing import Circumstances, evaluate
 from operable.flow.contracts import FlowError, Surroundings, entry
+from operable.flow.trust.policy.authorization import Circumstances, evaluate
 from tests.flow.loopback import loopback
 from tests.requirement import requirement
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from operable.flow.contracts import IdentityRequest, Surroundings, entry
-from operable.flow.merge import effective_identity
-from operable.flow.providers import common_identity_problems
-from operable.flow.sessions import resolve_identity
-from operable.flow.value_commands import TaskCommands
+from operable.flow.manifest.inheritance import effective_identity
+from operable.flow.manifest.provider_rules import common_identity_problems
+from operable.flow.run.value_commands import TaskCommands
+from operable.flow.trust.identity.sessions import resolve_identity
 
 Json = dict[str, Any]
 CANARY = "canary-4f1c9d-do-not-show"

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from operable.flow.contracts import FlowError, NotAllowed, entry, listed
-from operable.flow.sessions import described_session
+from operable.flow.trust.identity.sessions import described_session
 from tests.flow.identities.requests import CANARY, problems, request, session
 from tests.requirement import requirement
 
@@ -232,7 +232,7 @@ def test_trust_is_never_above_the_declared_ceiling():
 @requirement("agentcli:providers:bearers")
 def test_an_identity_without_a_profile_resolves_to_nothing():
     from operable.flow.contracts import IdentityRequest
-    from operable.flow.sessions import resolve_identity
+    from operable.flow.trust.identity.sessions import resolve_identity
 
     made = request("none")
     bare = IdentityRequest({**made.identity, "provider": None}, made.surroundings, "w", "t")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from operable.flow.contracts import FlowError, entry
-from operable.flow.sessions import described_session, resolve_identity
+from operable.flow.trust.identity.sessions import described_session, resolve_identity
 from tests.flow.identities.requests import CANARY, problems, request, session
 from tests.flow.loopback import loopback
 from tests.requirement import requirement

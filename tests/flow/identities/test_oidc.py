@@ -7,7 +7,7 @@ import re
 import pytest
 
 from operable.flow.contracts import FlowError
-from operable.flow.sessions import described_session
+from operable.flow.trust.identity.sessions import described_session
 from tests.flow.identities.requests import CANARY, problems, session
 from tests.flow.loopback import loopback
 from tests.requirement import requirement

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from joserfc.jwk import RSAKey
 
 from operable.flow.contracts import FlowError
-from operable.flow.sessions import described_session
+from operable.flow.trust.identity.sessions import described_session
 from tests.flow.identities.requests import problems, session
 from tests.flow.proofs.tokens import EC, RSA, named, pem, token
 from tests.requirement import requirement

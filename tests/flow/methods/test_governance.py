@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from operable.flow import local_approvals
-from operable.flow.caller import Caller, bind
-from operable.flow.executing import execute
+from operable.flow.approve import local_approvals
+from operable.flow.manifest.selection import select
 from operable.flow.method import Defaults
-from operable.flow.rpc import answer_to
-from operable.flow.selection import select
+from operable.flow.rpc.protocol import answer_to
+from operable.flow.run.caller import Caller, bind
+from operable.flow.run.executor import execute
 from tests.flow.callers import ME, audited, caller, script, signing_caller
 from tests.flow.loopback import loopback
 from tests.flow.manifests import Json, manifest, prompt_task, shell_task

@@ -15,7 +15,7 @@ from cryptography.x509.oid import NameOID
 
 from operable.flow.canonical import canonical_digest, canonical_text
 from operable.flow.contracts import HandoffContext, ProofRequest, Surroundings, entry
-from operable.flow.keys_and_signatures import certificate_id
+from operable.flow.trust.keys.signatures import certificate_id
 from tests.flow.certificates import Authority, Leaf
 from tests.flow.proofs.tokens import ED, MANIFEST, RSA, Ledger, named
 from tests.requirement import requirement

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
-from operable.flow import jwks
 from operable.flow.contracts import HandoffContext, entry
-from operable.flow.keys_and_signatures import key_id
+from operable.flow.trust.keys import jwks
+from operable.flow.trust.keys.signatures import key_id
 from tests.flow.loopback import loopback
 from tests.flow.proofs.tokens import (
     DIGEST,

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.contracts import Authorizer, Surroundings
-from operable.flow.value_from import read_text
+from operable.flow.trust.value_sources import read_text
 
 _CODE = "authorization_error"
 _TIMEOUT = 10.0
@@ -48,7 +48,7 @@ def _check(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _evaluate(
     config: Mapping[str, Any], request: Mapping[str, Any], surroundings: Surroundings
 ) -> dict[str, Any]:
-    from operable.flow.cedar_evaluation import evaluate_cedar
+    from operable.flow.trust.policy.cedar import evaluate_cedar
 
     policies = _text(config, "policies", surroundings)
     entities = config.get("entities")

@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.contracts import Authorizer, FlowError, Surroundings
-from operable.flow.findings import js_trim
-from operable.flow.http_exchange import ExchangeFailed, exchange
-from operable.flow.providers import is_safe_endpoint
-from operable.flow.sessions import bare_url
+from operable.flow.manifest.findings import js_trim
+from operable.flow.manifest.provider_rules import is_safe_endpoint
+from operable.flow.trust.http_exchange import ExchangeFailed, exchange
+from operable.flow.trust.identity.sessions import bare_url
 
 _SOURCES = ("endpoint", "rego", "rego_file", "bundle")
 _QUERY = "data.agentcli.authz.allow"
@@ -49,7 +49,7 @@ def _evaluate(
     if config.get("endpoint") is not None:
         result = _asked(config["endpoint"], request, surroundings)
         return {**_judged(result), "policy_ref": bare_url(config["endpoint"])}
-    from operable.flow.rego_evaluation import evaluate_rego
+    from operable.flow.trust.policy.rego import evaluate_rego
 
     modules, data, label = _local(config, surroundings)
     base = config.get("data")
@@ -76,8 +76,8 @@ def _asked(endpoint: str, request: Mapping[str, Any], around: Surroundings) -> A
 def _local(
     config: Mapping[str, Any], surroundings: Surroundings
 ) -> tuple[dict[str, str], dict[str, Any], str]:
-    from operable.flow.policy_bundles import read_bundle
-    from operable.flow.value_from import read_text
+    from operable.flow.trust.policy.bundles import read_bundle
+    from operable.flow.trust.value_sources import read_text
 
     if config.get("rego") is not None:
         return {"policy.rego": config["rego"]}, {}, "rego"

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.contracts import Authorizer, FlowError, Surroundings
-from operable.flow.http_exchange import ExchangeFailed, exchange
-from operable.flow.providers import is_safe_endpoint
-from operable.flow.sessions import bare_url
-from operable.flow.value_from import read_value
+from operable.flow.manifest.provider_rules import is_safe_endpoint
+from operable.flow.trust.http_exchange import ExchangeFailed, exchange
+from operable.flow.trust.identity.sessions import bare_url
+from operable.flow.trust.value_sources import read_value
 
 _CODE = "authorization_error"
 _TIMEOUT = 10.0

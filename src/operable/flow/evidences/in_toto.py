@@ -12,9 +12,9 @@ from typing import Any
 
 from operable.flow.canonical import canonical_text, hash_text, parse
 from operable.flow.contracts import Evidence, FlowError, Surroundings
-from operable.flow.keys_and_signatures import is_signed, key_id, public_key, signature_bytes
-from operable.flow.signing_keys import signing_key
-from operable.flow.value_from import read_text
+from operable.flow.trust.keys.signatures import is_signed, key_id, public_key, signature_bytes
+from operable.flow.trust.keys.signing_keys import signing_key
+from operable.flow.trust.value_sources import read_text
 
 _TYPE = "application/vnd.in-toto+json"
 _STATEMENT = "https://in-toto.io/Statement/v1"

@@ -1,6 +1,6 @@
 """Evidence signed with an SSH key, in this process.
 
-`provider_config`: `key_path` (else the places of `operable.flow.signing_keys`), `principal` (default `agentcli`),
+`provider_config`: `key_path` (else the places of `operable.flow.trust.keys.signing_keys`), `principal` (default `agentcli`),
 `allowed_signers` or `allowed_signers_path` for verification. The envelope holds the payload as canonical text and its
 digest; the signature covers the whole envelope, so that principal, namespace and key cannot be exchanged.
 """
@@ -8,12 +8,12 @@ digest; the signature covers the whole envelope, so that principal, namespace an
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow import ssh_signatures
-from operable.flow.attesting import PAYLOAD_MEMBERS, PAYLOAD_SCHEMA, check_ssh
+from operable.flow.audit.attestation import PAYLOAD_MEMBERS, PAYLOAD_SCHEMA, check_ssh
 from operable.flow.canonical import canonical_text, hash_text, parse
 from operable.flow.contracts import Evidence, FlowError, Surroundings
-from operable.flow.findings import js_trim
-from operable.flow.signing_keys import NAMESPACE, PRINCIPAL, signing_key
+from operable.flow.manifest.findings import js_trim
+from operable.flow.trust.keys import ssh_signatures
+from operable.flow.trust.keys.signing_keys import NAMESPACE, PRINCIPAL, signing_key
 
 _SCHEMA = "agentcli.evidence.envelope"
 _TEXTS = ("key_path", "principal", "allowed_signers", "allowed_signers_path")

@@ -12,8 +12,11 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from operable.flow.contracts import FlowError, Identity, IdentityRequest
-from operable.flow.http_exchange import Answer, ExchangeFailed, exchange, form
-from operable.flow.identity_settings import (
+from operable.flow.manifest.provider_rules import is_safe_endpoint
+from operable.flow.manifest.vocabulary import TRUST_LEVELS
+from operable.flow.trust.http_exchange import Answer, ExchangeFailed, exchange, form
+from operable.flow.trust.identity.sessions import new_session
+from operable.flow.trust.identity.settings import (
     auth,
     has_source,
     missing_texts,
@@ -22,11 +25,8 @@ from operable.flow.identity_settings import (
     settings,
     text,
 )
-from operable.flow.keys import TRUST_LEVELS
-from operable.flow.providers import is_safe_endpoint
-from operable.flow.sessions import new_session
-from operable.flow.token_endpoint import CODE
-from operable.flow.value_from import from_file
+from operable.flow.trust.identity.token_endpoint import CODE
+from operable.flow.trust.value_sources import from_file
 
 _ROLE = re.compile(r"arn:aws(?:-[a-z-]+)?:iam::\d{12}:role/[\w+=,.@/-]+\Z")
 _REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d\Z")

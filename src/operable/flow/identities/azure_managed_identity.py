@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from operable.flow.bearer_tokens import service_token
 from operable.flow.contracts import Identity, IdentityRequest
-from operable.flow.identity_settings import auth_member, settings
-from operable.flow.providers import is_safe_endpoint
-from operable.flow.sessions import new_session
-from operable.flow.token_endpoint import ask, bearer, with_token
+from operable.flow.manifest.provider_rules import is_safe_endpoint
+from operable.flow.trust.identity.bearer_tokens import service_token
+from operable.flow.trust.identity.sessions import new_session
+from operable.flow.trust.identity.settings import auth_member, settings
+from operable.flow.trust.identity.token_endpoint import ask, bearer, with_token
 
 _IMDS = "http://169.254.169.254"
 _SELECTORS = ("client_id", "object_id", "msi_res_id")

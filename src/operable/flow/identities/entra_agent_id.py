@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.contracts import FlowError, Identity, IdentityRequest
-from operable.flow.identity_settings import (
+from operable.flow.manifest.vocabulary import TRUST_LEVELS
+from operable.flow.trust.identity.sessions import new_session
+from operable.flow.trust.identity.settings import (
     auth,
     auth_member,
     missing_texts,
@@ -20,9 +22,7 @@ from operable.flow.identity_settings import (
     secret_problems,
     settings,
 )
-from operable.flow.keys import TRUST_LEVELS
-from operable.flow.sessions import new_session
-from operable.flow.token_endpoint import CODE, bearer, request_token
+from operable.flow.trust.identity.token_endpoint import CODE, bearer, request_token
 
 _GUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 _IDS = ("tenant_id", "blueprint_app_id", "agent_identity_id")

@@ -7,10 +7,10 @@ bearer_token. A missing token is an error unless `auth.required` is exactly fals
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.bearer_tokens import given_token, service_token
 from operable.flow.contracts import FlowError, Identity, IdentityRequest
-from operable.flow.identity_settings import has_source, is_required, secret, settings, text
-from operable.flow.sessions import new_session
+from operable.flow.trust.identity.bearer_tokens import given_token, service_token
+from operable.flow.trust.identity.sessions import new_session
+from operable.flow.trust.identity.settings import has_source, is_required, secret, settings, text
 
 _MISSING = "token_not_found"
 _INPUTS = ("token", "access_token", "bearer_token")

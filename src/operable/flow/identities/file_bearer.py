@@ -7,12 +7,19 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.bearer_tokens import given_token, service_token
 from operable.flow.contracts import FlowError, Identity, IdentityRequest
-from operable.flow.findings import js_trim
-from operable.flow.identity_settings import has_source, inputs, is_required, needed_secret, settings, text
-from operable.flow.sessions import new_session
-from operable.flow.value_from import read_text
+from operable.flow.manifest.findings import js_trim
+from operable.flow.trust.identity.bearer_tokens import given_token, service_token
+from operable.flow.trust.identity.sessions import new_session
+from operable.flow.trust.identity.settings import (
+    has_source,
+    inputs,
+    is_required,
+    needed_secret,
+    settings,
+    text,
+)
+from operable.flow.trust.value_sources import read_text
 
 _MISSING = ("token_file_not_found", "token_file_empty")
 

@@ -11,9 +11,11 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from operable.flow.bearer_tokens import service_token
 from operable.flow.contracts import Identity, IdentityRequest
-from operable.flow.identity_settings import (
+from operable.flow.manifest.provider_rules import is_safe_endpoint
+from operable.flow.trust.identity.bearer_tokens import service_token
+from operable.flow.trust.identity.sessions import new_session, timestamp
+from operable.flow.trust.identity.settings import (
     auth_member,
     has_source,
     needed_secret,
@@ -21,10 +23,8 @@ from operable.flow.identity_settings import (
     settings,
     text,
 )
-from operable.flow.providers import is_safe_endpoint
-from operable.flow.sessions import new_session, timestamp
-from operable.flow.token_endpoint import CODE, ask, bearer, request_token, with_token
-from operable.flow.value_from import from_file
+from operable.flow.trust.identity.token_endpoint import CODE, ask, bearer, request_token, with_token
+from operable.flow.trust.value_sources import from_file
 
 _STS = "https://sts.googleapis.com/v1/token"
 _IAM = "https://iamcredentials.googleapis.com"

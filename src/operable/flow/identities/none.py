@@ -3,8 +3,8 @@
 from typing import Any
 
 from operable.flow.contracts import Identity, IdentityRequest
-from operable.flow.keys import TRUST_LEVELS
-from operable.flow.sessions import new_session
+from operable.flow.manifest.vocabulary import TRUST_LEVELS
+from operable.flow.trust.identity.sessions import new_session
 
 
 def _resolve(request: IdentityRequest) -> dict[str, Any]:

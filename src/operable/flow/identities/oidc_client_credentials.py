@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote_plus
 
-from operable.flow.bearer_tokens import service_token
 from operable.flow.contracts import Identity, IdentityRequest
-from operable.flow.identity_settings import (
+from operable.flow.trust.identity.bearer_tokens import service_token
+from operable.flow.trust.identity.sessions import bare_url, new_session
+from operable.flow.trust.identity.settings import (
     auth_member,
     missing_texts,
     needed_secret,
     secret_problems,
     settings,
 )
-from operable.flow.sessions import bare_url, new_session
-from operable.flow.token_endpoint import CODE, bearer, request_token
+from operable.flow.trust.identity.token_endpoint import CODE, bearer, request_token
 
 
 def _check(profile: Mapping[str, Any]) -> list[str]:

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.contracts import Identity, IdentityRequest
-from operable.flow.identity_settings import (
+from operable.flow.manifest.vocabulary import TRUST_LEVELS
+from operable.flow.trust.identity.sessions import bare_url, new_session
+from operable.flow.trust.identity.settings import (
     auth_member,
     missing_texts,
     needed_secret,
@@ -17,9 +19,7 @@ from operable.flow.identity_settings import (
     secret_problems,
     settings,
 )
-from operable.flow.keys import TRUST_LEVELS
-from operable.flow.sessions import bare_url, new_session
-from operable.flow.token_endpoint import CODE, bearer, request_token
+from operable.flow.trust.identity.token_endpoint import CODE, bearer, request_token
 
 _GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 _ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a type

@@ -15,11 +15,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from operable.flow.contracts import FlowError, Identity, IdentityRequest
-from operable.flow.findings import js_trim
-from operable.flow.identity_settings import auth_member, is_required, missing_texts, settings
-from operable.flow.keys_and_signatures import key_id, public_key
-from operable.flow.sessions import new_session, timestamp
-from operable.flow.value_from import read_text
+from operable.flow.manifest.findings import js_trim
+from operable.flow.trust.identity.sessions import new_session, timestamp
+from operable.flow.trust.identity.settings import auth_member, is_required, missing_texts, settings
+from operable.flow.trust.keys.signatures import key_id, public_key
+from operable.flow.trust.value_sources import read_text
 
 _TRUST = ("public_key_pem", "public_key_file", "jwks", "jwks_file")
 _ALGORITHMS = ("RS256", "RS384", "RS512")

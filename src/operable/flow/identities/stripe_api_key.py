@@ -14,12 +14,12 @@ from typing import Any
 from urllib.parse import quote
 
 from operable.flow.contracts import FlowError, Identity, IdentityRequest, NotAllowed
-from operable.flow.http_exchange import form
-from operable.flow.identity_settings import settings
-from operable.flow.keys import TRUST_LEVELS
-from operable.flow.sessions import new_session
-from operable.flow.token_endpoint import ask
-from operable.flow.value_from import read_value
+from operable.flow.manifest.vocabulary import TRUST_LEVELS
+from operable.flow.trust.http_exchange import form
+from operable.flow.trust.identity.sessions import new_session
+from operable.flow.trust.identity.settings import settings
+from operable.flow.trust.identity.token_endpoint import ask
+from operable.flow.trust.value_sources import read_value
 
 _KEY = re.compile(r"(?:sk|rk)_(live|test)_[A-Za-z0-9_]{4,}\Z")
 _API = "https://api.stripe.com"

@@ -7,9 +7,9 @@ of February is a date that waits for ever. The at-job sentinel of the scheduler 
 from collections.abc import Iterator
 from typing import Any
 
-from operable.flow.lint import Lint, Sighting
-from operable.flow.next_runs import cron_problem
-from operable.flow.task_places import block, places, text
+from operable.flow.manifest.lint.rule import Lint, Sighting
+from operable.flow.manifest.lint.task_places import block, places, text
+from operable.flow.manifest.schedules import cron_problem
 
 
 def _look(manifest: Any) -> Iterator[Sighting]:

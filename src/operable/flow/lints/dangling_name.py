@@ -6,8 +6,8 @@ The validator refuses such a manifest; it does not say which name was meant.
 from collections.abc import Iterator
 from typing import Any
 
-from operable.flow.lint import Lint, Sighting
-from operable.flow.task_places import Json, block, objects, places, text, workflows
+from operable.flow.manifest.lint.rule import Lint, Sighting
+from operable.flow.manifest.lint.task_places import Json, block, objects, places, text, workflows
 from operable.kernel.catalogue import nearest
 
 _PROFILES = {

@@ -8,9 +8,9 @@ silence is no proof of harmlessness.
 from collections.abc import Iterator
 from typing import Any
 
-from operable.flow.destructive import destruction, destruction_in_script
-from operable.flow.lint import Lint, Sighting
-from operable.flow.task_places import Json, block, places, text
+from operable.flow.manifest.lint.destruction import destruction, destruction_in_script
+from operable.flow.manifest.lint.rule import Lint, Sighting
+from operable.flow.manifest.lint.task_places import Json, block, places, text
 
 _HINT = 'add "approval": {"policy": "manual"}'
 

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from operable.flow import keys
-from operable.flow.lint import Lint, Sighting
-from operable.flow.shape import FLAT_IDENTITY, MANIFEST
-from operable.flow.unknown_keys import unknown_keys
+from operable.flow.manifest import vocabulary
+from operable.flow.manifest.lint.rule import Lint, Sighting
+from operable.flow.manifest.shape import FLAT_IDENTITY, MANIFEST
+from operable.flow.manifest.unknown_keys import unknown_keys
 from operable.kernel.catalogue import nearest
 
 _STEP = re.compile(r"\.([a-z_]+)|\[[0-9]+\]")
@@ -22,7 +22,7 @@ def _look(manifest: Any) -> Iterator[Sighting]:
         return
     strict = manifest.get("version") == "0.2"
     for path, name in unknown_keys(manifest):
-        flat = not strict and path.endswith(".identity") and name in keys.FLAT_IDENTITY
+        flat = not strict and path.endswith(".identity") and name in vocabulary.FLAT_IDENTITY
         if flat:
             continue
         near = _near(name, _known(path, strict=strict))

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from operable.flow.applying import ApplyOptions, adopt_by_of
-from operable.flow.backends import apply, backend_of
 from operable.flow.contracts import Surroundings
 from operable.flow.method import Defaults, Method, flag, present, truthy
+from operable.flow.scheduler.backends import apply, backend_of
+from operable.flow.scheduler.reconciliation import ApplyOptions, adopt_by_of
 from operable.tool.descriptors import complain
 
 

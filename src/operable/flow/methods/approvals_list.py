@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from operable.flow.asked import caller_of
-from operable.flow.local_approvals import listed
+from operable.flow.approve.local_approvals import listed
 from operable.flow.method import Defaults, Method
+from operable.flow.task_query import caller_of
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
-from operable.flow import audit_log
-from operable.flow.asked import caller_of
+from operable.flow.audit import log as audit_log
 from operable.flow.failures import invalid_argument
-from operable.flow.findings import is_integer
+from operable.flow.manifest.findings import is_integer
 from operable.flow.method import Defaults, Method
+from operable.flow.task_query import caller_of
 
 _DIGITS = re.compile(r"[1-9][0-9]{0,15}\Z")
 

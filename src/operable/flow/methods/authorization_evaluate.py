@@ -6,13 +6,13 @@ both in the answer; with `--compat 0.5` only the latter.
 
 from typing import Any
 
-from operable.flow.asked import TASK_PARAMS, allowance_of, asked_task
-from operable.flow.authorizing import PERMIT
 from operable.flow.failures import invalid_argument
-from operable.flow.governing import authorize, identify, prove
-from operable.flow.merge import merged_contract
+from operable.flow.manifest.inheritance import merged_contract
 from operable.flow.method import Defaults, Method
-from operable.flow.trust import enforce_trust
+from operable.flow.task_query import TASK_PARAMS, allowance_of, asked_task
+from operable.flow.trust.governance import authorize, identify, prove
+from operable.flow.trust.levels import enforce_trust
+from operable.flow.trust.policy.authorization import PERMIT
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from operable.flow.compile.target import compile_manifest
 from operable.flow.method import Defaults, Method, present, truthy
-from operable.flow.target import compile_manifest
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operable.flow.convert import convert
+from operable.flow.manifest.conversion import convert
 from operable.flow.method import Defaults, Method, required
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from operable.flow.describing import describe
 from operable.flow.method import Defaults, Method
+from operable.flow.topics import describe
 
 
 def _run(params: dict[str, Any], _defaults: Defaults) -> dict[str, Any]:

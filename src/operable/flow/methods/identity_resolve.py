@@ -5,9 +5,9 @@ Credentials that a command of the manifest gives, or a server, are obtained only
 
 from typing import Any
 
-from operable.flow.asked import TASK_PARAMS, allowance_of, asked_task
-from operable.flow.governing import identify
 from operable.flow.method import Defaults, Method
+from operable.flow.task_query import TASK_PARAMS, allowance_of, asked_task
+from operable.flow.trust.governance import identify
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:

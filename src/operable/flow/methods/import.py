@@ -4,9 +4,9 @@ import os
 from typing import Any
 
 from operable.flow.failures import invalid_argument
-from operable.flow.homes import home_of
-from operable.flow.importing import import_from
+from operable.flow.home import home_of
 from operable.flow.method import Defaults, Method
+from operable.flow.project import import_from
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 import os
 from typing import Any
 
-from operable.flow.homes import home_of
-from operable.flow.inspecting import inspect, inspection_of
-from operable.flow.job_store import store_path
+from operable.flow.home import home_of
 from operable.flow.method import Defaults, Method, text_of
+from operable.flow.scheduler.inspection import inspect, inspection_of
+from operable.flow.scheduler.job_store import store_path
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:

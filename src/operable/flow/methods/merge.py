@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from operable.flow.combining import combine
 from operable.flow.failures import invalid_argument
+from operable.flow.manifest.combination import combine
 from operable.flow.method import Defaults, Method
 
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from operable.flow.applying import ApplyOptions, adopt_by_of
-from operable.flow.backends import backend_of, plan
 from operable.flow.contracts import Surroundings
 from operable.flow.method import Defaults, Method, flag, present
+from operable.flow.scheduler.backends import backend_of, plan
+from operable.flow.scheduler.reconciliation import ApplyOptions, adopt_by_of
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:

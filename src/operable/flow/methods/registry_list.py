@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operable.flow.homes import home_of
+from operable.flow.home import home_of
 from operable.flow.method import Defaults, Method
 from operable.flow.registry import entries
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operable.flow.json_schema import schema
+from operable.flow.manifest.json_schema import schema
 from operable.flow.method import Defaults, Method, flag
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from operable.flow.describing import targets
 from operable.flow.method import Defaults, Method
+from operable.flow.topics import targets
 
 
 def _run(_params: dict[str, Any], _defaults: Defaults) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from operable.flow.manifest.validation import validate
 from operable.flow.method import Defaults, Method, present
-from operable.flow.validate import validate
 
 
 def _run(params: dict[str, Any], _defaults: Defaults) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from operable import __version__
+from operable.flow.manifest.validation import MANIFEST_VERSION
 from operable.flow.method import Defaults, Method
-from operable.flow.validate import MANIFEST_VERSION
 
 
 def _run(_params: dict[str, Any], _defaults: Defaults) -> dict[str, Any]:

@@ -10,19 +10,19 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from operable.flow import proof_results
 from operable.flow.canonical import canonical_text
-from operable.flow.certificate_issuers import check_dates, check_issued_by, check_signed_by
 from operable.flow.contracts import FlowError, NotAllowed, Proof, ProofRequest
-from operable.flow.keys_and_signatures import (
+from operable.flow.trust import proof_results
+from operable.flow.trust.keys.certificate_issuers import check_dates, check_issued_by, check_signed_by
+from operable.flow.trust.keys.signatures import (
     certificate_id,
     certified_key,
     is_signed,
     public_key,
     signature_bytes,
 )
-from operable.flow.proof_results import Unproven
-from operable.flow.value_from import read_value
+from operable.flow.trust.proof_results import Unproven
+from operable.flow.trust.value_sources import read_value
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate, Name

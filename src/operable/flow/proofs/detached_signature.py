@@ -10,19 +10,20 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow import proof_results, ssh_signatures
-from operable.flow.allowed_signers import may_sign, read_signers
 from operable.flow.canonical import canonical_text
 from operable.flow.contracts import Proof, ProofRequest
-from operable.flow.keys_and_signatures import (
+from operable.flow.trust import proof_results
+from operable.flow.trust.keys import ssh_signatures
+from operable.flow.trust.keys.allowed_signers import may_sign, read_signers
+from operable.flow.trust.keys.signatures import (
     is_signed,
     is_signing_key,
     key_id,
     public_key,
     signature_bytes,
 )
-from operable.flow.proof_results import Unproven
-from operable.flow.signing_keys import NAMESPACE, PRINCIPAL
+from operable.flow.trust.keys.signing_keys import NAMESPACE, PRINCIPAL
+from operable.flow.trust.proof_results import Unproven
 
 _METHOD = "detached-signature"
 

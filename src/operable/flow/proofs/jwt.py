@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from operable.flow import proof_results
 from operable.flow.contracts import Proof, ProofRequest
-from operable.flow.findings import js_trim
-from operable.flow.keys_and_signatures import is_signed, key_id, public_key, strong
-from operable.flow.proof_results import Unproven, same_digest
+from operable.flow.manifest.findings import js_trim
+from operable.flow.trust import proof_results
+from operable.flow.trust.keys.signatures import is_signed, key_id, public_key, strong
+from operable.flow.trust.proof_results import Unproven, same_digest
 
 _ALGORITHMS = ("RS256", "ES256", "PS256", "ES384", "EdDSA", "Ed25519")
 _CURVES = {"ES256": "secp256r1", "ES384": "secp384r1"}
@@ -176,7 +176,7 @@ def _key(request: ProofRequest, header: Mapping[str, Any]) -> tuple[Any, str]:
     uri = request.profile.get("jwks_uri")
     if uri is None:
         raise Unproven("there is no key to verify the token with")
-    from operable.flow.jwks import key_for
+    from operable.flow.trust.keys.jwks import key_for
 
     try:
         return strong(key_for(uri, header, request.surroundings).get_op_key("verify")), "jwks_uri"

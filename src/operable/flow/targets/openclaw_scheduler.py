@@ -6,16 +6,16 @@ clear (the environment and the standard input of a shell) is refused, and so is 
 
 from collections.abc import Iterator
 
-from operable.flow import merge
 from operable.flow.canonical import utf16_length
-from operable.flow.handoff import V4_FEATURES
-from operable.flow.job_fields import BY_VERSION, MAX_LENGTHS
-from operable.flow.merge import Json, first
-from operable.flow.plan import plans
-from operable.flow.sanitise import shown_profiles
-from operable.flow.scheduler_jobs import SENTINEL_CRON, scheduler_job
-from operable.flow.target import Compilation, Target, invalid
-from operable.flow.validate import MANIFEST_VERSION, validate
+from operable.flow.compile.handoff.artifact import V4_FEATURES
+from operable.flow.compile.job.fields import BY_VERSION, MAX_LENGTHS
+from operable.flow.compile.job.record import SENTINEL_CRON, scheduler_job
+from operable.flow.compile.plan import plans
+from operable.flow.compile.redaction import shown_profiles
+from operable.flow.compile.target import Compilation, Target, invalid
+from operable.flow.manifest import inheritance
+from operable.flow.manifest.inheritance import Json, first
+from operable.flow.manifest.validation import MANIFEST_VERSION, validate
 
 _DEFAULT_FIELDS = "3"
 _RUNTIME = "execution_intent output_hints timeout_support context_retrieval".split()
@@ -97,7 +97,7 @@ def _problems(
             parent.get("child_credential_policy"),
             workflow.get("child_credential_policy"),
         )
-        identity = merge.effective_identity(manifest, workflow, task)
+        identity = inheritance.effective_identity(manifest, workflow, task)
         if policy == "downscope" and (identity or {}).get("scope") is None:
             yield (
                 "identity.scope",

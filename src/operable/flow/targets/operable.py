@@ -6,14 +6,14 @@ engine takes them from the manifest, which is kept beside the jobs under its dig
 clock understands, a time zone that does not exist, triggers in a circle) is refused.
 """
 
-from operable.flow import merge
 from operable.flow.canonical import canonical_digest
-from operable.flow.merge import Json
-from operable.flow.plan import plans
-from operable.flow.sanitise import shown_identity, shown_plan, shown_profiles, shown_proof_source
-from operable.flow.schedulable import unschedulable
-from operable.flow.target import Compilation, Target, declared_features, explained, invalid
-from operable.flow.validate import MANIFEST_VERSION, validate
+from operable.flow.compile.plan import plans
+from operable.flow.compile.redaction import shown_identity, shown_plan, shown_profiles, shown_proof_source
+from operable.flow.compile.schedulable import unschedulable
+from operable.flow.compile.target import Compilation, Target, declared_features, explained, invalid
+from operable.flow.manifest import inheritance
+from operable.flow.manifest.inheritance import Json
+from operable.flow.manifest.validation import MANIFEST_VERSION, validate
 
 JOB_VERSION = 1
 # Jobs are kept, but nothing runs them by itself yet: only what holds without an engine is claimed.
@@ -48,10 +48,10 @@ def _compile(compilation: Compilation) -> Json:
 
 
 def _job(manifest: Json, workflow: Json, task: Json, plan: Json) -> Json:
-    identity = merge.effective_identity(manifest, workflow, task)
-    proof = merge.effective_proof(manifest, workflow, task)
-    authorization = merge.effective_authorization(manifest, workflow, task)
-    evidence = merge.effective_evidence(manifest, workflow, task)
+    identity = inheritance.effective_identity(manifest, workflow, task)
+    proof = inheritance.effective_proof(manifest, workflow, task)
+    authorization = inheritance.effective_authorization(manifest, workflow, task)
+    evidence = inheritance.effective_evidence(manifest, workflow, task)
     shown = {name: value for name, value in shown_plan(plan).items() if name != "parent_compiled_id"}
     return {
         **shown,

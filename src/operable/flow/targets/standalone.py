@@ -4,11 +4,11 @@ Keeps every declaration in its own words: schedules and triggers as they are, ed
 secrets. Promises nothing about execution.
 """
 
-from operable.flow.merge import Json
-from operable.flow.plan import plans
-from operable.flow.sanitise import shown_plan, shown_profiles
-from operable.flow.target import Compilation, Target, declared_features, explained
-from operable.flow.validate import MANIFEST_VERSION
+from operable.flow.compile.plan import plans
+from operable.flow.compile.redaction import shown_plan, shown_profiles
+from operable.flow.compile.target import Compilation, Target, declared_features, explained
+from operable.flow.manifest.inheritance import Json
+from operable.flow.manifest.validation import MANIFEST_VERSION
 
 _ALSO = dict.fromkeys("authoring planning rpc budgets identity contracts".split(), True)
 _NOTES = {

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from operable.flow.validate import validate
+from operable.flow.manifest.validation import validate
 from tests.cli.drive import operable
 
 

@@ -31,8 +31,8 @@ def compile_(
     explain: say for each task how it was mapped
     """
     from operable.cli.flow_input import as_fail, read_manifest
+    from operable.flow.compile.target import compile_manifest
     from operable.flow.contracts import FlowError
-    from operable.flow.target import compile_manifest
 
     manifest = read_manifest(file)
     try:

@@ -18,7 +18,7 @@ def convert(file: str = "-") -> Iterator[ConvertedFlow]:
     """
     from operable.cli.flow_input import as_fail, read_manifest
     from operable.flow.contracts import FlowError
-    from operable.flow.convert import convert as converted
+    from operable.flow.manifest.conversion import convert as converted
 
     manifest = read_manifest(file)
     try:

@@ -18,7 +18,7 @@ def describe(topic: str = "commands") -> Iterator[FlowDescription]:
     """
     from operable.cli.flow_input import as_fail
     from operable.flow.contracts import FlowError
-    from operable.flow.describing import describe as described
+    from operable.flow.topics import describe as described
 
     try:
         yield FlowDescription(topic=topic, description=described(topic))

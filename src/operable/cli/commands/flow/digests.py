@@ -21,9 +21,9 @@ def digests(file: str = "-") -> Iterator[FlowDigests]:
     file: the manifest; - is standard input
     """
     from operable.cli.flow_input import as_fail, read_manifest
-    from operable.flow.binding import task_digests
+    from operable.flow.compile.binding import task_digests
+    from operable.flow.compile.target import require_valid
     from operable.flow.contracts import FlowError
-    from operable.flow.target import require_valid
 
     manifest = read_manifest(file)
     try:

@@ -69,7 +69,7 @@ def exec_(
     from operable.cli import flow_work
     from operable.cli.flow_executions import planned_execution
     from operable.cli.flow_input import read_manifest
-    from operable.flow.executing import ExecOptions
+    from operable.flow.run.executor import ExecOptions
 
     options = ExecOptions(
         workflow_id=workflow,

@@ -21,8 +21,8 @@ def merge(*files: str) -> Iterator[MergedFlow]:
     files: the manifests, two or more; - is standard input
     """
     from operable.cli.flow_input import as_fail, read_manifest
-    from operable.flow.combining import combine
     from operable.flow.contracts import FlowError
+    from operable.flow.manifest.combination import combine
 
     manifests = [read_manifest(file) for file in files]
     try:

@@ -17,7 +17,7 @@ def paths(*, home: str | None = None) -> Iterator[FlowPath]:
     home: another home than AGENTCLI_HOME or ~/.agentcli
     """
     from operable.cli.flow_backends import local_home
-    from operable.flow.homes import paths as placed
+    from operable.flow.home import paths as placed
 
     for name, path in placed(local_home(home)).items():
         yield FlowPath(name=name, path=path)

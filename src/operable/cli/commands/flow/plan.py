@@ -46,7 +46,7 @@ def plan(
     allow_network: let keys be fetched from addresses that the manifest names
     """
     from operable.cli.flow_backends import application, views
-    from operable.flow.applying import ApplyOptions
+    from operable.flow.scheduler.reconciliation import ApplyOptions
 
     work = application(
         file,

@@ -48,7 +48,7 @@ def prune(
     allow_network: let a dry run fetch keys from addresses that the manifest names
     """
     from operable.cli.flow_backends import application, planned
-    from operable.flow.applying import ApplyOptions
+    from operable.flow.scheduler.reconciliation import ApplyOptions
 
     work = application(
         file,

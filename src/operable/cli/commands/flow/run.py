@@ -70,8 +70,8 @@ def run(
     from operable.cli import flow_work
     from operable.cli.flow_executions import planned_run
     from operable.cli.flow_input import read_manifest
-    from operable.flow.executing import ExecOptions
-    from operable.flow.running import RunOptions
+    from operable.flow.run.executor import ExecOptions
+    from operable.flow.run.workflow import RunOptions
 
     each = ExecOptions(
         timeout_ms=flow_work.positive("--task-timeout-ms", task_timeout_ms),

@@ -19,7 +19,7 @@ def schema(target: str = "manifest", *, legacy: bool = False) -> Iterator[FlowSc
     """
     from operable.cli.flow_input import as_fail
     from operable.flow.contracts import FlowError
-    from operable.flow.json_schema import schema as published
+    from operable.flow.manifest.json_schema import schema as published
 
     try:
         form, document = published(target, legacy=legacy)

@@ -18,7 +18,7 @@ def skill_path(*, home: str | None = None) -> Iterator[FlowPath]:
     """
     from operable.cli.agentcli_documents import SKILL
     from operable.cli.flow_backends import local_home
-    from operable.flow.homes import paths
+    from operable.flow.home import paths
 
     yield FlowPath(name="skill_path", path=SKILL)
     yield FlowPath(name="home_skill_path", path=paths(local_home(home))["skill_path"])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 )
 def targets() -> Iterator[FlowTarget]:
     """List the backends, what they can do and what they enforce."""
-    from operable.flow.describing import targets as described
+    from operable.flow.topics import targets as described
 
     for target in described():
         yield FlowTarget(**target)

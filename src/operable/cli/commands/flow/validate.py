@@ -24,7 +24,7 @@ def validate(*files: str, context: Context) -> Iterator[FlowProblem | FlowVerdic
     files: the manifests; - or none is standard input
     """
     from operable.cli.flow_input import read_manifest
-    from operable.flow.validate import validate as judged
+    from operable.flow.manifest.validation import validate as judged
 
     all_ok = True
     for source in files or ("-",):

@@ -36,7 +36,7 @@ def verify(
     home: where the audit is kept
     """
     from operable.cli import flow_work
-    from operable.flow.verifying import verify_execution
+    from operable.flow.audit.verification import verify_execution
 
     by = flow_work.caller(home)
     found = flow_work.told(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def version() -> Iterator[FlowVersion]:
     """Show the version of the program and of the manifests that it writes."""
     from operable import __version__
-    from operable.flow.validate import MANIFEST_VERSION
+    from operable.flow.manifest.validation import MANIFEST_VERSION
 
     yield FlowVersion(package_version=__version__, manifest_version=MANIFEST_VERSION)
 

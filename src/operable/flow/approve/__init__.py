@@ -1,0 +1,1 @@
+"""Approvals of tasks on this machine."""

@@ -1,0 +1,1 @@
+"""What is recorded, signed and verified about executions."""

@@ -1,0 +1,1 @@
+"""A manifest as backends want it: plans, bindings, scheduler jobs and handoff artifacts."""

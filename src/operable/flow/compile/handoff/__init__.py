@@ -1,0 +1,1 @@
+"""The handoff artifact of version 4."""

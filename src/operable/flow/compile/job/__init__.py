@@ -1,0 +1,1 @@
+"""The job record of openclaw-scheduler."""

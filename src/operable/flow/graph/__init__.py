@@ -1,0 +1,1 @@
+"""A workflow as a graph: its order and its pictures."""

@@ -1,0 +1,83 @@
+"""The tasks of a workflow as a graph: roots, children, what can be reached, and what never runs.
+
+Every task has at most one parent, so what is reached from roots is a tree, and a cycle is never reached.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from operable.flow.failures import invalid_argument
+from operable.flow.manifest.selection import task_of
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    workflow: Json
+    tasks: dict[str, Json]
+    children: dict[str, list[str]]
+    roots: list[str]
+
+    def reachable(self, roots: list[str]) -> list[str]:
+        """What could run from these roots, breadth first."""
+        found = list(dict.fromkeys(roots))
+        for task_id in found:  # grows while it is walked
+            found += self.children.get(task_id, ())
+        return found
+
+    def disabled_by(self, task_id: str) -> str | None:
+        """The nearest task on the way up, itself included, that is disabled."""
+        current: str | None = task_id
+        seen: set[str] = set()
+        while current is not None and current in self.tasks and current not in seen:
+            seen.add(current)
+            task = self.tasks[current]
+            if task.get("enabled") is False:
+                return current
+            current = (task.get("trigger") or {}).get("parent")
+        return None
+
+    def cycles(self) -> list[str]:
+        """Each cycle once, as `a -> b -> a`."""
+        found, judged = [], set(self.reachable(self.roots))
+        for start in self.tasks:
+            path: list[str] = []
+            current: str | None = start
+            while current is not None and current not in judged and current not in path:
+                path.append(current)
+                current = (self.tasks[current].get("trigger") or {}).get("parent")
+            if current is not None and current in path:
+                ring = path[path.index(current) :][::-1]  # parents first
+                found.append(" -> ".join([*ring, ring[0]]))
+            judged |= set(path)
+        return found
+
+
+def graph(workflow: Json) -> Graph:
+    children: dict[str, list[str]] = {}
+    for task in workflow["tasks"]:
+        if task.get("trigger") is not None:
+            children.setdefault(task["trigger"]["parent"], []).append(task["id"])
+    roots = [task["id"] for task in workflow["tasks"] if task.get("trigger") is None]
+    return Graph(workflow, {task["id"]: task for task in workflow["tasks"]}, children, roots)
+
+
+def chosen_roots(found: Graph, root: str | None, *, all_roots: bool) -> list[str]:
+    """Where a run begins; FlowError when that is not clear."""
+    workflow: Mapping[str, Any] = found.workflow
+    if root and all_roots:
+        raise invalid_argument("Specify either --root or --all-roots, not both.")
+    if root:
+        if task_of(workflow, root).get("trigger") is not None:
+            raise invalid_argument(f'Task "{root}" is not a root task. Use a scheduled task id for --root.')
+        return [root]
+    if not found.roots:
+        raise invalid_argument(f'Workflow "{workflow["id"]}" has no scheduled root tasks to run.')
+    if len(found.roots) > 1 and not all_roots:
+        available = ", ".join(found.roots)
+        raise invalid_argument(
+            f"Multiple root tasks found; specify --root or --all-roots. Available roots: {available}"
+        )
+    return list(found.roots)

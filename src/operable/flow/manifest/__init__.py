@@ -1,0 +1,1 @@
+"""Workflow manifests as a language: their vocabulary, shape, rules, inheritance and versions."""

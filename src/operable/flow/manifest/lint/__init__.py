@@ -1,0 +1,1 @@
+"""What rules of `flow lint` are made of; the rules are the entries of `flow/lints`."""

@@ -1,0 +1,199 @@
+"""Is this a manifest? `validate` answers with all errors and warnings, with the paths, messages and order of the contract.
+
+The phases, whose order can be seen from outside: version; unknown top-level keys (0.1); profiles; workflows with
+their tasks; unknown keys everywhere (0.2); what providers and proof methods ask of their profiles (0.2); references
+and trust. Nothing that a manifest contains makes it raise. It reads nothing but the manifest: what only a run can
+tell is not judged here.
+"""
+
+from typing import Any
+
+from operable.flow.manifest import vocabulary
+from operable.flow.manifest.blocks import (
+    check_execution_blocks,
+    check_invocation,
+    check_plain_block,
+    check_references,
+    check_surface,
+    check_target,
+    check_verify,
+)
+from operable.flow.manifest.conditions import check_condition
+from operable.flow.manifest.cross_references import check_cross_references
+from operable.flow.manifest.findings import Findings
+from operable.flow.manifest.identity_rules import check_identity
+from operable.flow.manifest.profile_rules import check_profiles
+from operable.flow.manifest.provider_rules import check_providers
+from operable.flow.manifest.unknown_keys import check_unknown_keys, warn_unknown
+
+MANIFEST_VERSION = "0.2"
+
+
+def validate(manifest: Any) -> dict[str, Any]:
+    """`{ok, errors, warnings}`, each entry with `path` and `message`."""
+    findings = Findings()
+    if not isinstance(manifest, dict):
+        findings.error("$", "manifest must be an object")
+        return findings.result()
+    version = manifest.get("version")
+    if not (isinstance(version, str) and version in vocabulary.VERSIONS):
+        findings.error("$.version", f"must be one of: {', '.join(vocabulary.VERSIONS)}")
+    strict = version == MANIFEST_VERSION
+    if not strict:
+        warn_unknown(findings, manifest, "$", vocabulary.MANIFEST)
+    check_profiles(findings, manifest)
+    _check_workflows(findings, manifest.get("workflows"), strict=strict)
+    if strict:
+        check_unknown_keys(findings, manifest)
+        check_providers(findings, manifest)
+    check_cross_references(findings, manifest)
+    return findings.result()
+
+
+def _check_workflows(findings: Findings, workflows: Any, *, strict: bool) -> None:
+    if not isinstance(workflows, list) or not workflows:
+        findings.error("$.workflows", "must be a non-empty array")
+        return
+    seen: set[str] = set()
+    for index, workflow in enumerate(workflows):
+        path = f"$.workflows[{index}]"
+        if not isinstance(workflow, dict):
+            findings.error(path, "must be an object")
+            continue
+        if not strict:
+            warn_unknown(findings, workflow, path, vocabulary.WORKFLOW)
+        identifier = workflow.get("id")
+        findings.identifier(identifier, f"{path}.id", required=True)
+        if isinstance(identifier, str):
+            if identifier in seen:
+                findings.error(f"{path}.id", "must be unique")
+            seen.add(identifier)
+        _check_workflow(findings, workflow, path, strict=strict)
+
+
+def _check_workflow(findings: Findings, workflow: dict[str, Any], path: str, *, strict: bool) -> None:
+    findings.string(workflow.get("name"), f"{path}.name", required=True)
+    check_plain_block(findings, workflow, path, "model_policy")
+    check_identity(findings, workflow.get("identity"), f"{path}.identity")
+    check_plain_block(findings, workflow, path, "contract")
+    check_references(findings, workflow, path)
+    _check_child_policy(findings, workflow, path)
+    check_verify(findings, workflow.get("verify"), f"{path}.verify")
+    tasks = workflow.get("tasks")
+    if not isinstance(tasks, list) or not tasks:
+        findings.error(f"{path}.tasks", "must be a non-empty array")
+        return
+    seen: set[str] = set()
+    for index, task in enumerate(tasks):
+        place = f"{path}.tasks[{index}]"
+        if isinstance(task, dict):
+            _check_task(findings, task, place, seen, strict=strict)
+        else:
+            findings.error(place, "must be an object")
+    _check_expanded_ids(findings, tasks, path)
+    _check_parents(findings, tasks, path)
+
+
+def _check_task(findings: Findings, task: dict[str, Any], path: str, seen: set[str], *, strict: bool) -> None:
+    if not strict:
+        warn_unknown(findings, task, path, vocabulary.TASK)
+    identifier = task.get("id")
+    findings.identifier(identifier, f"{path}.id", required=True)
+    if isinstance(identifier, str):
+        if identifier in seen:
+            findings.error(f"{path}.id", "must be unique within the workflow")
+        seen.add(identifier)
+    findings.string(task.get("name"), f"{path}.name", required=True)
+    findings.boolean(task.get("enabled"), f"{path}.enabled")
+    session = check_target(findings, task.get("target"), f"{path}.target")
+    check_surface(findings, task, path, session)
+    check_invocation(findings, task, path)
+    check_execution_blocks(findings, task, path)
+    _warn_about_intent(findings, task, path, session)
+    _check_child_policy(findings, task, path)
+    check_verify(findings, task.get("verify"), f"{path}.verify")
+    findings.string(task.get("auth_profile"), f"{path}.auth_profile")
+    findings.boolean(task.get("delete_after_run"), f"{path}.delete_after_run")
+    handler = findings.object(task.get("on_failure"), f"{path}.on_failure")
+    if handler is not None:
+        _check_handler(findings, handler, f"{path}.on_failure", strict=strict)
+
+
+def _check_handler(findings: Findings, handler: dict[str, Any], path: str, *, strict: bool) -> None:
+    if not strict:
+        warn_unknown(findings, handler, path, vocabulary.ON_FAILURE)
+    findings.identifier(handler.get("id"), f"{path}.id")
+    findings.string(handler.get("name"), f"{path}.name")
+    findings.boolean(handler.get("enabled"), f"{path}.enabled")
+    findings.integer(handler.get("delay_s"), f"{path}.delay_s", 0)
+    check_condition(findings, handler.get("condition"), f"{path}.condition")
+    target = handler.get("target")
+    session: str | None = "shell" if handler.get("shell") is not None else "isolated"
+    if target is not None:
+        declared = check_target(findings, target, f"{path}.target")
+        session = declared or (session if isinstance(target, dict) else None)
+    check_surface(findings, handler, path, session)
+    check_execution_blocks(findings, handler, path)
+    findings.boolean(handler.get("delete_after_run"), f"{path}.delete_after_run")
+
+
+def _check_child_policy(findings: Findings, owner: dict[str, Any], path: str) -> None:
+    findings.enum(
+        owner.get("child_credential_policy"), f"{path}.child_credential_policy", vocabulary.CHILD_POLICIES
+    )
+
+
+def _warn_about_intent(findings: Findings, task: dict[str, Any], path: str, session: str | None) -> None:
+    intent = task.get("intent")
+    if session != "shell" or not isinstance(intent, dict):
+        return
+    if intent.get("mode") == "plan" or intent.get("read_only") is True:
+        findings.warn(
+            f"{path}.intent",
+            "shell targets do not get a first-class planning boundary in every backend; intent may be advisory only",
+        )
+
+
+def _check_expanded_ids(findings: Findings, tasks: list[Any], path: str) -> None:
+    """Tasks and the handlers that will be made of `on_failure` share one namespace."""
+    seen: set[str] = set()
+    for index, task in enumerate(tasks):
+        if not isinstance(task, dict):
+            continue
+        places = [(task.get("id"), f"{path}.tasks[{index}].id")]
+        handler = task.get("on_failure")
+        if isinstance(handler, dict):
+            own = handler.get("id")
+            made = own if own is not None else f"{task.get('id')}.failure"
+            places.append((made, f"{path}.tasks[{index}].on_failure.id"))
+        for identifier, place in places:
+            if isinstance(identifier, str):
+                if identifier in seen:
+                    findings.error(place, "must be unique after shorthand expansion")
+                seen.add(identifier)
+
+
+def _check_parents(findings: Findings, tasks: list[Any], path: str) -> None:
+    declared = {task["id"] for task in tasks if isinstance(task, dict) and isinstance(task.get("id"), str)}
+    for index, task in enumerate(tasks):
+        if not isinstance(task, dict):
+            continue
+        place = f"{path}.tasks[{index}]"
+        trigger = task.get("trigger")
+        parent = trigger.get("parent") if isinstance(trigger, dict) else None
+        if isinstance(parent, str) and parent:
+            if parent == task.get("id"):
+                findings.error(f"{place}.trigger.parent", "must not reference its own task id")
+            elif parent not in declared:
+                findings.error(
+                    f"{place}.trigger.parent", "must reference another task id in the same workflow"
+                )
+        approval = task.get("approval")
+        required = approval.get("required") if isinstance(approval, dict) else None
+        # Truth is JavaScript's: an empty list or object is something.
+        if (required or isinstance(required, dict | list)) and trigger is None:
+            findings.warn(
+                f"{place}.approval.required",
+                "approval_required is most useful on triggered tasks; "
+                "root scheduled tasks usually should not block on approval",
+            )

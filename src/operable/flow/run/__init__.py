@@ -1,0 +1,1 @@
+"""Running tasks and workflows here."""

@@ -1,0 +1,164 @@
+"""A contract, held: the place in which the command of a task runs, made of `sandbox`, `allowed_paths` and `network`.
+
+    strict            only programs and libraries of the system, the task's folder and the allowed paths; an empty home
+    allowed_paths     the file system read-only, the allowed paths (with the task's folder among them) writable
+    network none      a network of its own, with nothing in it
+    network restricted  nobody can connect to the task; out, only HTTP and HTTPS to public hosts, through a proxy
+
+Unix sockets cannot be used in any of these places, unless `allowed_paths` names one: that declares the need.
+
+Bubblewrap enforces it. Where that cannot be (another system, no user namespaces, `AGENTCLI_SANDBOX=off`), a contract that
+asks for any of these is refused before anything runs; `permissive` without them runs and says that nothing is enforced.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from operable.flow.contracts import FlowError
+from operable.flow.run.allowed_paths import check_unchanged, folders, is_inside
+from operable.kernel.errors import Fail
+from operable.proc.sandbox import enclosure
+from operable.proc.sandbox.confinement import Confinement, Sandbox, sandbox
+from operable.proc.spawn import Command
+
+Json = dict[str, Any]
+_OFF = ("off", "0", "false", "disabled", "none")
+_PUBLIC = ("*",)
+_TEMPORARY = ("TMPDIR", "TMP", "TEMP")
+# What every sandbox makes itself, and what is empty in all of them: sockets of the host's services lie in /run.
+_OWN_PLACES = ("proc", "dev", "sys", "run")
+_HIDDEN_ON_HOST = ("/tmp", "/run")  # noqa: S108 - inside
+_SYSTEM_PLACES = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """A place that is ready. Without constraints it changes nothing."""
+
+    report: tuple[dict[str, str], ...] = ()
+    _place: enclosure.Enclosure | None = None
+
+    def wrap(self, command: Command, folders: Sequence[str] = ()) -> Command:
+        """The command as it is started inside. Its program can be read there, and `folders` (credential files), too."""
+        if self._place is None:
+            return command
+        place = self._place.place
+        check_unchanged(place.writable)
+        shown = (*folders, command.executable, os.path.realpath(command.executable))
+        readable = {path: path for path in shown if not _visible(path, place)}
+        env = dict(command.env)
+        if place.writable.get("/tmp") is None:  # noqa: S108 - inside
+            env |= {name: "/tmp" for name in _TEMPORARY if name in env}  # noqa: S108
+        return self._place.wrap(command._replace(env=env, tree=True), cwd=command.cwd, readable=readable)
+
+
+def constraints(contract: Mapping[str, Any]) -> list[str]:
+    """What the contract asks to be enforced, in words; empty when nothing is."""
+    found = []
+    if contract.get("sandbox") == "strict":
+        found.append("strict filesystem/process isolation")
+    if contract.get("allowed_paths"):
+        found.append("allowed paths")
+    if contract.get("network") == "none":
+        found.append("network denial")
+    if contract.get("network") == "restricted":
+        found.append("network restriction")
+    return found
+
+
+@contextmanager
+def enclosed(
+    contract: Mapping[str, Any], *, cwd: str, base: str, environment: Mapping[str, str], mode: str = ""
+) -> Iterator[Enclosure]:
+    """The place for a task. `cwd` is its real folder, `environment` its own, `mode` what AGENTCLI_SANDBOX says."""
+    wanted = constraints(contract)
+    if not wanted:
+        yield Enclosure()
+        return
+    box = _available(wanted, mode)
+    egress = enclosure.Egress(_PUBLIC) if contract.get("network") == "restricted" else None
+    try:
+        place = enclosure.enclose(box, _confinement(contract, cwd, base, environment), egress=egress)
+    except Fail as problem:
+        raise unavailable(wanted, problem.message) from None
+    with place:
+        try:
+            # Everything that would be refused later is refused now, before an approval or a credential is spent.
+            place.wrap(Command(("true",), "/bin/true", {}, None))
+        except Fail as problem:
+            raise unavailable(wanted, problem.message) from None
+        yield Enclosure(tuple(item.as_dict() for item in place.report), place)
+
+
+def switched_off(mode: str) -> str | None:
+    """Why nothing can be enforced although it could be: somebody said so. It makes refusals, not permissions."""
+    return "AGENTCLI_SANDBOX is off" if mode.strip().lower() in _OFF else None
+
+
+def _available(wanted: list[str], mode: str) -> Sandbox:
+    box = sandbox("bubblewrap")
+    reason = switched_off(mode) or box.missing()
+    if reason is not None:
+        raise unavailable(wanted, reason)
+    return box
+
+
+def unavailable(wanted: list[str], reason: str) -> FlowError:
+    message = f"Required sandbox enforcement is unavailable: {', '.join(wanted)} ({reason})"
+    return FlowError("sandbox_enforcement_unavailable", message, constraints=wanted, reason=reason)
+
+
+def _confinement(
+    contract: Mapping[str, Any],
+    cwd: str,
+    base: str,
+    environment: Mapping[str, str],
+) -> Confinement:
+    strict = contract.get("sandbox") == "strict"
+    allowed = folders(contract, base)
+    if strict and cwd == "/" and "/" not in allowed:
+        # As its own folder it would be writable, and with it everything.
+        raise FlowError("sandbox_path_invalid", "a strict task cannot have / as its folder; set shell.cwd")
+    named = {path: path for path in (cwd, *allowed) if os.path.exists(path)}
+    home = environment.get("HOME", "")
+    return Confinement(
+        cwd=cwd,
+        writable=named if (strict or allowed) and "/" not in named else _everything(),
+        root="system" if strict else "host",
+        home=home if strict and os.path.isabs(home) and home != "/" else None,
+        network=contract.get("network") in (None, "unrestricted"),
+        sockets=any(map(_is_socket, allowed)),
+    )
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False  # it is not there, and cannot be declared
+
+
+def _everything() -> dict[str, str]:
+    """All folders of the root, as they are: for a contract that is about the network only, or allows the root.
+
+    Not the root itself: it would bring the host's processes, devices and services with it.
+    """
+    with os.scandir("/") as entries:
+        return {
+            each.path: each.path
+            for each in entries
+            if each.is_dir(follow_symlinks=False) and each.name not in _OWN_PLACES
+        }
+
+
+def _visible(path: str, place: Confinement) -> bool:
+    """Whether a file or folder of the host can be read inside anyway."""
+    if any(is_inside(path, named) for named in (*place.writable, *place.readable)):
+        return True
+    if place.root == "system":
+        return any(is_inside(path, system) for system in _SYSTEM_PLACES)
+    return not any(is_inside(path, hidden) for hidden in _HIDDEN_ON_HOST)

@@ -1,0 +1,263 @@
+"""Running one task of a manifest here and now: every gate, then the work, then what is said about it afterwards.
+
+    selection, binding, allowed paths -> an approval exists -> enclosure -> the start is recorded -> proof -> identity
+    -> trust -> authorization -> credentials -> the approval is used -> the work -> verify -> credentials gone ->
+    attestation -> evidence -> the end is recorded
+
+Nothing that costs anything (an approval, a credential, a start) comes before everything that could refuse has been asked.
+The start is on disk before the first program, request or credential of the execution: also kill -9 leaves no effect
+without a record. An approval is used at the last moment, after a record of its use. Failures of any gate are recorded
+too. Credentials go whatever happens.
+"""
+
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from operable.flow.approve.gate import ApprovalGate
+from operable.flow.audit.attestation import attest, attestation_text
+from operable.flow.audit.evidence import add_evidence
+from operable.flow.contracts import FlowError
+from operable.flow.manifest import inheritance
+from operable.flow.manifest.selection import Selected, select
+from operable.flow.run import postconditions
+from operable.flow.run.allowed_paths import check_paths
+from operable.flow.run.budgets import unmeasured
+from operable.flow.run.caller import EVERYTHING, Caller, bind
+from operable.flow.run.credentials import Materialised, materialise
+from operable.flow.run.enclosure import enclosed
+from operable.flow.run.execution import Execution, structured_output
+from operable.flow.run.outcomes import Conclusion
+from operable.flow.run.shell_task import ShellWork, Work
+from operable.flow.trust.governance import authorize, identify, prove, refuse_handoff
+from operable.flow.trust.identity.sessions import timestamp
+from operable.flow.trust.levels import enforce_trust
+from operable.flow.trust.policy.authorization import enforce
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecOptions:
+    """What a caller may choose; all of it may be left out."""
+
+    workflow_id: str | None = None
+    timeout_ms: int | None = None
+    signer: str | None = None
+    signing_key: str | None = None
+    evidence_provider: str | None = None
+    instance_id: str | None = None
+    require_evidence: bool = False
+    require_authorization: bool = False
+    identity_debug: bool = False
+    presentation_debug: bool = False
+    approval_id: str | None = None
+    agent: str | None = None  # runs prompts; else the agent that the task names
+    policy: Any = None  # operable.host.Policy, or the path of one; without it an agent may do nothing that it must ask for
+
+
+def preview(manifest: Any, task_id: str, caller: Caller, options: ExecOptions | None = None) -> Json:
+    """What would run. Nothing is asked, resolved, signed, started or recorded."""
+    chosen = options or ExecOptions()
+    return _prepared(select(manifest, task_id, chosen.workflow_id), caller, chosen).preview()
+
+
+def execute(manifest: Any, task_id: str, caller: Caller, options: ExecOptions | None = None) -> Json:
+    """Run it. The answer, or FlowError with the code of the gate that refused."""
+    chosen = options or ExecOptions()
+    return execute_selected(select(manifest, task_id, chosen.workflow_id), caller, chosen)
+
+
+def execute_selected(selected: Selected, caller: Caller, options: ExecOptions) -> Json:
+    return _Run(_prepared(selected, caller, options), options).answer()
+
+
+def _prepared(selected: Selected, caller: Caller, options: ExecOptions) -> Execution:
+    refuse_handoff(selected)
+    bound = bind(selected, caller, timeout_ms=options.timeout_ms, instance_id=options.instance_id)
+    contract = inheritance.merged_contract(selected.workflow, selected.task)
+    warnings = check_paths(contract, bound.cwd, caller.cwd)
+    if selected.is_shell:
+        warnings += unmeasured(contract)
+    if not selected.governed and any(
+        owner.get(name)
+        for owner in (selected.workflow, selected.task)
+        for name in ("authorization_proof", "authorization", "evidence")
+    ):
+        warnings.append("authorization_proof, authorization and evidence have no effect in a 0.1 manifest")
+    signer = options.signer or caller.environment.get("AGENTCLI_SIGNER") or "ssh"
+    return Execution(
+        selected=selected,
+        caller=caller,
+        bound=bound,
+        execution_id=uuid.uuid4().hex,
+        timestamp=timestamp(time.time()),
+        contract=contract,
+        warnings=warnings,
+        signer=signer,
+    )
+
+
+class _Run:
+    """The phases of one execution, in their order."""
+
+    def __init__(self, execution: Execution, options: ExecOptions) -> None:
+        self._it = execution
+        self._options = options
+        self._conclusion = Conclusion(execution)
+        self._approval = ApprovalGate(execution, options.approval_id)
+
+    def answer(self) -> Json:
+        it = self._it
+        materialised = None
+        try:
+            self._gate()
+            with self._place() as work:
+                self._conclusion.begin()
+                self._govern()
+                with self._credentials() as given:
+                    materialised = given.described()
+                    self._approval.use()
+                    self._work(work, given)
+                    self._approval.require_untouched()
+            self._release()
+            self._attest()
+            add_evidence(
+                it, self._options.evidence_provider, self._options.signing_key, self._needs_evidence()
+            )
+            answer = self._conclusion.answer(needs_evidence=self._needs_evidence())
+            return answer | self._debug(materialised)
+        except FlowError as problem:
+            self._release()  # before it is recorded: what could not be given back belongs to the record
+            raise self._conclusion.failed(problem) from None
+        except BaseException as stop:
+            self._conclusion.record(ok=False, error={"code": "interrupted", "message": type(stop).__name__})
+            raise
+        finally:
+            self._release()
+
+    # -- gates
+
+    def _gate(self) -> None:
+        it = self._it
+        if it.contract["audit"] != "none":
+            it.caller.place("audit")  # a run that could not be recorded is not begun
+        self._approval.check()
+
+    @contextmanager
+    def _place(self) -> Iterator[Work]:
+        it, mode = self._it, self._it.caller.environment.get("AGENTCLI_SANDBOX", "")
+        if not it.selected.is_shell:
+            from operable.flow.run.prompt_task import PromptWork  # the whole host comes with it
+
+            yield PromptWork(it, self._options.agent, self._options.policy)
+            return
+        if it.contract["sandbox"] == "permissive":
+            it.warnings.append(
+                'contract.sandbox is "permissive"; nothing but the contract\'s other terms is enforced'
+            )
+        with enclosed(
+            it.contract, cwd=it.bound.cwd, base=it.caller.cwd, environment=it.bound.environment, mode=mode
+        ) as enclosure:
+            it.enforcement = enclosure.report
+            yield ShellWork(it, enclosure)
+
+    def _govern(self) -> None:
+        it = self._it
+        if it.signer not in ("ssh", "none"):
+            raise FlowError("invalid_argument", f'Unknown signing provider: "{it.signer}"')
+        governed = it.selected.governed
+        if governed:
+            it.proof = prove(it.selected, it.bound, it.caller, EVERYTHING)
+        it.identified = identify(
+            it.selected, it.bound, it.caller, EVERYTHING, instance_id=self._options.instance_id
+        )
+        it.mask.add(*it.identified.secrets)
+        it.warnings += enforce_trust(it.contract, it.identified.trust)
+        if governed or self._options.require_authorization:
+            it.decision = authorize(
+                it.selected,
+                it.bound,
+                it.identified,
+                it.proof,
+                it.caller,
+                EVERYTHING,
+                required=self._options.require_authorization,
+            )
+        if it.decision is not None:
+            enforce(it.decision)
+
+    @contextmanager
+    def _credentials(self) -> Iterator[Materialised]:
+        it = self._it
+        session = it.identified.session if it.identified is not None else None
+        if session is None or it.identified is None or it.identified.request is None:
+            yield Materialised()
+            return
+        presentation = it.identified.request.identity.get("presentation")
+        stdin = (it.selected.task.get("shell") or {}).get("stdin")
+        with materialise(session, presentation, shell_stdin=stdin) as given:
+            it.mask.add(*given.secrets)
+            yield given
+
+    # -- work
+
+    def _work(self, work: Work, given: Materialised) -> None:
+        it = self._it
+        it.ran = it.masked(work.run(given))
+        if it.ran.problem is not None:
+            it.warnings.append(it.ran.problem)
+        elif it.ran.timed_out:
+            it.warnings.append(f"it took longer than its limit of {it.bound.timeout_ms} ms and was ended")
+        form = (it.selected.task.get("output") or {}).get("format")
+        it.structured, complaint = structured_output(form, it.ran.stdout)
+        if complaint is not None:
+            it.warnings.append(complaint)
+        verify = inheritance.merged_verify(it.selected.workflow, it.selected.task)
+        if verify is not None and it.ran.ok:
+            it.verified = it.masked(work.verify(verify))
+            if not it.verified.ok and verify["on_failure"] == "warn":
+                it.warnings.append(postconditions.complaint(it.verified))
+
+    def _release(self) -> None:
+        """Give credentials back as soon as they are not needed. What could not be given back is said."""
+        identified = self._it.identified
+        if identified is not None:
+            try:
+                identified.release()
+            except FlowError as problem:
+                self._conclusion.left_behind(f"Credential cleanup warning: {problem.message}")
+
+    def _attest(self) -> None:
+        it = self._it
+        text = attestation_text(
+            command_hash=it.command_hash(),
+            execution_id=it.execution_id,
+            principal=it.principal,
+            source=it.selected.source,
+            timestamp=it.timestamp,
+        )
+        it.attestation, it.attestation_note = attest(
+            text, it.caller.surroundings, signer=it.signer, key=self._options.signing_key
+        )
+
+    def _needs_evidence(self) -> bool:
+        it = self._it
+        declared = inheritance.effective_evidence(
+            it.selected.manifest, it.selected.workflow, it.selected.task
+        )
+        required = it.selected.governed and declared is not None and declared["verify"]["required"] is True
+        return self._options.require_evidence or required
+
+    def _debug(self, materialised: Json | None) -> Json:
+        found: Json = {}
+        resolved = self._it.sections()["resolved_identity"]
+        if self._options.identity_debug:
+            summary = (resolved or {}).get("credential_summary")
+            found["identity_debug"] = {"session": resolved, "credential_summary": summary}
+        if self._options.presentation_debug:
+            found["presentation_debug"] = materialised
+        return found

@@ -1,0 +1,190 @@
+"""Prompt tasks: one message to an agent, driven by `operable.host`, under a policy that allows nothing by itself.
+
+The agent is the caller's choice, else the one that the task names (`target.agent_id`), and the built-in one for `main`. Its
+manifest says how it is confined; a contract that asks for more than that manifest gives is refused, because nobody else
+could enforce it: `network: none` needs an agent without egress, `strict` and `allowed_paths` one in bubblewrap whose
+workspace lies inside. Credentials reach the agent as variables; it has no standard input of its own for them.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from operable.flow.contracts import FlowError
+from operable.flow.manifest.inheritance import first, merged_model_policy
+from operable.flow.run import postconditions
+from operable.flow.run.budgets import agent_budget, over_cost
+from operable.flow.run.credentials import Materialised
+from operable.flow.run.enclosure import constraints, enclosed, switched_off, unavailable
+from operable.flow.run.execution import Execution
+from operable.flow.run.process import OUTPUT_LIMIT, Ran
+from operable.kernel.errors import Fail
+from operable.wire.events import AgentError, TextDelta, TurnEnd, UsageUpdate
+
+if TYPE_CHECKING:
+    from operable.host.agent_cli import AgentCliHandle
+    from operable.host.policy.rules import Policy
+
+DEFAULT_AGENT = "operable-agent"
+_READING = ("kind:read", "kind:search", "kind:think")
+
+
+class PromptWork:
+    """One turn of an agent. Which agent, and whether the contract can be held, is decided before anything is spent."""
+
+    def __init__(self, execution: Execution, agent: str | None, policy: "Policy | str | None") -> None:
+        self._it = execution
+        task = execution.selected.task
+        named = agent or task["target"].get("agent_id")
+        self._name = DEFAULT_AGENT if named in (None, "main") else str(named)
+        execution.agent = self._name
+        self._policy = _rules(task, policy)
+        try:
+            self._agent = _found(self._name, execution.caller.cwd)
+        except Fail as problem:
+            raise FlowError(
+                "no_runtime", f"the agent of this task cannot be used: {problem.message}"
+            ) from None
+        _hold(execution, self._agent)
+
+    def run(self, given: Materialised) -> Ran:
+        if given.stdin is not None:
+            raise FlowError(
+                "presentation_target_unsupported", "an agent has no standard input for a credential"
+            )
+        it = self._it
+        started = time.monotonic()
+        try:
+            said = self._turn(given)
+        except Fail as problem:
+            return Ran(problem=f"{self._name}: {problem.message}", duration_ms=_elapsed(started))
+        it.usage = said.usage
+        failure, unsaid = over_cost(it.contract, said.usage)
+        if unsaid is not None:
+            it.warnings.append(unsaid)
+        if said.reason != "completed":
+            failure = failure or f"the turn ended as {said.reason}"
+        return Ran(
+            exit_code=0 if failure is None else 1,
+            timed_out=said.reason == "timeout",
+            duration_ms=_elapsed(started),
+            stdout="".join(said.texts),
+            stderr="".join(f"{text}\n" for text in said.errors),
+            problem=failure,
+        )
+
+    def verify(self, verify: Mapping[str, Any]) -> Ran:
+        it, bound = self._it, self._it.bound
+        with enclosed(
+            it.contract, cwd=bound.cwd, base=it.caller.cwd, environment=bound.environment
+        ) as enclosure:
+            return postconditions.check(
+                verify, cwd=bound.cwd, environment=bound.environment, enclosure=enclosure
+            )
+
+    def _turn(self, given: Materialised) -> "_Said":
+        from operable.host.sync import start_sync
+
+        it = self._it
+        task = it.selected.task
+        timeout = None if it.bound.timeout_ms is None else it.bound.timeout_ms / 1000
+        with start_sync(
+            self._agent,
+            workspace=it.caller.cwd,
+            policy=self._policy,
+            model=merged_model_policy(it.selected.workflow, task)["model"],
+            env=dict(given.environment),
+            budget=agent_budget(task, it.contract),
+            label=f"flow {it.execution_id}",
+        ) as session:
+            said = _Said()
+            for event in session.send(task["prompt"], timeout=timeout):
+                said.hear(event)
+        return said
+
+
+@dataclass(slots=True)
+class _Said:
+    """A turn as it is told; output beyond the limit of any task is left out."""
+
+    texts: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    reason: str = "error"
+    usage: dict[str, Any] | None = None
+    _size: int = 0
+
+    def hear(self, event: Any) -> None:
+        match event:
+            case TextDelta(text=text):
+                kept = text[: max(0, OUTPUT_LIMIT - self._size)]
+                self._size += len(kept)
+                self.texts.append(kept)
+            case AgentError(error=error):
+                self.errors.append(error.message)
+            case UsageUpdate(cost=cost) if cost is not None:
+                self.usage = {**(self.usage or {}), "cost_usd": cost}
+            case TurnEnd(reason=reason, usage=usage):
+                self.reason = reason
+                if usage is not None:
+                    told = msgspec.structs.asdict(usage)
+                    cost = first(told.pop("cost_usd"), (self.usage or {}).get("cost_usd"))
+                    self.usage = {**told, "cost_usd": cost}
+
+
+def _found(name: str, workspace: str) -> "AgentCliHandle":
+    from operable.host.agent_cli import define_agent_cli
+    from operable.host.launch.discover import Discovery
+    from operable.host.launch.ledger import Ledger
+    from operable.host.launch.places import Places
+
+    found = Discovery.default(Ledger(Places.default().ledger), project=workspace).find(name)
+    found.require_trusted()
+    return define_agent_cli(found.path, trusted=True)
+
+
+def _rules(task: Mapping[str, Any], policy: "Policy | str | None") -> "Policy":
+    """The caller's rules; for a task that only plans or reads, nothing that changes anything."""
+    from operable.host.policy.pattern import DENY
+    from operable.host.policy.policy_file import load_policy
+    from operable.host.policy.rules import Policy, rules
+
+    chosen = load_policy(policy) if isinstance(policy, str) else policy or Policy()
+    intent = task.get("intent") or {}
+    if intent.get("mode") == "plan" or intent.get("read_only") is True:
+        denied = tuple(rule for rule in chosen.rules if rule.effect == DENY)
+        return rules(allow=_READING).with_rules(denied)
+    return chosen
+
+
+def _hold(it: Execution, agent: "AgentCliHandle") -> None:
+    """FlowError when the agent's own confinement is less than the contract."""
+    wanted = constraints(it.contract)
+    if wanted:
+        off = switched_off(it.caller.environment.get("AGENTCLI_SANDBOX", ""))
+        missing = off or _less(it.contract, agent)
+        if missing is not None:
+            raise unavailable(wanted, missing)
+
+
+def _less(contract: Mapping[str, Any], agent: "AgentCliHandle") -> str | None:
+    """What the agent's sandbox leaves open that the contract does not."""
+    from operable.host.placing import sandbox_of
+
+    block, network = sandbox_of(agent.loaded), contract["network"]
+    if block.provider.removeprefix("mastra-") != "bubblewrap":
+        return f"agent {agent.id} runs in {block.provider}"
+    if network == "none" and block.network.egress:
+        return f"agent {agent.id} needs a network"
+    if network == "restricted" and "*" in block.network.egress:
+        return f"agent {agent.id} may reach every host"
+    outside = [mount for mount in block.mounts if mount.source != "workspace" and mount.mode == "read-write"]
+    if contract["allowed_paths"] and outside:
+        return f"agent {agent.id} may write outside of its workspace"
+    return None
+
+
+def _elapsed(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

@@ -1,0 +1,1 @@
+"""Applying manifests to a backend, and reading what it holds."""

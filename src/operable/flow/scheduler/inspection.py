@@ -1,0 +1,193 @@
+"""Reading what a backend holds, straight from its database: newest first, filtered, paged, masked.
+
+Looking changes nothing and holds up nobody (`operable.flow.looking`). A query that takes too long is ended.
+"""
+
+import base64
+import json
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from operable.flow.failures import invalid_argument, spelled
+from operable.flow.manifest.findings import js_trim
+from operable.flow.manifest.inheritance import Json
+from operable.flow.method import truthy
+from operable.flow.scheduler.entities import BY_TARGET, Entity
+from operable.flow.scheduler.field_masks import masked, sanitised
+from operable.state.sqlite import read_database
+
+LIMIT = 20
+_QUERY_TIMEOUT = 30.0
+_STEPS = 10_000  # instructions of SQLite between two looks at the clock: about a millisecond
+_MOST = 2**62  # what SQLite can count
+SANITIZE = ("none", "basic")
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What to show. `where` compares columns as text; None there means null."""
+
+    entity: str = "jobs"
+    limit: int = LIMIT
+    offset: int = 0
+    fields: tuple[str, ...] | None = None
+    sanitize: str | None = None
+    where: Mapping[str, str | None] = field(default_factory=dict)
+    target: str = "openclaw-scheduler"
+
+
+def inspection_of(params: Mapping[str, Any]) -> Inspection:
+    """From the params of a request, with their errors in their documented words."""
+    target: Any = params.get("target")
+    entity: Any = params.get("entity")
+    target = target if truthy(target) else "openclaw-scheduler"
+    entity = entity if truthy(entity) else "jobs"
+    if not isinstance(target, str) or target not in BY_TARGET:
+        raise invalid_argument(f"Unsupported inspect target: {spelled(target)}")
+    if not isinstance(entity, str) or entity not in BY_TARGET[target]:
+        raise invalid_argument(f"Unsupported inspect entity: {spelled(entity)}")
+    sanitize = params.get("sanitize")
+    if sanitize is not None and sanitize not in SANITIZE:
+        raise invalid_argument(f"Unsupported sanitize mode: {spelled(sanitize)}")
+    return Inspection(
+        entity=entity,
+        limit=limit_of(params.get("limit"), default=LIMIT),
+        offset=_offset(params.get("offset")),
+        fields=_fields(params.get("fields")),
+        sanitize=sanitize,
+        where=_where(params.get("where")),
+        target=target,
+    )
+
+
+def limit_of(value: Any, default: int) -> int:
+    """A positive integer, also in digits."""
+    number = default if value is None else _whole(value)
+    if number is None or number < 1:
+        raise invalid_argument("inspect limit must be a positive integer")
+    return number
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        digits = value.isascii() and value.isdigit() and len(value) <= 15
+        return int(value) if digits and (value == "0" or value[0] != "0") else None
+    if isinstance(value, float):
+        value = int(value) if value.is_integer() else None
+    return min(value, _MOST) if isinstance(value, int) else None
+
+
+def _offset(value: Any) -> int:
+    number = 0 if value is None else _whole(value)
+    if number is None or number < 0:
+        raise invalid_argument("inspect offset must be a non-negative integer")
+    return number
+
+
+def _fields(value: Any) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return tuple(filter(None, map(js_trim, value.split(",")))) or None
+    if not isinstance(value, list):
+        raise invalid_argument("inspect fields must be a comma-delimited string or an array of field names")
+    for position, name in enumerate(value):
+        if not isinstance(name, str) or not js_trim(name):
+            raise invalid_argument(f"inspect fields[{position}] must be a non-empty string")
+    return tuple(map(js_trim, value)) or None
+
+
+def _where(value: Any) -> dict[str, str | None]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise invalid_argument("inspect where must be an object of columns and values")
+    found: dict[str, str | None] = {}
+    for name, wanted in value.items():
+        if isinstance(wanted, dict | list):
+            raise invalid_argument(f"inspect where.{name} must be a string, a number, a boolean or null")
+        text = None if wanted is None else str(int(wanted) if isinstance(wanted, bool) else wanted)
+        found[name] = None if text is None else text.encode("utf-8", "replace").decode()
+    return found
+
+
+def inspect(path: str | None, asked: Inspection) -> Json:
+    """The documented result; FlowError when the database is not there or has no such thing."""
+    if not path:
+        raise invalid_argument("Missing scheduler database path. Pass dbPath or configure a default.")
+    try:
+        regular = stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        raise invalid_argument(f"Scheduler database not found: {path}") from None
+    if not regular:
+        raise invalid_argument(f"Refusing to use a non-regular file: {path}")
+    entity = BY_TARGET[asked.target][asked.entity]
+    try:
+        rows = read_database(path, lambda connection: _rows(connection, entity, asked))
+    except sqlite3.Error as problem:
+        raise invalid_argument(f"The database {path} cannot be read: {problem}") from None
+    items = [_item(row, entity, asked) for row in rows]
+    return {
+        "ok": True,
+        "target": asked.target,
+        "entity": asked.entity,
+        "count": len(items),
+        "items": items,
+    }
+
+
+def _rows(connection: sqlite3.Connection, entity: Entity, asked: Inspection) -> list[Json]:
+    ends = time.monotonic() + _QUERY_TIMEOUT
+    connection.set_progress_handler(lambda: int(time.monotonic() > ends), _STEPS)
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    known = [row[1] for row in connection.execute(f"PRAGMA table_info({entity.table})")]
+    if not known:
+        raise invalid_argument(
+            f"The database has no table {entity.table}, so there is no {asked.entity} in it"
+        )
+    conditions, values = [], []
+    for name, wanted in asked.where.items():
+        if name not in known:
+            raise invalid_argument(f"{asked.entity} have no column {name}; they have: {', '.join(known)}")
+        if wanted is None:
+            conditions.append(f"{_quoted(name)} IS NULL")
+        else:
+            conditions.append(f"CAST({_quoted(name)} AS TEXT) = ?")
+            values.append(wanted)
+    newest = f"{_quoted(entity.newest)} DESC, " if entity.newest in known else ""
+    chosen = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    # Only columns that the table has are named, each quoted; values are bound.
+    query = f"SELECT * FROM {entity.table}{chosen} ORDER BY {newest}rowid DESC LIMIT ? OFFSET ?"  # noqa: S608
+    return [
+        dict(zip(known, row, strict=True))
+        for row in connection.execute(query, (*values, asked.limit, asked.offset))
+    ]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _item(row: Json, entity: Entity, asked: Inspection) -> Json:
+    item = {name: _shown(value) for name, value in row.items()}
+    for name in entity.documents:
+        try:
+            item[name] = json.loads(item[name])
+        except (ValueError, RecursionError):
+            continue  # somebody changed it; whoever looks for the damage sees the text as it is
+    if asked.fields is not None:
+        item = masked(item, asked.fields)
+    if asked.sanitize == "basic":
+        item = sanitised(item)
+    return item
+
+
+def _shown(value: Any) -> Any:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value

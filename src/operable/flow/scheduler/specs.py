@@ -1,0 +1,96 @@
+"""What is sent to a scheduler for one job: the fields of the negotiated version, in the form that it stores.
+
+A new job has no nulls; an update has them, because there a null takes a value away, but neither id nor origin, which are the
+stored job's own. Objects travel as JSON text. For version 4 a job is bound to an artifact: whatever the stored job was given
+after compilation, and may keep, is bound into a new one.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from operable.flow.canonical import canonical_text, same_json
+from operable.flow.compile.handoff.artifact import declared_evidence, handoff_fields
+from operable.flow.compile.job.binding import rebound
+from operable.flow.compile.job.fields import BLOBS, BY_VERSION, REBINDABLE
+from operable.flow.compile.plan import plans
+from operable.flow.javascript_json import javascript_json
+from operable.flow.manifest import inheritance
+from operable.flow.manifest.failure_handlers import expand
+from operable.flow.manifest.inheritance import Json
+
+
+class Handoffs:
+    """Binds the compiled jobs of one manifest to artifacts; made only for a runtime that keeps them."""
+
+    def __init__(self, original: Json, *, ambient: Mapping[str, str], base: str) -> None:
+        self._original = original
+        self._manifest = expand(original)
+        self._ambient, self._base = ambient, base
+        self._tasks = {
+            plan["id"]: (workflow, task, plan)
+            for workflow, tasks in plans(self._manifest)
+            for task, plan in zip(workflow["tasks"], tasks, strict=True)
+        }
+
+    def bound(self, job: Json, stored: Json | None = None) -> Json:
+        """The job with its artifact; of a stored one it takes over what may be given after compilation."""
+        overrides = {name: stored[name] for name in REBINDABLE if name in stored} if stored else None
+        workflow, task, plan = self._tasks[job["id"]]
+        evidence = declared_evidence(inheritance.effective_evidence(self._manifest, workflow, task))
+        full = {**rebound(job, overrides), "evidence": evidence}
+        fields = handoff_fields(
+            self._original,
+            self._manifest,
+            workflow,
+            task,
+            plan,
+            full,
+            ambient=self._ambient,
+            base=self._base,
+        )
+        return {**full, **fields}
+
+
+def create_spec(job: Json, version: str, origin: str | None = None) -> Json:
+    """A new job; `origin` is that of the job which it adopts."""
+    spec = {name: value for name, value in _projected(job, version) if value is not None}
+    return spec if origin is None else {**spec, "origin": origin}
+
+
+def update_spec(job: Json, version: str) -> Json:
+    return {name: value for name, value in _projected(job, version) if name not in ("id", "origin")}
+
+
+def _projected(job: Json, version: str) -> Iterator[tuple[str, Any]]:
+    for name in BY_VERSION[version]:
+        if name not in job:
+            continue
+        value = job[name]
+        if name == "enabled":
+            value = bool(value)
+        elif name in BLOBS and isinstance(value, dict | list):
+            value = canonical_text(value) if version == "4" else javascript_json(value)
+        yield name, value
+
+
+def differences(stored: Json, spec: Json) -> list[Json]:
+    """What an update would change in a stored job, field by field, whatever form the store keeps values in."""
+    changed = []
+    for name, value in spec.items():
+        before, after = plain(stored.get(name), name), plain(value, name)
+        if not same_json(before, after):
+            changed.append({"field": name, "before": before, "after": after})
+    return changed
+
+
+def plain(value: Any, name: str) -> Any:
+    """JSON text as the value it spells, and 1 for true: as both sides can be compared."""
+    if isinstance(value, bool):
+        return int(value)
+    if name in (*BLOBS, "contract_allowed_paths") and isinstance(value, str):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value

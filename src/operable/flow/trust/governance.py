@@ -1,0 +1,177 @@
+"""May this task run, and as whom: proof, identity, trust and authorization of one task, in this order.
+
+Each step is a function of its own, because the protocol also asks for them one by one; `execute` goes through all of them.
+Sessions hold credentials: whoever resolves an identity releases it (`release`), also when a later step refuses.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from operable.flow.compile.binding import identity_binding
+from operable.flow.contracts import FlowError, IdentityRequest
+from operable.flow.failures import invalid_argument
+from operable.flow.manifest import inheritance
+from operable.flow.manifest.selection import Selected
+from operable.flow.run.caller import Allowance, Bound, Caller
+from operable.flow.trust.actors import actor_context, step_up
+from operable.flow.trust.identity.sessions import (
+    described_session,
+    exceeds,
+    release_session,
+    resolve_identity,
+    secrets_of,
+)
+from operable.flow.trust.policy.authorization import Circumstances, evaluate
+from operable.flow.trust.proof_verification import verify_proof
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Identified:
+    """As whom a task runs. `session` has the credentials and is never shown; `resolved` is what may be."""
+
+    declared: Json | None
+    resolved: Json | None
+    principal: str
+    trust: Json | None
+    session: Json | None = field(default=None, repr=False)
+    request: IdentityRequest | None = None
+    secrets: tuple[str, ...] = field(
+        default=(), repr=False
+    )  # outlive the session: to be masked wherever they appear
+
+    def release(self) -> None:
+        """Give back what was made for this session. FlowError when that fails; twice is once."""
+        session, self.session = self.session, None
+        if session is not None and self.request is not None:
+            release_session(session, self.request)
+
+
+def prove(selected: Selected, bound: Bound, caller: Caller, allowance: Allowance) -> Json | None:
+    """The verified proof; None when the task has none. Commands that give proofs learn what is to be proven."""
+    proof = inheritance.effective_proof(selected.manifest, selected.workflow, selected.task)
+    told = {
+        "AGENTCLI_MANIFEST_DIGEST": bound.manifest_digest,
+        "AGENTCLI_EFFECTIVE_TASK_HASH": bound.task_hash,
+    }
+    around = allowance.surroundings(selected, bound, caller)
+    around = replace(around, environment={**caller.environment, **told})
+    return verify_proof(proof, selected.original, around, variables=told)
+
+
+def require_proof(selected: Selected, bound: Bound, caller: Caller, allowance: Allowance) -> Json:
+    """The proof of a task that must have one."""
+    if not selected.governed:
+        raise invalid_argument("Authorization proof verification requires a version 0.2 manifest")
+    found = prove(selected, bound, caller, allowance)
+    if found is None:
+        raise invalid_argument(
+            "Authorization proof verification requires a resolved authorization_proof block"
+        )
+    return found
+
+
+def identify(
+    selected: Selected,
+    bound: Bound,
+    caller: Caller,
+    allowance: Allowance,
+    *,
+    instance_id: str | None = None,
+    tolerate_handoff: bool = False,
+) -> Identified:
+    """Resolve the identity of a task, credentials included."""
+    identity = inheritance.effective_identity(selected.manifest, selected.workflow, selected.task)
+    if not selected.governed or identity is None:
+        flat = inheritance.declared_identity(selected.workflow, selected.task)
+        named = flat.get("principal") or ((flat.get("subject") or {}).get("principal"))
+        shown = None if selected.governed else identity_binding(identity)
+        return Identified(shown, None, named or caller.principal, None)
+    request = IdentityRequest(
+        identity=identity,
+        surroundings=allowance.surroundings(selected, bound, caller),
+        workflow_id=selected.workflow["id"],
+        task_id=selected.task["id"],
+        instance_id=instance_id,
+    )
+    session = resolve_identity(request, tolerate_handoff=tolerate_handoff)
+    subject = (session or identity)["subject"]
+    return Identified(
+        declared=declared(identity),
+        resolved=described_session(session),
+        principal=subject.get("principal") or caller.principal,
+        trust=_trust(identity, session),
+        session=session,
+        request=request,
+        secrets=tuple(secrets_of(session)),
+    )
+
+
+def declared(identity: Mapping[str, Any]) -> Json:
+    """What an identity says of itself, in short."""
+    subject = identity["subject"]
+    return {
+        "provider": identity.get("provider") or "none",
+        "subject": {name: subject.get(name) for name in ("principal", "kind", "issuer")},
+        "trust_level": identity["trust"]["level"],
+    }
+
+
+def _trust(identity: Mapping[str, Any], session: Mapping[str, Any] | None) -> Json:
+    if session is not None:
+        return {name: session["trust"][name] for name in ("declared_level", "effective_level")}
+    level, ceiling = identity["trust"]["level"], identity["trust"]["constraints"]["max_autonomy"]
+    over = level is not None and ceiling is not None and exceeds(level, ceiling)
+    return {"declared_level": level, "effective_level": ceiling if over else level}
+
+
+def actor_of(selected: Selected, identified: Identified, proof: Json | None) -> Json:
+    return actor_context(
+        identity=inheritance.effective_identity(selected.manifest, selected.workflow, selected.task),
+        session=identified.resolved,
+        proof=proof,
+        agent_id=selected.task["target"].get("agent_id"),
+        principal=identified.principal,
+    )
+
+
+def authorize(
+    selected: Selected,
+    bound: Bound,
+    identified: Identified,
+    proof: Json | None,
+    caller: Caller,
+    allowance: Allowance,
+    *,
+    required: bool = False,
+) -> Json | None:
+    """The decision, whatever it is; None when the task asks nobody."""
+    authorization = inheritance.effective_authorization(selected.manifest, selected.workflow, selected.task)
+    if authorization is None:
+        if required:
+            raise invalid_argument("--require-authorization specified but no authorization block resolved")
+        return None
+    trust, shell = identified.trust or {}, selected.task.get("shell")
+    told = Circumstances(
+        workflow_id=selected.workflow["id"],
+        task_id=selected.task["id"],
+        principal=identified.principal,
+        declared_level=trust.get("declared_level"),
+        effective_level=trust.get("effective_level"),
+        contract=inheritance.merged_contract(selected.workflow, selected.task),
+        command=shell,
+        actor_context=actor_of(selected, identified, proof),
+        step_up=step_up(proof),
+    )
+    return evaluate(authorization, told, allowance.surroundings(selected, bound, caller))
+
+
+def refuse_handoff(selected: Selected) -> None:
+    """Credentials cannot be handed on to another runtime from here."""
+    identity = inheritance.effective_identity(selected.manifest, selected.workflow, selected.task)
+    handoff = ((identity or {}).get("presentation") or {}).get("handoff")
+    if handoff not in (None, "none"):
+        message = f'Credential handoff "{handoff}" is unsupported by the local runtime'
+        raise FlowError("unsupported_capability", message)

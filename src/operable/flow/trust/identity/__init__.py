@@ -1,0 +1,1 @@
+"""Credential sessions and what identity providers share."""

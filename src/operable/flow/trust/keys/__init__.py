@@ -1,0 +1,1 @@
+"""Keys, signatures, certificates and who is believed."""

@@ -1,0 +1,1 @@
+"""Policies, and the processes that evaluate them."""

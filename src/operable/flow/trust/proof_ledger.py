@@ -1,0 +1,69 @@
+"""The memory of v4 proofs: which were used, and which keys and proofs are revoked.
+
+A folder of the state directory. `used/` holds one empty file per proof that was accepted, named by its digest and dated by
+its expiry: making it is the claim, and the file system makes sure that only one of any number of processes succeeds.
+Files whose date has passed by a day are removed, because an expired proof is refused anyway, and clocks are set back by
+less. `revoked` is a text file that people
+write: one key id or nonce a line, `#` for comments. While it does not exist nobody can tell what is revoked, and proofs
+are refused; an empty file says that nothing is.
+"""
+
+import hashlib
+import os
+import tempfile
+import time
+
+from operable.flow.contracts import HandoffContext
+from operable.flow.home import sync_folder
+from operable.flow.trust.value_sources import read_text
+
+_SET_BACK = 86_400.0
+
+
+def handoff_context(artifact_digest: str, folder: str) -> HandoffContext:
+    """What v4 verification asks, answered from this folder."""
+    return HandoffContext(
+        artifact_digest,
+        revoked=lambda name: is_revoked(folder, name),
+        claim_once=lambda nonce, ends: claim(folder, nonce, ends),
+    )
+
+
+def is_revoked(folder: str, name: str) -> bool | None:
+    path = os.path.join(folder, "revoked")
+    if not os.path.lexists(path):
+        return None
+    lines = read_text(path, code="authorization_proof_failed", what="revocation list").splitlines()
+    return name in {line.partition("#")[0].strip() for line in lines} - {""}
+
+
+def claim(folder: str, nonce: str, ends: float) -> bool:
+    """Whether this call was the first for the nonce. OSError when it cannot be remembered."""
+    used = os.path.join(folder, "used")
+    os.makedirs(used, mode=0o700, exist_ok=True)
+    _forget_expired(used)
+    name = hashlib.sha256(nonce.encode("utf-8", "surrogatepass")).hexdigest()
+    # Dated before it is visible: a half-made claim would look expired to somebody who is tidying up.
+    handle, draft = tempfile.mkstemp(prefix=".", dir=used)
+    try:
+        os.utime(handle, (ends, ends))
+        os.fsync(handle)
+        os.link(draft, os.path.join(used, name))
+        sync_folder(used)  # a claim that a power cut undoes would be one that can be made again
+    except FileExistsError:
+        return False
+    finally:
+        os.close(handle)
+        os.unlink(draft)
+    return True
+
+
+def _forget_expired(used: str) -> None:
+    past = time.time() - _SET_BACK
+    with os.scandir(used) as entries:
+        for entry in entries:
+            try:
+                if not entry.name.startswith(".") and entry.stat().st_mtime < past:
+                    os.unlink(entry.path)
+            except FileNotFoundError:
+                continue  # somebody else was faster
