@@ -54,7 +54,7 @@ def reads_variables(*names: str) -> Callable[[ast.AST], bool]:
 
     def matches(node: ast.AST) -> bool:
         match node:
-            case ast.Subscript(slice=ast.Constant(value=str(name))):
+            case ast.Subscript(slice=ast.Constant(value=str(name)), ctx=ast.Load()):
                 return name in wanted
             case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str(name)), *_]):
                 return name in wanted
@@ -108,7 +108,7 @@ MECHANISMS = (
     ),
     Mechanism(
         "paths",
-        ("operable.state.paths", "operable.tool.places"),
+        ("operable.state.paths",),
         "use operable.state.paths",
         reads_variables(
             "OPERABLE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"

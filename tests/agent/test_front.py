@@ -23,7 +23,7 @@ UNTIL_READY = {
         "operable.agent.options",
         "operable.agent.places",
     ),
-    *("operable.kernel", "operable.kernel.errors", "operable.tool", "operable.tool.places", "_json"),
+    *("operable.kernel", "operable.kernel.errors", "operable.state", "operable.state.paths", "_json"),
     "__future__",
 }
 

@@ -11,7 +11,6 @@ from operable.run.discovery import (
     Description,
     Source,
     adescribe,
-    cache_folder,
     cached,
     describe,
     version_options,
@@ -145,17 +144,6 @@ def test_a_home_that_cannot_be_written_is_no_error(kind, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "file"))
     assert ask(kind, Source((tool(tmp_path, SPEAKING),))).schema is not None
-
-
-def test_the_cache_is_where_the_system_keeps_caches(monkeypatch):
-    monkeypatch.delenv("OPERABLE_HOME")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
-    assert cache_folder() == "/xdg/operable"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", "/home/ann")
-    assert cache_folder() == "/home/ann/.cache/operable"
-    monkeypatch.delenv("HOME")
-    assert cache_folder() is None
 
 
 @pytest.mark.parametrize(

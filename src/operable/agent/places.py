@@ -3,7 +3,7 @@
 import os
 
 from operable.kernel.errors import Fail
-from operable.tool.places import state_directory
+from operable.state.paths import make_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ _LONGEST = 200
 
 def state_folder() -> str:
     """Of the agent: its sessions, and what else it keeps."""
-    return state_directory("agent")
+    return make_state("agent")
 
 
 def sessions_folder() -> str:

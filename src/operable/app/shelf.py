@@ -17,6 +17,7 @@ from operable.app.packages import FILE, Package, inside, read
 from operable.app.trust import Approvals
 from operable.kernel.catalogue import unknown
 from operable.kernel.errors import Fail
+from operable.state.paths import data_path
 
 PROJECT_FOLDERS = (".apps", "apps")
 _ENTRIES = 1000  # a folder with more is something else
@@ -51,15 +52,8 @@ def find(
 
 
 def user_apps() -> str | None:
-    """The folder of the user's own applications; None where there is no home."""
-    home, data = os.environ.get("OPERABLE_HOME", ""), os.environ.get("XDG_DATA_HOME", "")
-    if home:
-        folder = os.path.join(home, "apps")
-    elif os.path.isabs(data):
-        folder = os.path.join(data, "operable", "apps")
-    else:
-        folder = os.path.join(os.environ.get("HOME", ""), ".local", "share", "operable", "apps")
-    return folder if os.path.isabs(folder) else None
+    """The folder of the user's own applications. Returns None if there is no home."""
+    return data_path("apps")
 
 
 def _at(path: str, name: str) -> Package:

@@ -21,7 +21,7 @@ from operable.app.packages import Package
 from operable.kernel.errors import Fail
 from operable.state.atomic import write_whole
 from operable.state.lock import EXCLUSIVE, held
-from operable.tool.places import state_directory, state_place
+from operable.state.paths import make_state, state_path
 
 _APPROVALS = "approvals.json"
 _TOLD_APART = 1000  # files of a package; of one that has more it is not kept which of them changed
@@ -128,12 +128,12 @@ class Approvals:
             return approvals.pop(package.root, None) is not None
 
     def _file(self) -> str:
-        return self._path if self._path is not None else os.path.join(state_directory("apps"), _APPROVALS)
+        return self._path if self._path is not None else os.path.join(make_state("apps"), _APPROVALS)
 
     def _read(self) -> dict[str, dict[str, Any]]:
         path = self._path
         if path is None:
-            place = state_place("apps")
+            place = state_path("apps")
             path = "" if place is None else os.path.join(place, _APPROVALS)
         if not os.path.lexists(path):
             return {}

@@ -15,6 +15,7 @@ import os
 
 from operable.cli.variables import variables
 from operable.kernel.errors import EX_CANTCREAT, Fail
+from operable.state.paths import VARIABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ TIMEOUT = 600.0
 GRACE = 9.0
 _MACHINE_FLAGS = ("--output", "--format")
 _WORDS = ("--output", "jsonl")
-# Where things are kept. None of these holds a secret by convention.
-_PLACES = ("OPERABLE_HOME", "XDG_*")
 
 
 def machine_words(words: Sequence[str], *, exact: bool = False) -> list[str]:
@@ -67,7 +66,7 @@ def call_options(
 
     options: CallOptions = {
         "stdin": standard_input(),
-        "inherit": (*_PLACES, *map(own_variables, tools), *(inherit or ())),
+        "inherit": (*VARIABLES, *map(own_variables, tools), *(inherit or ())),
         "env": variables(env or ()) | Adoption.variables(),
         "timeout": relay.timeout,
         "validate": validate,

@@ -41,10 +41,10 @@ def people() -> Check:
 
 def state() -> Check:
     """Where recorded results of `--idempotency-key` are kept, and what tools say about themselves."""
-    from operable.tool.places import state_directory
+    from operable.state.paths import make_state
 
     try:
-        place = state_directory("operable")
+        place = make_state("operable")
     except Fail as problem:
         return Check(ok=False, severity="warning", detail=problem.message, hint=problem.hint)
     if not os.access(place, os.W_OK | os.X_OK):

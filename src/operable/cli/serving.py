@@ -16,8 +16,8 @@ from operable.serve.catalog import catalog
 from operable.serve.mcp_tools import Toolbox
 from operable.serve.mcp_transports import listening, serve_http, serve_stdio, token_of
 from operable.serve.operables import Operable
+from operable.state.paths import make_state
 from operable.tool import Context
-from operable.tool.places import state_directory
 
 _LAST_PORT = 65_535
 
@@ -73,7 +73,7 @@ def serve_client(context: Context, toolbox: Toolbox) -> None:
 
 def serve_clients(context: Context, toolbox: Toolbox, host: str, port: int) -> Iterator[McpServing]:
     """Serve whoever has the token, until a signal."""
-    token, path = token_of(state_directory("serve"))
+    token, path = token_of(make_state("serve"))
     if not 0 <= port <= _LAST_PORT:
         raise Fail(
             "usage", "INVALID_VALUE", f"--port must be at most {_LAST_PORT}, not {port}", target="--port"

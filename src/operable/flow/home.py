@@ -14,6 +14,7 @@ from typing import Any
 from operable.flow.contracts import FlowError
 from operable.flow.failures import invalid_argument
 from operable.flow.javascript_json import javascript_json
+from operable.state.paths import home as operable_home
 
 # A manifest of 16 MiB is larger than any that was ever seen; the server reads no larger request either.
 FILE_LIMIT = 16 * 1024 * 1024
@@ -34,7 +35,7 @@ _PLACES = {
 def home_of(environment: Mapping[str, str], home: str | None = None, *, cwd: str | None = None) -> str:
     """The absolute path of the home; FlowError when nothing says where it is."""
     user = environment.get("HOME", "")
-    operable = environment.get("OPERABLE_HOME")
+    operable = operable_home(environment)
     chosen = home or environment.get("AGENTCLI_HOME") or (operable and os.path.join(operable, "flow"))
     if not chosen:
         if not os.path.isabs(user):

@@ -29,7 +29,7 @@ import msgspec
 from operable.host.arm import Arm
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
-from operable.tool.places import state_directory
+from operable.state.paths import make_state
 
 GROUP: Final = "operable.host.arms"
 _FILE: Final = "adapters.json"
@@ -246,4 +246,4 @@ def _save(kept: dict[str, Pin]) -> None:
 
 
 def _path() -> str:
-    return os.path.join(state_directory("agents"), _FILE)
+    return os.path.join(make_state("agents"), _FILE)

@@ -26,7 +26,7 @@ from operable.host.log_files import POLL_INTERVAL, FileCursor, Record
 from operable.kernel.errors import Fail
 from operable.state.atomic import write_all
 from operable.state.lock import EXCLUSIVE, held
-from operable.tool.places import state_directory
+from operable.state.paths import make_state
 from operable.wire.events import Notice
 
 STARTING, RUNNING = "starting", "running"
@@ -91,7 +91,7 @@ class Registry:
     """All sessions below one state directory; by default the user's own."""
 
     def __init__(self, root: str | None = None) -> None:
-        self.root = state_directory("agents") if root is None else root
+        self.root = make_state("agents") if root is None else root
 
     def workspace_folder(self, workspace: str) -> str:
         return os.path.join(self.root, workspace_slug(workspace))

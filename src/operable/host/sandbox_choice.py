@@ -21,7 +21,7 @@ from operable.kernel.errors import Fail
 from operable.manifest.blocks import Mount, Network, Sandbox
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loading import Loaded
-from operable.tool.places import made, state_directory
+from operable.state.paths import make_private, make_state
 
 NONE = "none"  # no sandbox
 LOCAL = "local"  # the provider that is none
@@ -60,7 +60,7 @@ def kept_home(agent: str, workspace: str) -> str:
 
     One for all would let a hostile project leave settings there for the sessions in other projects.
     """
-    return made(os.path.join(state_directory("agents"), "homes", plain(agent), workspace_slug(workspace)))
+    return make_private(os.path.join(make_state("agents"), "homes", plain(agent), workspace_slug(workspace)))
 
 
 def _with_provider(block: Sandbox, name: str, workspace: str) -> Sandbox:

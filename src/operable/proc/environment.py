@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 from operable.kernel.errors import Fail
+from operable.state.paths import home
 
 # Enough for a program to find its own files and to format text and time; none of them carries a secret by convention.
 DEFAULT_ALLOWED = ("PATH", "HOME", "LANG", "LC_*", "TZ", "TMPDIR", "TERM", "USER", "LOGNAME")
@@ -48,6 +49,8 @@ def environment(
                 target=name,
             )
         chosen[name] = value
+    if root := home(chosen):
+        chosen["OPERABLE_HOME"] = root  # a relative one would mean another place in another working directory
     return chosen
 
 

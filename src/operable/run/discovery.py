@@ -23,6 +23,7 @@ from operable.kernel.errors import Fail
 from operable.proc.output import Output, aoutput, output
 from operable.proc.spawn import Command, prepare
 from operable.run.atomic import AtomicFile
+from operable.state.paths import cache_path
 from operable.wire.framework import Meta
 
 # Written into each entry; an entry of another format is not read.
@@ -113,14 +114,6 @@ def cached(source: Source) -> Description | None:
     return Description(entry.get("schema"), entry.get("capabilities"), tuple(entry.get("notes", ())))
 
 
-def cache_folder() -> str | None:
-    """`$OPERABLE_HOME/cache`, else `$XDG_CACHE_HOME/operable` or `~/.cache/operable`; None when there is no home."""
-    if home := os.environ.get("OPERABLE_HOME"):
-        return os.path.join(os.path.abspath(home), "cache")
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ.get("HOME", ""), ".cache")
-    return os.path.join(base, "operable") if os.path.isabs(base) else None
-
-
 def version_options(argv: Sequence[str]) -> tuple[str, ...]:
     """The words of a command line that choose a schema version (AOI section 5.1), to be repeated when asking for it."""
     chosen: tuple[str, ...] = ()
@@ -184,7 +177,7 @@ def _document(answer: Output | Fail) -> tuple[dict[str, Any] | None, str]:
 
 
 def _entry(source: Source) -> str | None:
-    folder = cache_folder()
+    folder = cache_path("discovery")
     if folder is None:
         return None
     command = source.command()
@@ -195,7 +188,7 @@ def _entry(source: Source) -> str | None:
         if os.path.isfile(path):
             found = os.stat(path)
             identity.append([path, found.st_size, found.st_mtime_ns])
-    return os.path.join(folder, "discovery", f"{digest(identity).removeprefix('sha256:')}.json")
+    return os.path.join(folder, f"{digest(identity).removeprefix('sha256:')}.json")
 
 
 def _keep(path: str | None, description: Description) -> Description:

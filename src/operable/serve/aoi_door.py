@@ -20,10 +20,10 @@ from operable.run.validator import self_contained
 from operable.serve.gathering import ENDLESS_RESULTS, Gathering
 from operable.serve.operables import Action, Progress, Result
 from operable.serve.words import command_words, offered, unspecified
+from operable.state.paths import VARIABLES
 
 TIMEOUT = 600.0
 ENDLESS_TIMEOUT = 30.0
-_PLACES = ("OPERABLE_HOME", "XDG_*")
 
 
 class AoiDoor:
@@ -42,7 +42,7 @@ class AoiDoor:
         cwd: str | None = None,
     ) -> None:
         self._words = tuple(words)
-        self._inherit = (*_PLACES, own_variables(name), *inherit)
+        self._inherit = (*VARIABLES, own_variables(name), *inherit)
         self._schemas: dict[str, dict[str, Any] | None] = dict(schemas or {})
         self._graces = Graces(interrupt=grace)
         self._cwd = cwd

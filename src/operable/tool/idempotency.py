@@ -21,9 +21,9 @@ import time
 
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
+from operable.state.paths import make_state
 from operable.tool.framework import ItemError, Notice
 from operable.tool.json_text import json_text
-from operable.tool.places import state_directory
 from operable.tool.sinks import masked, shown_error
 
 TYPE_CHECKING = False
@@ -59,7 +59,7 @@ class Journal:
         except ValueError:
             raise Fail("usage", "INVALID_VALUE", "--idempotency-key is not valid UTF-8") from None
         self._key = key
-        self._directory = state_directory(tool)
+        self._directory = make_state(tool)
         self._fingerprint = ""
         self._lines: list[str] = []
         self._effects = 0

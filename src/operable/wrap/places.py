@@ -1,6 +1,6 @@
 """Where wrappers are: the folders named by OPERABLE_WRAPPERS, the user's own, and those that come with the package.
 
-The user's own lie where everything does that a user declares (`tool.places.configuration_folder`). Below OPERABLE_HOME they
+The user's own lie where everything does that a user declares (`state.paths.config_path`). Below OPERABLE_HOME they
 were once in `wrappers` and not in `config/wrappers`; what is still there is found, after the others.
 
 A wrapper may bring Python code, so a folder of the current project is never searched: whoever wants one names it. Of two
@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 
 from operable.kernel.errors import Fail
-from operable.tool.places import configuration_folder
+from operable.state.paths import config_path, home
 
 MARKER = "CLI.md"
 # The subcommands of `operable wrap`, and the servers in `settings`: no tool can have such a name.
@@ -37,9 +37,9 @@ def folders() -> list[str]:
 
 
 def _own() -> list[str]:
-    home = os.environ.get("OPERABLE_HOME", "")
-    places = (configuration_folder("wrappers"), os.path.join(home, "wrappers") if home else None)
-    return [path for path in places if path is not None and os.path.isabs(path)]
+    root = home()
+    places = (config_path("wrappers"), os.path.join(root, "wrappers") if root else None)
+    return [path for path in places if path is not None]
 
 
 def is_name(name: str) -> bool:

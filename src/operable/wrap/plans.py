@@ -14,6 +14,7 @@ import sys
 
 from operable import __version__
 from operable.kernel import kept
+from operable.state.paths import cache_path
 from operable.wrap import settings
 from operable.wrap.places import MARKER, invalid, origin
 
@@ -88,18 +89,12 @@ def _beside(folder: str) -> str:
 
 def _place(folder: str) -> str:
     """The file of the kept plan in the user's cache, "" where nothing can be kept."""
-    home, cache = os.environ.get("OPERABLE_HOME", ""), os.environ.get("XDG_CACHE_HOME", "")
-    if home:
-        base = os.path.join(home, "cache")
-    elif os.path.isabs(cache):
-        base = os.path.join(cache, "operable")
-    else:
-        base = os.path.join(os.environ.get("HOME", ""), ".cache", "operable")
-    if not os.path.isabs(base):
+    base = cache_path("wrappers")
+    if base is None:
         return ""
     from operable.kernel.canonical import digest
 
     name = (
         f"{os.path.basename(folder)}-{digest(os.path.realpath(folder))[7:19]}.{sys.implementation.cache_tag}"
     )
-    return os.path.join(base, "wrappers", name)
+    return os.path.join(base, name)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 
 from operable.kernel.errors import Fail
-from operable.tool.places import configuration_folder
+from operable.state.paths import config_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _LIMIT = 1_048_576
 
 def place() -> str | None:
     """Where the settings are, if there are any; None: there is no place for them."""
-    return configuration_folder(FILE)
+    return config_path(FILE)
 
 
 def allowed(name: str) -> list[str]:

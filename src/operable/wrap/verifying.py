@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from operable.kernel.errors import Fail
+from operable.state.paths import VARIABLES
 from operable.wrap.places import MARKER, invalid
 from operable.wrap.tools import WrappedTool
 
@@ -54,7 +55,7 @@ def _run(tool: WrappedTool, command: str, example: str, *, changes: bool) -> Tri
         ["--output=jsonl"] if not any(word.startswith(("--output", "--format")) for word in words) else []
     )
     words += ["--dry-run"] if changes and "--dry-run" not in words else []
-    inherit = ("OPERABLE_*", "XDG_*", *tool.plan["env_pass"])
+    inherit = ("OPERABLE_*", *VARIABLES, *tool.plan["env_pass"])
     prepared = prepare([sys.executable, "-P", "-c", _MAIN, tool.name, *words], inherit=inherit)
     try:
         done = output(prepared, timeout=_TIMEOUT)

@@ -4,13 +4,13 @@
     <state>/agents/installs/<id>@<major>/N/   one private installation each; what the ledger does not name is rubbish
     <state>/agents/locks/                     so that two hosts do not do the same thing at once
 
-All of it is private to its owner (0700). The folder is `operable.tool.places.state_directory("agents")` unless given.
+All of it is private to its owner (0700). The folder is `operable.state.paths.make_state("agents")` unless given.
 """
 
 import os
 from dataclasses import dataclass
 
-from operable.tool.places import configuration_folder, made, state_directory
+from operable.state.paths import config_path, make_private, make_state
 
 MANIFEST = "AGENT-CLI.md"
 
@@ -23,7 +23,7 @@ class Places:
 
     @classmethod
     def default(cls) -> "Places":
-        return cls(state_directory("agents"))
+        return cls(make_state("agents"))
 
     @property
     def ledger(self) -> str:
@@ -38,7 +38,7 @@ class Places:
         return os.path.join(self._made("locks"), plain(name))
 
     def _made(self, *names: str) -> str:
-        return made(os.path.join(self.state, *names))
+        return make_private(os.path.join(self.state, *names))
 
 
 def plain(name: str) -> str:
@@ -49,7 +49,7 @@ def plain(name: str) -> str:
 
 def user_agents() -> str | None:
     """The folder of the user's own manifests."""
-    return configuration_folder("agents")
+    return config_path("agents")
 
 
 def bundled_agents() -> str:

@@ -10,14 +10,14 @@ import tempfile
 
 from operable.host.secret_backend import Backend
 from operable.kernel.errors import Fail
-from operable.tool.places import state_directory
+from operable.state.paths import make_state
 
 # Private keys and service accounts are below 10 KB; a larger file is not a secret but a mistake.
 _LIMIT = 64 * 1024
 
 
 def _locate(slug: str) -> str:
-    return os.path.join(state_directory("secrets"), *slug.split("/"))
+    return os.path.join(make_state("secrets"), *slug.split("/"))
 
 
 def _read(path: str) -> str | None:

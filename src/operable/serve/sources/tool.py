@@ -18,8 +18,8 @@ from operable.run.discovery import Source as Tool
 from operable.run.discovery import describe
 from operable.serve.aoi_door import AoiDoor, own_variables
 from operable.serve.operables import Action, Operable, Source, capabilities_of
+from operable.state.paths import VARIABLES, config_path
 from operable.tool.declare import ALIAS, BUILT_IN
-from operable.tool.places import configuration_folder
 
 # Words with one space between, none of them an option.
 _NAME = re.compile(r"\w[\w.:-]*(?: \w[\w.:-]*)*")
@@ -37,7 +37,7 @@ def find(workspace: str) -> Iterator[Operable]:
 
 
 def _registered() -> Iterator[tuple[str, str]]:
-    folder = configuration_folder("tools")
+    folder = config_path("tools")
     try:
         names = sorted(os.listdir(folder)) if folder is not None else []
     except OSError:
@@ -63,7 +63,7 @@ def _installed() -> Iterator[tuple[str, str]]:
 
 def _asked(name: str, path: str, workspace: str) -> Operable:
     try:
-        description = describe(Tool((path,), inherit=("OPERABLE_HOME", "XDG_*", own_variables(name))))
+        description = describe(Tool((path,), inherit=(*VARIABLES, own_variables(name))))
         capabilities = description.capabilities
         problem = None if capabilities else "; ".join(description.notes) or "it gives no capabilities"
         if capabilities and not isinstance(capabilities.get("commands"), list):

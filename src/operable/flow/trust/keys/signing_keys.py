@@ -9,6 +9,7 @@ import os
 from typing import Any
 
 from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.home import home_of, paths
 from operable.flow.trust.keys.allowed_signers import Signer, parse_signers, read_signers
 from operable.flow.trust.keys.ssh_signatures import private_key
 
@@ -51,11 +52,12 @@ def believed_signers(
     if path:
         return read_signers(os.path.join(surroundings.cwd, _expanded(path, surroundings))), "allowed_signers"
     home = environment.get("HOME")
-    state = environment.get("AGENTCLI_HOME") or (os.path.join(home, ".agentcli") if home else None)
-    if state:
-        place = os.path.join(state, "state", "allowed_signers")
-        if os.path.lexists(place):
-            return read_signers(place), "allowed_signers"
+    try:
+        place = paths(home_of(environment, cwd=surroundings.cwd))["allowed_signers"]
+    except FlowError:
+        place = ""  # there is no home of manifests: the user's own keys remain
+    if os.path.lexists(place):
+        return read_signers(place), "allowed_signers"
     return _own_signers(home, principal), "own_keys"
 
 
