@@ -102,7 +102,10 @@ def test_the_agent_ends_cleanly_with_its_session_saved(
 @requirement("jsonstream:2:scope-always")
 def test_always_allows_the_category_for_the_session_and_no_other(tmp_path: Path) -> None:
     with AgentProcess(tmp_path) as agent:
-        agent.script(WRITE % "a", "say .", WRITE % "b", "say .", 'call Bash {"command": "true"}', "say end")
+        edit = 'call Edit {"file_path": "b", "old_string": "x", "new_string": "y"}'
+        agent.script(
+            WRITE % "a", "say .", WRITE % "b", "say .", edit, 'call Bash {"command": "true"}', "say end"
+        )
         (first,) = _requests(agent, 1)
         agent.approve(first, "always")
         second = agent.until("tool_request")
@@ -110,6 +113,7 @@ def test_always_allows_the_category_for_the_session_and_no_other(tmp_path: Path)
         agent.send({"type": "tool_deny", "call_id": second["call_id"]})
         events = agent.answer()
     assert (tmp_path / "b").exists()
+    assert [result["tool_name"] for result in of_type(events, "tool_result")][-1] == "Edit"
     assert of_type(events, "tool_cancelled")[0]["reason"] == "User denied"
     assert said(events).endswith("end")
 

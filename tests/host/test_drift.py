@@ -67,3 +67,32 @@ def test_other_differences_are_told_in_the_log(tmp_path):
     events = asyncio.run(scene())
 
     assert [event.code for event in events] == ["enforcement", "drift"]
+
+
+@pytest.mark.parametrize(
+    "said, session, resume, refused",
+    [
+        (None, {"mode": "resumable"}, None, True),  # None: the handshake says that it cannot
+        (None, {}, "earlier", True),
+        (None, {}, None, False),
+        ("session-1", {"mode": "resumable"}, None, False),
+        ("session-1", {}, "earlier", False),
+    ],
+)
+def test_a_session_is_refused_only_where_it_stands_on_what_the_handshake_denies(
+    tmp_path, said, session, resume, refused
+):
+    script = {"options": {"session_id": said}}
+    facts = {"capabilities": {"resumable": True}, **({"session": session} if session else {})}
+    handle = define_agent_cli(manifest(tmp_path, script, **facts))
+
+    async def scene():
+        async with await handle.start(workspace=str(tmp_path), resume=resume) as running:
+            return running.status
+
+    if refused:
+        with pytest.raises(Fail) as failure:
+            asyncio.run(scene())
+        assert failure.value.code == "CAPABILITY_DRIFT"
+    else:
+        assert asyncio.run(scene()) == "running"

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from operable.host.approvals import Ask, Decision
-from operable.host.arm import Answer, CallWithdrawn, ClientCall
+from operable.host.arm import Answer, CallRevised, CallWithdrawn, ClientCall
 from operable.host.client_methods import DENIED
 from operable.host.course import Course
+from operable.host.policy.call_watch import Alarm
 from operable.host.works import Works
 from operable.wire import events as e
 
@@ -43,14 +44,20 @@ class Answering:
         self._works.methods.withdraw(withdrawn.call_id)
 
     def called(self, call: e.ToolCall) -> None:
-        self._works.gate.tool_called(call)
+        self._alarm(self._works.gate.tool_called(call))
+
+    def revised(self, revised: CallRevised) -> None:
+        self._alarm(self._works.gate.tool_called(revised.call))
 
     def finished(self, result: e.ToolResult) -> None:
-        alarm = self._works.gate.tool_finished(result)
+        self._alarm(self._works.gate.tool_finished(result))
+
+    def _alarm(self, alarm: Alarm | None) -> None:
+        """The agent does not do what it says: it is ended, and with it its turn."""
         if alarm is not None and self._course.turn is not None:
-            self._works.gate.note("agent.alarm", alarm)
+            self._works.gate.record.alarm(alarm.text, alarm.asked, alarm.told)
             self._works.stop("unasked_tool_call", "alarm")
-            self._course.end(e.ERROR, "unasked_tool_call", alarm)
+            self._course.end(e.ERROR, "unasked_tool_call", alarm.text)
 
     def used(self, usage: e.UsageUpdate) -> None:
         self._works.budget.told(usage)
@@ -86,6 +93,7 @@ ACTS: dict[type, Callable[[Answering, Any], None]] = {
     e.ToolCall: Answering.called,
     e.ToolResult: Answering.finished,
     e.UsageUpdate: Answering.used,
+    CallRevised: Answering.revised,
     CallWithdrawn: Answering.withdrawn,
     ClientCall: Answering.requested,
 }

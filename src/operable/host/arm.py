@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from operable.wire.events import AnyEvent
+from operable.wire.events import AnyEvent, Notice, ToolCall
 
 
 class PeerError(Exception):
@@ -133,6 +133,22 @@ class CallWithdrawn:
 
 
 @dataclass(frozen=True, slots=True)
+class CallRevised:
+    """The agent told a call again, in another form; `call` is the whole form. A ToolCall comes only once."""
+
+    call: ToolCall
+
+    @property
+    def notice(self) -> Notice:
+        """The same for the log and its readers."""
+        call = self.call
+        data = {"toolCallId": call.tool_call_id, "toolName": call.tool_name, "kind": call.kind}
+        more = {"arguments": call.arguments, "title": call.title, "locations": list(call.locations)}
+        data |= {name: value for name, value in more.items() if value}
+        return Notice("tool_revised", f"{call.tool_name} was told again", call.session_id, data)
+
+
+@dataclass(frozen=True, slots=True)
 class Noise:
     """A line that is no message of the protocol; tolerated, counted and reported."""
 
@@ -158,7 +174,7 @@ class Listed:
     cursor: str | None = None
 
 
-Happening = AnyEvent | Opened | NeedsAuth | ClientCall | CallWithdrawn | Noise | Listed
+Happening = AnyEvent | Opened | NeedsAuth | ClientCall | CallWithdrawn | CallRevised | Noise | Listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ class ClientMethods:
             await terminal.wait()
         self._terminals.clear()
         with suppress(Fail):  # the session is over; an end that cannot be recorded counts as lost
-            self._gate.flush()
+            self._gate.record.flush()
 
     # --- files
 
@@ -167,7 +167,7 @@ class ClientMethods:
         begun = await self._permit("fs/write_text_file", "edit", {"path": self._named(path)}, desk)
         with self._recorded(begun, "fs/write_text_file"):
             _replace_content(_open_beneath(self._root, path, os.O_WRONLY | os.O_CREAT), path, content)
-        self._gate.end_own(begun, "fs/write_text_file", characters=len(content))
+        self._gate.record.end_own(begun, "fs/write_text_file", characters=len(content))
         return {}
 
     def _inside(self, path: Any, method: str) -> str:
@@ -186,7 +186,7 @@ class ClientMethods:
 
     def _denied(self, method: str, path: str, reason: str) -> "_RefusedError":
         """What was tried and may not be done is in the audit chain, like every other decision."""
-        self._gate.note("agent.decision", reason, tool=method, arguments={"path": path}, allowed=False)
+        self._gate.record.note("agent.decision", reason, tool=method, arguments={"path": path}, allowed=False)
         return _RefusedError(DENIED, reason)
 
     # --- commands
@@ -216,7 +216,7 @@ class ClientMethods:
         return {"terminalId": name}
 
     def _terminal_ended(self, begun: Opened, terminal: Terminal) -> None:
-        self._gate.end_own(begun, "terminal/create", later=True, **(terminal.exit_status() or {}))
+        self._gate.record.end_own(begun, "terminal/create", later=True, **(terminal.exit_status() or {}))
 
     def _folder(self, cwd: Any) -> str:
         real = os.path.realpath(os.path.join(self._root, outside(str(cwd), self._root, self._gate.seen_as)))
@@ -259,11 +259,11 @@ class ClientMethods:
         if isinstance(found, Ask):
             found = await desk.ask(found)
         if not found.allowed:
-            self._gate.note(
+            self._gate.record.note(
                 "agent.decision", found.reason, tool=tool, arguments=dict(arguments), allowed=False
             )
             raise _RefusedError(DENIED, f"denied: {found.reason}")
-        return self._gate.begin_own(tool, arguments, found)
+        return self._gate.record.begin_own(tool, arguments, found)
 
     @contextmanager
     def _recorded(self, begun: Opened, tool: str) -> Iterator[None]:
@@ -271,7 +271,7 @@ class ClientMethods:
         try:
             yield
         except (OSError, Fail, _RefusedError) as error:
-            self._gate.end_own(begun, tool, error=str(error))
+            self._gate.record.end_own(begun, tool, error=str(error))
             raise
 
 

@@ -10,7 +10,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from operable.host.arm import CallWithdrawn, Happening
+from msgspec.structs import replace
+
+from operable.host.arm import CallRevised, CallWithdrawn, Happening
 from operable.host.peer import json_line
 from operable.wire.events import (
     CANCELLED,
@@ -44,6 +46,7 @@ class Conversation:
         self.failed = False  # the last thing of this turn was an error
         self._written: list[bytes] = []
         self._calls: dict[str, bool] = {}  # of this turn; True: still without result
+        self._told: dict[str, ToolCall] = {}  # the same, as they were told last
         self._denied: set[str] = set()
         self._abandoned: deque[str] = deque(maxlen=_REMEMBERED)
         self._questions: dict[str, tuple[str | None, Any]] = {}
@@ -95,24 +98,27 @@ class Conversation:
         title: str = "",
         locations: Sequence[str] = (),
     ) -> list[Happening]:
-        """A tool call; the same one a second time is nothing new."""
+        """A tool call; the same one a second time is nothing new, and what is left out then is as it was."""
+        kind = kind if kind in TOOL_KINDS else "other"
         if call_id in self._calls:
-            return []
+            before = self._told[call_id]
+            call = replace(
+                before,
+                tool_name=name or before.tool_name,
+                arguments=arguments or before.arguments,
+                kind=kind if kind != "other" else before.kind,
+                locations=tuple(locations) or before.locations,
+            )
+            self._told[call_id] = call
+            return [] if call == before else [CallRevised(call)]
         self.failed = False
         if not self.running:
             return self._outside("tool call", name)
         self._calls[call_id] = True
-        return [
-            ToolCall(
-                self.session_id,
-                call_id,
-                name or "unknown",
-                {} if arguments is None else arguments,
-                kind if kind in TOOL_KINDS else "other",
-                title,
-                tuple(locations),
-            )
-        ]
+        arguments = {} if arguments is None else arguments
+        call = ToolCall(self.session_id, call_id, name or "unknown", arguments, kind, title, tuple(locations))
+        self._told[call_id] = call
+        return [call]
 
     def knows(self, call_id: str) -> bool:
         return call_id in self._calls
@@ -133,7 +139,8 @@ class Conversation:
         self.failed = False
         self._calls[call_id] = False
         withdrawn = self._withdraw(call_id)
-        is_denied = denied or call_id in self._denied
+        # An agent that was told no and reports a success has done it all the same.
+        is_denied = denied or (is_error and call_id in self._denied)
         return [
             *announced,
             *withdrawn,
@@ -167,6 +174,7 @@ class Conversation:
                 closed.append(ToolResult(self.session_id, call_id, told, is_error=True, denied=is_denied))
                 self._abandoned.append(call_id)
         self._calls.clear()
+        self._told.clear()
         self._denied.clear()
         self.running = self.cancelling = self.failed = False
         return [*closed, TurnEnd(self.session_id, reason, stop if stop != reason else None, usage)]

@@ -161,7 +161,7 @@ class Course:
         works.budget.turn_ended(end)
         if turn is not None:
             turn.over.set()
-            works.gate.turn_ended(end, turn.text)
+            works.gate.record.end_turn(end, turn.text)
         works.home.save(last_output_at=timestamp())
         works.log.sync()
 
@@ -250,7 +250,7 @@ class Course:
             works.desk.put(found)
             works.commit([e.AgentPrompt(works.id, found.id, _CHOICES, found.text)])
             found = await works.desk.wait(found.id)
-        works.gate.note("agent.budget", over.text, allowed=found.allowed, by=found.by)
+        works.gate.record.note("agent.budget", over.text, allowed=found.allowed, by=found.by)
         if found.allowed:
             works.budget.grant(over.what)
         return found.allowed

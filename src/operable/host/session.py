@@ -18,7 +18,7 @@ from typing import Any, Self
 from operable.host import refusals
 from operable.host.answering import ACTS, Answering
 from operable.host.approvals import Ask, Decision
-from operable.host.arm import Happening, Message, NeedsAuth, Noise, Opened, PeerError
+from operable.host.arm import CallRevised, Happening, Message, NeedsAuth, Noise, Opened, PeerError
 from operable.host.course import Course
 from operable.host.link import Link
 from operable.host.log import SessionLog
@@ -257,6 +257,8 @@ class Session:
         else:
             if isinstance(happening, e.AnyEvent):
                 shown.append(happening)
+            elif isinstance(happening, CallRevised):
+                shown.append(happening.notice)
             if isinstance(happening, e.AgentError):
                 self._complaint = happening.error.message
             if kind in ACTS:
@@ -320,4 +322,4 @@ class Session:
 
 
 # What has no place behind the end of its turn.
-_OF_A_TURN = frozenset({e.TextDelta, e.Thought, e.ToolCall, e.ToolResult, e.AgentPrompt, e.Plan})
+_OF_A_TURN = frozenset({e.TextDelta, e.Thought, e.ToolCall, e.ToolResult, e.AgentPrompt, e.Plan, CallRevised})

@@ -142,7 +142,7 @@ def _session(
         [Notice("answer_damaged", text, works.id, {"toolCallId": ask_id})]
     )
     session = Session(works, lambda session: _link(start, opening, session), start.on_close)
-    gate.begin_session(f"{start.agent} in {start.workspace}", arm=start.arm.name)
+    gate.record.begin_session(f"{start.agent} in {start.workspace}", arm=start.arm.name)
     return session
 
 

@@ -73,7 +73,7 @@ class Works:
                 self.log.append(shown)
             for consequence, cause in then:
                 consequence(cause)
-            self.gate.flush()  # what the agent announced, before it gets another word of us
+            self.gate.record.flush()  # what the agent announced, before it gets another word of us
         except Fail as problem:
             self._collapse(problem)
         self.link.flush()
@@ -132,7 +132,7 @@ class Works:
         try:
             if not self.log.closed:
                 self.log.append([e.Notice("session_closed", text, self.id, data)])
-            self.gate.end_session(text, status=status, exit=code)
+            self.gate.record.end_session(text, status=status, exit=code)
         except Fail as problem:
             self.failure = self.failure or problem
         try:

@@ -274,7 +274,9 @@ def test_a_question_of_the_agent_under_another_id_covers_the_call_that_follows(t
         asking=True,
         quirks={},
     )
-    gate.rule(AgentPrompt("s", "q1", tool_name="shell", arguments={"x": 1}, kind="execute", call_id="perm-1"))
+    prompt = AgentPrompt("s", "q1", tool_name="shell", arguments={"x": 1}, kind="execute", call_id="perm-1")
+    gate.rule(prompt)
+    gate.decided(prompt, Decision(True, by="test"))
     alarms = []
     for call_id in ("tc-1", "tc-2"):
         gate.tool_called(ToolCall("s", call_id, "terminal", {"command": "ls"}, "execute"))
@@ -337,9 +339,11 @@ def test_an_unasked_call_that_the_rules_allow_by_its_map_is_no_alarm(tmp_path):
 def test_one_question_covers_one_call(tmp_path, call_id):
     gate = _gate(tmp_path, rules(default="ask"))
     gate.tool_called(ToolCall("s", "c1", "Bash", {"command": "ls"}, "execute"))
-    gate.rule(
-        AgentPrompt("s", "q1", tool_name="Bash", arguments={"command": "ls"}, kind="execute", call_id=call_id)
+    prompt = AgentPrompt(
+        "s", "q1", tool_name="Bash", arguments={"command": "ls"}, kind="execute", call_id=call_id
     )
+    gate.rule(prompt)
+    gate.decided(prompt, Decision(True, by="test"))
 
     first = gate.tool_finished(ToolResult("s", "c1", "ok"))
     second = _run(gate, "c2", "Bash", {"command": "ls"}, "execute")

@@ -223,6 +223,26 @@ def test_a_command_that_the_question_does_not_tell_is_asked_about_when_it_is_tol
     assert outcome(gate.rule_own("t", "execute", {"command": "Bash"})) == "asks"
 
 
+@pytest.mark.parametrize(
+    "told, covers",
+    [
+        ({"command": "touch x"}, True),
+        ({"command": "touch x", "cmd": 5}, False),  # something is there that cannot be read
+        ({"command": "touch x", "script": "rm y"}, False),  # which of the two will run?
+        ({"command": ["touch", "x"]}, True),
+    ],
+)
+def test_a_yes_to_a_command_that_can_be_read_in_part_covers_nothing(work, told, covers):
+    gate = gate_of(work, rules(default=ASK))
+    prompt = AgentPrompt("s", "q", tool_name="Tool", arguments=told, kind="execute")
+    gate.rule(prompt)
+    gate.decided(prompt, Decision(True, by="somebody"))
+
+    found = gate.rule_own("terminal/create", "execute", {"command": "touch x"})
+
+    assert outcome(found) == (True if covers else "asks")
+
+
 def test_a_rule_against_a_tool_holds_for_what_the_host_does_while_it_is_at_work(work):
     gate = gate_of(work, rules(allow=["*"], deny=["Write"]))
     assert outcome(gate.rule_own("fs/write_text_file", "edit", {"path": "a"})) is True

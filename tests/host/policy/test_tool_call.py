@@ -378,3 +378,38 @@ def test_an_address_of_a_file_is_its_path(uri, member):
 
     assert rules(allow=["*"], deny=["read:secret/**"]).decide(call, WORK).effect == DENY
     assert rules(allow=["read:src/**"]).decide(call, WORK).effect == DENY
+
+
+def nested(depth, inside):
+    return inside if depth == 0 else {"x": nested(depth - 1, inside)}
+
+
+@pytest.mark.parametrize(
+    "more, readable",
+    [
+        ({"y": nested(7, "text")}, True),
+        ({"y": nested(7, {"command": "rm x"})}, False),
+        ({"y": nested(8, ["rm x"])}, False),
+        ({"todo": ["text"] * 3000}, True),
+        ({"todo": [{"command": "ls"}] * 3000}, False),
+    ],
+)
+def test_arguments_that_are_too_deep_or_too_many_are_allowed_by_no_rule_with_an_argument(more, readable):
+    call = Call("Bash", "execute", {"command": "ls", **more})
+
+    found = rules(allow=["execute:ls"]).decide(call, WORK)
+
+    assert (found.effect == ALLOW) is readable
+    assert rules(deny=["execute:rm *"], default=ALLOW).decide(call, WORK).effect == (
+        ALLOW if readable else DENY
+    )
+
+
+@pytest.mark.parametrize(
+    "line, path, allowed", [("ls", "ls", True), ("ls", "x", False), ("rm x", "ls", False)]
+)
+def test_an_allow_by_tool_and_argument_needs_every_argument_of_a_call_of_two_kinds(line, path, allowed):
+    told = Call("Tool", "edit", {"path": path})
+    call = Call("Tool", "execute", {"command": line}, told=(told,))
+
+    assert (rules(allow=["Tool(ls)"]).decide(call, WORK).effect == ALLOW) is allowed

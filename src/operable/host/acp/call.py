@@ -22,13 +22,14 @@ class Marks(NamedTuple):
 
 
 class Call:
-    """`told`: an event has said it; `asked` and `denied`: about permission; `unnamed`: the name is the title."""
+    """`told`: an event has said it, as `form`; `asked` and `denied`: about permission; `unnamed`: the name is the title."""
 
     __slots__ = (
         "arguments",
         "asked",
         "content",
         "denied",
+        "form",
         "id",
         "kind",
         "locations",
@@ -51,6 +52,7 @@ class Call:
         self.locations: tuple[str, ...] = ()
         self.output: Any = None
         self.told = False
+        self.form: Any = None
         self.asked = False
         self.denied = False
         self.unnamed = True
@@ -60,6 +62,13 @@ class Call:
         for name in Call.__slots__:
             setattr(other, name, getattr(self, name))
         return other
+
+    def current_form(self) -> tuple[Any, ...]:
+        """What a later report can change and rules look at. The title and diffs count where there are no arguments."""
+        diffs = [item for item in self.content if isinstance(item, dict) and item.get("type") == "diff"]
+        paths = sorted(path for diff in diffs for path in _paths(diff))
+        shown = () if self.arguments is not None else (self.title, diffs)
+        return self.name, self.unnamed, self.kind, self.arguments, self.locations, paths, shown
 
     def merge(self, fields: ToolFields, marks: "Marks") -> None:
         """Take in a report."""
@@ -86,6 +95,11 @@ class Call:
         elif not self.name:
             self.name = _before(self.title, marks.in_title) or self.title
             self.unnamed = not (self.name and marks.titles_name)
+
+
+def _paths(diff: dict[str, Any]) -> list[str]:
+    content = tool_content([diff])["diffs"][0]
+    return [path for path in (content.get("path"), *content.get("paths", ())) if isinstance(path, str)]
 
 
 def _before(text: str, mark: str) -> str:

@@ -6,8 +6,10 @@ never start it (Gemini), some never say how it ended (hermes, Codex after a deni
 pending, and told when somebody must know it: it runs, it asks, it ended, the turn ended; or when the agent, having given
 arguments, goes on to something else. A call without an end is closed as an error at the end of its turn.
 
-What comes for a call that is closed already is late: it becomes a notice, never an event of a turn. An id that is started
-again in another turn is another call and gets another id.
+A call that is told again with another tool, kind, arguments or files is `CallRevised`: whether that is still what was
+allowed is for the gate to say. What comes for a call that is closed already is late: it becomes a notice, never an event
+of a turn, but another form of it is told all the same. An id that is started again in another turn is another call and
+gets another id.
 """
 
 import base64
@@ -16,6 +18,7 @@ from typing import Any, Final
 
 from operable.host.acp.call import Call, Marks, contradict, joined
 from operable.host.acp.content import tool_content
+from operable.host.arm import CallRevised
 from operable.wire import events
 from operable.wire.acp import ToolFields
 from operable.wire.events import Notice
@@ -30,7 +33,7 @@ _NOW, _BEFORE = "in this turn", "in an earlier turn"
 _UNTOLD: Final = "The agent told no result."
 _DENIED: Final = "The call was denied."
 
-CallEvent = events.ToolCall | events.ToolResult | Notice
+CallEvent = events.ToolCall | events.ToolResult | Notice | CallRevised
 
 
 class Calls:
@@ -41,6 +44,7 @@ class Calls:
         self._marks = marks or Marks()
         self._open: dict[str, Call] = {}
         self._closed: dict[str, str] = {}
+        self._ended: dict[str, Call] = {}  # closed in this turn
         self._used: dict[str, int] = {}
         self._terminals: dict[str, bytearray] = {}
         self.holding = False
@@ -56,11 +60,16 @@ class Calls:
             told = self.passed_over(but=call)
         if call is None:
             closed = self._closed.get(fields.tool_call_id)
-            if closed == _NOW or (closed and not starts):
+            if closed == _NOW:
+                ended = self._ended[fields.tool_call_id]
+                ended.merge(fields, self._marks)
+                return [*told, *self._revised(ended), *self.late(fields)]
+            if closed and not starts:
                 return [*told, *self.late(fields)]
             call = self._begin(fields.tool_call_id)
         before = len(call.content)
         call.merge(fields, self._marks)
+        told += self._revised(call)
         if call.status in _FINAL:
             return [*told, *self._finish(fields.tool_call_id, call)]
         # A start that shows something already (hermes) is not one that is still being written.
@@ -147,6 +156,7 @@ class Calls:
             self._close(key)
         self._open.clear()
         self._terminals.clear()
+        self._ended.clear()
         self.holding = False
         self._closed = dict.fromkeys(self._closed, _BEFORE)
         return told
@@ -198,7 +208,15 @@ class Calls:
         if call.told:
             return []
         call.told = True
+        call.form = call.current_form()
         return [self._event(call)]
+
+    def _revised(self, call: Call) -> list[CallEvent]:
+        """The new form of a call that was told in another one."""
+        if not call.told or call.form == (form := call.current_form()):
+            return []
+        call.form = form
+        return [CallRevised(self._event(call))]
 
     def _event(self, call: Call) -> events.ToolCall:
         arguments = call.arguments
@@ -229,8 +247,11 @@ class Calls:
         return told
 
     def _close(self, key: str) -> None:
-        self._open.pop(key, None)
+        call = self._open.pop(key, None)
         self._closed[key] = _NOW
+        if call is not None:
+            call.output, call.content = None, [item for item in call.content if _is_diff(item)]
+            self._ended[key] = call
 
     def _result(self, call: Call) -> Any:
         if call.output is not None:
@@ -249,3 +270,7 @@ class Calls:
         if not text:
             return []
         return [Notice("tool_progress", text, self._session_id, {"toolCallId": call.id})]
+
+
+def _is_diff(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("type") == "diff"

@@ -11,9 +11,9 @@ from typing import Any, Final
 from operable.host.acp.calls import Calls
 from operable.host.acp.content import joined, media_of, text_of
 from operable.host.acp.dialects import Settings
+from operable.host.arm import Happening
 from operable.wire import acp, events
 from operable.wire.events import (
-    AnyEvent,
     ModeChange,
     Notice,
     Plan,
@@ -36,7 +36,7 @@ class Updates:
         self._streamed: set[str | None] = set()
         self.heard = (0, 0)
         """How many pieces of history were replayed: those that are the agent's, and all."""
-        self._facts: dict[type, Callable[[Any], list[AnyEvent]]] = {
+        self._facts: dict[type, Callable[[Any], list[Happening]]] = {
             acp.Usage: self._usage,
             acp.CurrentMode: self._mode,
             acp.ConfigOptions: self._options,
@@ -45,7 +45,7 @@ class Updates:
             acp.Told: self._told,
             acp.Compaction: self._compaction,
         }
-        self._acts: dict[type, Callable[[Any], list[AnyEvent]]] = {
+        self._acts: dict[type, Callable[[Any], list[Happening]]] = {
             **self._facts,
             acp.ThoughtChunk: self._thought,
             acp.UserChunk: self._nothing,  # an echo of what we sent (vibe)
@@ -57,7 +57,7 @@ class Updates:
             acp.TerminalOutput: self._terminal_output,
             acp.TerminalUpdate: self._terminal_update,
         }
-        self._tools: dict[type, Callable[[Any], list[AnyEvent]]] = {
+        self._tools: dict[type, Callable[[Any], list[Happening]]] = {
             acp.ToolStart: lambda update: [*calls.report(update, starts=True)],
             acp.ToolUpdate: lambda update: [
                 *calls.report(update, starts=settings.second and not calls.ends(update))
@@ -68,19 +68,19 @@ class Updates:
     def begin_turn(self) -> None:
         self._streamed.clear()
 
-    def in_turn(self, update: acp.Update) -> list[AnyEvent]:
+    def in_turn(self, update: acp.Update) -> list[Happening]:
         """The events of an update that came while a turn runs."""
         kind = type(update)
         if kind in self._tools:
             return self._tools[kind](update)
-        told: list[AnyEvent] = [*self._calls.passed_over()] if self._calls.holding else []
+        told: list[Happening] = [*self._calls.passed_over()] if self._calls.holding else []
         if kind is acp.Chunk:
             told += self.chunk(update)  # type: ignore[arg-type]
         else:
             told += self._acts[kind](update)
         return told
 
-    def chunk(self, update: acp.Chunk) -> list[AnyEvent]:
+    def chunk(self, update: acp.Chunk) -> list[Happening]:
         content = update.content
         if self._settings.second:
             self._streamed.add(update.message_id)
@@ -93,7 +93,7 @@ class Updates:
             ]
         return [TextDelta(self._session_id, text, update.message_id)]
 
-    def outside(self, update: acp.Update, *, replaying: bool) -> list[AnyEvent]:
+    def outside(self, update: acp.Update, *, replaying: bool) -> list[Happening]:
         """The events of an update that came while no turn runs."""
         fact = self._facts.get(type(update))
         if fact is not None:
@@ -122,29 +122,29 @@ class Updates:
 
     # --- acts: they belong to a turn ---------------------------------------------------------------------------------
 
-    def _thought(self, update: acp.ThoughtChunk) -> list[AnyEvent]:
+    def _thought(self, update: acp.ThoughtChunk) -> list[Happening]:
         if self._settings.second:
             self._streamed.add(update.message_id)
         text = text_of(update.content)
         return [Thought(self._session_id, text)] if text is not None else []
 
-    def _message(self, update: acp.WholeMessage) -> list[AnyEvent]:
+    def _message(self, update: acp.WholeMessage) -> list[Happening]:
         # A whole message repeats what was streamed under its id.
         text = "" if update.message_id in self._streamed else joined(update.content)
         return [TextDelta(self._session_id, text, update.message_id)] if text else []
 
-    def _whole_thought(self, update: acp.WholeThought) -> list[AnyEvent]:
+    def _whole_thought(self, update: acp.WholeThought) -> list[Happening]:
         text = "" if update.message_id in self._streamed else joined(update.content)
         return [Thought(self._session_id, text)] if text else []
 
-    def _plan(self, update: acp.PlanList) -> list[AnyEvent]:
+    def _plan(self, update: acp.PlanList) -> list[Happening]:
         entries = (
             PlanEntry(entry.content, entry.priority or "medium", entry.status or "pending")
             for entry in update.entries
         )
         return [Plan(self._session_id, tuple(entries))]
 
-    def _plan_update(self, update: acp.PlanUpdate) -> list[AnyEvent]:
+    def _plan_update(self, update: acp.PlanUpdate) -> list[Happening]:
         plan = update.plan if isinstance(update.plan, dict) else {}
         entries = plan.get("entries")
         if isinstance(entries, list):
@@ -161,21 +161,21 @@ class Updates:
         text = plan.get("content") or plan.get("uri")
         return [self._notice("plan", str(text))] if text else []
 
-    def _terminal_output(self, update: acp.TerminalOutput) -> list[AnyEvent]:
+    def _terminal_output(self, update: acp.TerminalOutput) -> list[Happening]:
         self._calls.terminal(update.terminal_id, update.data, whole=False)
         return []
 
-    def _terminal_update(self, update: acp.TerminalUpdate) -> list[AnyEvent]:
+    def _terminal_update(self, update: acp.TerminalUpdate) -> list[Happening]:
         if isinstance(update.output, dict):
             self._calls.terminal(update.terminal_id, update.output.get("data"), whole=True)
         return []
 
-    def _nothing(self, _update: acp.UserChunk | acp.WholeUserMessage) -> list[AnyEvent]:
+    def _nothing(self, _update: acp.UserChunk | acp.WholeUserMessage) -> list[Happening]:
         return []
 
     # --- facts: they may come at any time ----------------------------------------------------------------------------
 
-    def _usage(self, update: acp.Usage) -> list[AnyEvent]:
+    def _usage(self, update: acp.Usage) -> list[Happening]:
         cost = update.cost.get("amount") if isinstance(update.cost, dict) else None
         return [
             UsageUpdate(
@@ -186,11 +186,11 @@ class Updates:
             )
         ]
 
-    def _mode(self, update: acp.CurrentMode) -> list[AnyEvent]:
+    def _mode(self, update: acp.CurrentMode) -> list[Happening]:
         self._settings.mode = update.current_mode_id
         return [ModeChange(self._session_id, mode=update.current_mode_id)]
 
-    def _options(self, update: acp.ConfigOptions) -> list[AnyEvent]:
+    def _options(self, update: acp.ConfigOptions) -> list[Happening]:
         self._settings.learn_options(update.config_options)
         return [self.settings_change()]
 
@@ -198,19 +198,19 @@ class Updates:
         settings = self._settings
         return ModeChange(self._session_id, settings.mode, settings.model, settings.plain())
 
-    def _commands(self, update: acp.Commands) -> list[AnyEvent]:
+    def _commands(self, update: acp.Commands) -> list[Happening]:
         names = [command.get("name") for command in update.available_commands if isinstance(command, dict)]
         known = [name for name in names if isinstance(name, str)]
         return [self._notice("commands", f"The agent has {len(known)} commands of its own.", known)]
 
-    def _info(self, update: acp.SessionInfo) -> list[AnyEvent]:
+    def _info(self, update: acp.SessionInfo) -> list[Happening]:
         return [self._notice("title", update.title)] if update.title else []
 
-    def _told(self, update: acp.Told) -> list[AnyEvent]:
+    def _told(self, update: acp.Told) -> list[Happening]:
         text = f"{update.title}: {update.description}" if update.description else update.title
         return [self._notice("agent", text, {"severity": update.severity})]
 
-    def _compaction(self, update: acp.Compaction) -> list[AnyEvent]:
+    def _compaction(self, update: acp.Compaction) -> list[Happening]:
         return [self._notice("compaction", update.error or update.status)]
 
     def _notice(self, code: str, message: str, data: Any = None) -> Notice:

@@ -230,9 +230,9 @@ class JsonStream:
             # Nobody is there to decide, and an agent without an answer waits for ever.
             self._write(wire.ToolDeny(call_id=call_id, reason="The turn was cancelled."))
             return books.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
-        if books.question_about(call_id.__eq__) is not None:
-            return []
         called = books.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
+        if books.question_about(call_id.__eq__) is not None:
+            return called
         return called + books.ask(
             call_id,
             options=_CHOICES,

@@ -178,11 +178,11 @@ class Content:
         return self._books.text(text, message_id)
 
     def _call(self, call_id: str, name: str, arguments: Any) -> list[Happening]:
-        if not call_id or self._books.knows(call_id):
+        if not call_id:
             return []
-        return self._books.call(call_id, name, mapping(arguments), kind=kind_of(name)) + self._plan(
-            name, arguments
-        )
+        is_known = self._books.knows(call_id)
+        called = self._books.call(call_id, name, mapping(arguments), kind=kind_of(name))
+        return called if is_known else called + self._plan(name, arguments)
 
     def _plan(self, name: str, arguments: Any) -> list[Happening]:
         todos = mapping(arguments).get("todos")

@@ -88,11 +88,12 @@ class Pattern:
         """The argument: of the rule's kind, else of the call's, else whichever there is."""
         if self.argument is None:
             return True, True, ""
-        about = _about((self.kind,) if self.kind else facts.kinds)
+        about = arguments_of((self.kind,) if self.kind else facts.kinds)
         if effect == ALLOW:
-            what = next((name for name in about if getattr(facts, name).stated), about[0])
-            argument: Argument = getattr(facts, what)
-            return self._allows(facts, what, argument), argument.known, _WORDS[what]
+            told = [name for name in about if getattr(facts, name).stated] or [about[0]]
+            unknown = [name for name in told if not getattr(facts, name).known]
+            holds = all(self._allows(facts, name, getattr(facts, name)) for name in told)
+            return holds, not unknown, _WORDS[(unknown or told)[0]]
         known = any(getattr(facts, name).known for name in about)
         return any(self._touches(facts, name) for name in about), known, _WORDS[about[0]]
 
@@ -114,8 +115,8 @@ class Pattern:
         return any(address_pattern.touches(pattern, text, _any) for text in facts.address.all)
 
 
-def _about(kinds: Sequence[str]) -> tuple[str, ...]:
-    """Which arguments a pattern is about; the first is the one that is missing when nothing is there."""
+def arguments_of(kinds: Sequence[str]) -> tuple[str, ...]:
+    """Which members of `Facts` calls of these kinds are about; the first is what is missing when nothing is there."""
     found = dict.fromkeys(_ARGUMENTS.get(kind, "") for kind in kinds)
     if not found or "" in found:
         return ("command", "paths", "address")

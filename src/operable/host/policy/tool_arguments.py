@@ -130,6 +130,14 @@ def shown_in(arguments: Any) -> list[str]:
     return [value for name, value in arguments.items() if _spelled(name) in _SHOWN and isinstance(value, str)]
 
 
+def role_of(name: str) -> str:
+    """What an argument of this name is: command, paths, address, folder, shown; nothing for anything else."""
+    spelled = _spelled(name)
+    roles = {"command": _COMMANDS, "paths": _PATHS, "address": _ADDRESSES | _QUERIES}
+    roles |= {"folder": _FOLDERS, "shown": _SHOWN}
+    return next((role for role, names in roles.items() if spelled in names), "")
+
+
 def tells(arguments: Any) -> bool:
     """Whether there is more in it than what is shown to people."""
     return isinstance(arguments, dict) and any(_spelled(name) not in _SHOWN for name in arguments)

@@ -58,10 +58,10 @@ class Facts:
         self.root = os.path.realpath(workspace)
         self._seen_as = seen_as
         self._workspace = workspace
-        self._calls = (call, *call.told)
+        self.calls = (call, *call.told)
         self._use = tools.use_of(call.tool) if tools is not None and self.named else Use()
         self._found = Found()
-        for each in self._calls:
+        for each in self.calls:
             self._found.gather(each.arguments)
         self.kinds = self._kinds()
 
@@ -69,12 +69,12 @@ class Facts:
         """What it may be; nothing: that is not known. `other` is what agents say when they do not know it themselves."""
         if self._use.kind:
             return (self._use.kind,)
-        told = {call.kind for call in self._calls if call.kind in TOOL_KINDS and call.kind != "other"}
+        told = {call.kind for call in self.calls if call.kind in TOOL_KINDS and call.kind != "other"}
         return tuple(sorted(told))
 
     @cached_property
     def command(self) -> Argument:
-        shown = [text for call in self._calls for text in (*call.shown, *shown_in(call.arguments))]
+        shown = [text for call in self.calls for text in (*call.shown, *shown_in(call.arguments))]
         hinted = tuple(dict.fromkeys(each for text in shown for each in _without_prefix(text)))
         named = self._member(self._use.command)
         if named is not None:
@@ -93,11 +93,9 @@ class Facts:
     @cached_property
     def paths(self) -> Argument:
         """Real paths; hinted are also their names before links are resolved, and the workspace where they contain it."""
-        named = self._member(self._use.path)
-        places = [place for call in self._calls for place in call.locations]
-        texts = [*(self._found.paths if named is None else named), *places]
+        texts = self._path_texts
         stated = tuple(dict.fromkeys(real for text in texts for real in self._real(text)))
-        shown = [text for call in self._calls for text in (*call.shown, *shown_in(call.arguments))]
+        shown = [text for call in self.calls for text in (*call.shown, *shown_in(call.arguments))]
         hints = [each for text in shown for each in (*_without_prefix(text), *text.split()[-1:])]
         more = [real for text in (*hints, *self._found.paths) for real in self._real(text)]
         more += [_lexical(path, self.root) for text in texts for path in self._outside(text)]
@@ -105,6 +103,19 @@ class Facts:
         enough = 2 if self.kinds == ("move",) else 1
         known = len(stated) >= enough and not self._found.unreadable
         return Argument(stated, tuple(dict.fromkeys(more)), known)
+
+    @cached_property
+    def _path_texts(self) -> list[str]:
+        named = self._member(self._use.path)
+        places = [place for call in self.calls for place in call.locations]
+        return [*(self._found.paths if named is None else named), *places]
+
+    @cached_property
+    def written_paths(self) -> frozenset[str]:
+        """The stated paths by their words, links not resolved."""
+        return frozenset(
+            _lexical(path, self.root) for text in self._path_texts for path in self._outside(text)
+        )
 
     @cached_property
     def address(self) -> Argument:
@@ -115,18 +126,22 @@ class Facts:
     @property
     def distinct(self) -> bool:
         """Whether the same words again mean the same call: it tells more than what is shown to people."""
-        return any(tells(call.arguments) for call in self._calls)
+        return any(tells(call.arguments) for call in self.calls)
 
     def folder(self) -> str:
         """Where a command runs: the workspace, where nothing else is said."""
-        return next((real for text in self._found.folders for real in self._real(text)), ".")
+        return next(iter(self.folders()), ".")
+
+    def folders(self) -> list[str]:
+        """Every folder that the call names as its own."""
+        return [real for text in self._found.folders for real in self._real(text)]
 
     def _member(self, name: str) -> tuple[str, ...] | None:
         """The values of the member that the manifest names; None: it names none."""
         if not name:
             return None
         values = []
-        for call in self._calls:
+        for call in self.calls:
             value: Any = call.arguments
             for step in name.split("."):
                 value = value.get(step) if isinstance(value, Mapping) else None
