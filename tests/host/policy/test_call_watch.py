@@ -73,7 +73,8 @@ POLICIES = {
     "deny": rules(deny=["edit:.env", "execute:rm *"], ask=["kind:edit", "kind:execute"]),
 }
 PERSON, KIND, ARGUMENT, DENIES = "a person", "allow by kind", "allow by argument", "deny"
-NOBODY, ANYBODY = set(), {PERSON, ARGUMENT, DENIES}
+NOBODY: set[str] = set()
+ANYBODY = {PERSON, ARGUMENT, DENIES}
 REWRITES = {
     "the same again": (EDIT, EDIT, NOBODY),
     "the same file by another name": (EDIT, {**EDIT, "arguments": {"path": "./a.txt"}}, NOBODY),
@@ -417,4 +418,4 @@ def test_a_call_that_is_told_again_is_a_revision_only_where_it_says_something_el
 
     assert [type(event) for event in first] == [ToolCall]
     assert (same, less) == ([], [])
-    assert [event.call.arguments for event in other] == [{"path": "b"}]
+    assert [event.call.arguments for event in other if isinstance(event, CallRevised)] == [{"path": "b"}]

@@ -20,7 +20,7 @@ _WORDS = {"command": "its command line", "paths": "its path", "address": "its ad
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FormChange:
     """What a later form has that the earlier one had not. `contradictions` names what was known and is now another."""
 
     adds: bool
@@ -62,7 +62,7 @@ class Form:
             facts.distinct,
         )
 
-    def difference(self, later: "Form") -> Difference:
+    def difference(self, later: "Form") -> FormChange:
         """How a later form differs from this one."""
         kinds = sorted(self.kinds | later.kinds)
         about = arguments_of(kinds)
@@ -73,7 +73,7 @@ class Form:
             or later.tools - self.tools
             or any(self._new(later, name) for name in about)
         )
-        return Difference(adds, others)
+        return FormChange(adds, others)
 
     def _contradictions(self, later: "Form", about: tuple[str, ...]) -> Iterator[str]:
         if self.tools and later.tools - self.tools:

@@ -37,7 +37,7 @@ class Alarm:
 
 
 @dataclass(slots=True)
-class Question:
+class CallQuestion:
     """A question of this turn, and its answer once it has one."""
 
     call_id: str | None
@@ -71,7 +71,7 @@ class CallWatch:
     def __init__(self, facts: Callable[[Call], Facts]) -> None:
         self._facts = facts
         self._calls: dict[str, _Followed] = {}
-        self._questions: dict[str, Question] = {}  # by the id of the request
+        self._questions: dict[str, CallQuestion] = {}  # by the id of the request
 
     def begin_turn(self) -> None:
         """Nothing of an earlier turn counts any more; calls that are still open stay known."""
@@ -80,11 +80,11 @@ class CallWatch:
 
     # --- questions
 
-    def asked(self, prompt: AgentPrompt, facts: Facts, ruling: Ruling) -> Question:
+    def asked(self, prompt: AgentPrompt, facts: Facts, ruling: Ruling) -> CallQuestion:
         """Keep a question. `facts` has also what was told of its call before."""
         known = self._calls.get(prompt.call_id or "")
         own = self._facts(call_of(prompt))
-        question = self._questions[prompt.tool_call_id] = Question(
+        question = self._questions[prompt.tool_call_id] = CallQuestion(
             prompt.call_id,
             argument_digest(prompt.tool_name, prompt.arguments),
             prompt.kind,
@@ -97,7 +97,7 @@ class CallWatch:
         )
         return question
 
-    def answered(self, request_id: str, decision: Decision) -> Question | None:
+    def answered(self, request_id: str, decision: Decision) -> CallQuestion | None:
         question = self._questions.get(request_id)
         if question is not None:
             question.answer = decision
@@ -152,7 +152,7 @@ class CallWatch:
     # --- inside
 
     def _judge_asked(
-        self, call: ToolCall, questions: list[Question], policy: Policy, *, succeeded: bool
+        self, call: ToolCall, questions: list[CallQuestion], policy: Policy, *, succeeded: bool
     ) -> tuple[tuple[str, str], Alarm | None]:
         denied = [question for question in questions if question.is_denied]
         answers = [question.answer for question in (denied or questions) if question.answer is not None]
@@ -180,7 +180,9 @@ class CallWatch:
             return None
         return _alarm(f"{call.tool_name} is not what was asked about: {reasons[-1]}", covering[-1], call)
 
-    def _departure(self, question: Question, call: ToolCall, policy: Policy, ignored: Sequence[str]) -> str:
+    def _departure(
+        self, question: CallQuestion, call: ToolCall, policy: Policy, ignored: Sequence[str]
+    ) -> str:
         """Why a question does not cover this form of a call; nothing: it does."""
         difference = question.form.difference(Form.of(self._facts(told_call(call))))
         if not difference.adds:
@@ -206,7 +208,7 @@ class CallWatch:
         asked = _shown_call(known.forms[-1])
         return Alarm(f"{call.tool_name} was told as another call after its end", asked, _shown_call(call))
 
-    def _questions_about(self, call: ToolCall) -> list[Question]:
+    def _questions_about(self, call: ToolCall) -> list[CallQuestion]:
         """The questions that cover a call: by its id, else one by its arguments, else one of its kind that names no call."""
         left = [question for question in self._questions.values() if not question.used]
         by_id = [question for question in left if question.call_id == call.tool_call_id]
@@ -273,7 +275,7 @@ def _needs_question(facts: Facts, ruling: Ruling) -> bool:
     return ruling.effect != ALLOW
 
 
-def _alarm(text: str, question: Question | None, call: ToolCall) -> Alarm:
+def _alarm(text: str, question: CallQuestion | None, call: ToolCall) -> Alarm:
     return Alarm(text, None if question is None else question.shown, _shown_call(call))
 
 
