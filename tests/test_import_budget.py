@@ -47,6 +47,7 @@ ERRORS = {"operable.kernel", "operable.kernel.errors"}
 BUILDING = {
     *("_json", "operable.spec", "operable.spec.framework_events", "operable.tool.describe"),
     *("operable.tool.discovery", "operable.tool.prebuilt", "operable.tool.signature"),
+    *("operable.state", "operable.state.cache"),  # once: what was built is kept
 }
 CALL = {
     *("operable.tool.arguments", "operable.tool.convert", "operable.tool.emit", "operable.tool.front"),

@@ -96,13 +96,15 @@ def splits_bytes(node: ast.AST) -> bool:
 MECHANISMS = (
     Mechanism(
         "locks",
-        ("operable.state.lock",),
+        # The SDK locks a byte for each key and waits in the kernel; `state.lock` would load threads and more for it.
+        ("operable.state.lock", "operable.tool.idempotency"),
         "use operable.state.lock",
         calls("fcntl.flock", "fcntl.lockf", "flock", "lockf"),
     ),
     Mechanism(
         "whole-file writes",
-        ("operable.state.atomic",),
+        # `state.cache` and the sealed log have reasons of their own, in their docstrings, for what they leave out.
+        ("operable.state",),
         "use operable.state.atomic",
         calls("os.replace", "os.rename", "os.renames", "os.link", "shutil.move"),
     ),

@@ -190,13 +190,13 @@ def test_looking_makes_no_folder(tmp_path, monkeypatch):
 def test_an_approval_that_cannot_be_written_leaves_nothing_behind(tmp_path, approvals, monkeypatch):
     package = package_at(made(tmp_path / "one"))
     approvals.approve(package)
-    folder = os.path.dirname(approvals._file())
+    folder = os.path.dirname(approvals._consents.place())
     before = sorted(os.listdir(folder))
 
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("operable.app.trust.os.fsync", full)
+    monkeypatch.setattr("operable.state.atomic.os.fsync", full)
     with pytest.raises(Fail) as caught:
         approvals.approve(package)
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from operable.state.atomic import NotRegularError, make_folder, open_private, write_whole
+from operable.state.atomic import NotRegularError, WholeFile, make_folder, move, open_private, write_whole
 
 
 def test_a_file_is_replaced_as_a_whole_and_nothing_is_left_beside_it(tmp_path):
@@ -64,3 +64,79 @@ def test_every_folder_on_the_way_is_private(tmp_path):
     make_folder(str(tmp_path / "a" / "b" / "c"))
 
     assert {(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b", "a/b/c")} == {0o700}
+
+
+def test_a_file_that_is_written_in_pieces_appears_whole_and_private_when_it_is_committed(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+    with WholeFile(str(path)) as file:
+        file.write(b"ne")
+        file.write(b"w" * 100_000)
+        assert path.read_text() == "old"
+    assert path.read_bytes() == b"ne" + b"w" * 100_000
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_is_left_when_an_exception_passes_or_the_disk_is_full(tmp_path):
+    def interrupted():
+        with WholeFile(str(tmp_path / "file")) as file:
+            file.write(b"x")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        interrupted()
+    file = WholeFile(str(tmp_path / "file"))
+    os.dup2(full := os.open("/dev/full", os.O_WRONLY), file.fd)
+    os.close(full)
+    file.write(b"in the buffer")
+    with pytest.raises(OSError, match="No space left"):
+        file.commit()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_document_of_the_user_keeps_its_mode_and_a_new_one_has_that_of_any_new_file(tmp_path):
+    umask = os.umask(0o027)
+    try:
+        for mode in (0o755, 0o604):
+            (tmp_path / "old").write_text("")
+            (tmp_path / "old").chmod(mode)
+            write_whole(str(tmp_path / "old"), b"new", private=False)
+            assert (tmp_path / "old").stat().st_mode & 0o777 == mode
+        write_whole(str(tmp_path / "fresh"), b"new", private=False)
+        assert (tmp_path / "fresh").stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(umask)
+
+
+def test_of_many_who_create_one_file_one_does_and_its_content_is_whole(tmp_path):
+    program = (
+        "import sys\nfrom operable.state.atomic import create_whole\n"
+        "try: create_whole(sys.argv[1], sys.argv[2].encode() * 1000)\n"
+        "except FileExistsError: print('taken')\n"
+        "else: print('mine', sys.argv[2])\n"
+    )
+    path = tmp_path / "file"
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(path), str(number)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(6)
+    ]
+    said = [racer.communicate("", timeout=200)[0].split() for racer in racers]
+
+    ((_, winner),) = [words for words in said if words[0] == "mine"]
+    assert path.read_text() == winner * 1000
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_name_is_given_below_a_descriptor_of_its_folder(tmp_path):
+    (tmp_path / "draft").write_text("x")
+    folder = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        move("draft", "file", folder=folder)
+    finally:
+        os.close(folder)
+    assert os.listdir(tmp_path) == ["file"]

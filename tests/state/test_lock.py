@@ -15,7 +15,7 @@ import pytest
 from operable.flow.audit import log as audit_log
 from operable.flow.audit.log import verify
 from operable.flow.contracts import FlowError
-from operable.state.lock import EXCLUSIVE, SHARED, held
+from operable.state.lock import EXCLUSIVE, SHARED, acquire, held, is_locked
 from tests.flow.callers import until
 
 
@@ -108,3 +108,53 @@ def test_an_audit_log_that_cannot_be_locked_is_neither_written_nor_judged(
 
     assert caught.value.message == words
     assert verify(path)["records"] == 1
+
+
+def test_a_lock_without_an_end_lasts_as_long_as_its_descriptor(tmp_path):
+    path = str(tmp_path / "lock")
+    descriptor = acquire(path)
+    try:
+        assert is_locked(path)
+        with pytest.raises(TimeoutError):
+            acquire(path)
+    finally:
+        os.close(descriptor)
+    assert not is_locked(path)
+    os.close(acquire(path))
+
+
+def test_a_file_is_locked_before_it_has_its_name_and_until_its_maker_is_killed(tmp_path):
+    program = (
+        "import sys\nfrom operable.state.lock import create_locked\n"
+        "descriptor = create_locked(sys.argv[1])\nprint('made', flush=True)\nsys.stdin.read()\n"
+    )
+    path = str(tmp_path / "owner")
+    with subprocess.Popen(
+        [sys.executable, "-c", program, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as maker:
+        assert maker.stdout is not None
+        assert maker.stdout.readline() == b"made\n"
+        assert os.listdir(tmp_path) == ["owner"]
+        assert is_locked(path)
+        maker.kill()
+        maker.wait(timeout=100)
+    assert not is_locked(path)
+    with pytest.raises(FileNotFoundError):
+        is_locked(str(tmp_path / "other"))
+
+
+def test_a_caller_may_give_up_between_two_attempts(tmp_path):
+    descriptor = acquire(str(tmp_path / "lock"))
+    waited = []
+
+    def give_up(seconds):
+        waited.append(seconds)
+        if len(waited) == 3:
+            raise KeyboardInterrupt
+
+    try:
+        with pytest.raises(KeyboardInterrupt), held(str(tmp_path / "lock"), EXCLUSIVE, pause=give_up):
+            pytest.fail("the lock is another's")
+    finally:
+        os.close(descriptor)
+    assert waited == sorted(waited)

@@ -64,7 +64,7 @@ def document(book: Path, name: str = "schema", **options: Any) -> Any:
 
 
 def kept(book: Path) -> list[Path]:
-    return sorted((book / "__pycache__").glob("book.*.json"))
+    return sorted((book / "__pycache__").glob("book.*"))
 
 
 @pytest.mark.parametrize("name", ["schema", "capabilities"])
@@ -73,9 +73,8 @@ def test_the_second_answer_is_the_first_one_read_back(book, name):
     (file,) = kept(book)
 
     assert document(book, name) == first
-    head, _, body = file.read_bytes().partition(b"\n")
-    file.write_bytes(head + b"\n" + body.replace(b"com.example", b"kept.example"))
-    assert "kept.example.book.events" in json.dumps(document(book, name))
+    file.write_bytes(file.read_bytes().replace(b"com.example", b"old.example"))
+    assert "old.example.book.events" in json.dumps(document(book, name))
 
 
 def test_both_ways_to_an_answer_are_equal(book):
@@ -141,7 +140,7 @@ def test_what_cannot_be_written_is_not_kept_and_leaves_nothing_behind(book):
     cache = book / "__pycache__"
     cache.mkdir(exist_ok=True)
     document(book, flags=("-B",))
-    place = cache / f"book.schema.{sys.implementation.cache_tag}.json"
+    place = cache / f"book.schema.{sys.implementation.cache_tag}"
     place.mkdir()  # no file can take this name, whoever asks
 
     document(book)

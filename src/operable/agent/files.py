@@ -8,7 +8,9 @@ new one, and a full disk leaves the old one.
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+from operable.state.atomic import move
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Not blocking: a FIFO in the place of a file must not hold the agent.
@@ -55,15 +57,17 @@ def replace_file(real: str, data: bytes, *, read_at: int | None = None) -> tuple
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
                 file.flush()
+                os.fsync(descriptor)
                 if mode is not None:
                     os.fchmod(descriptor, mode)
                 modified = os.fstat(descriptor).st_mtime_ns
             # As late as possible: what happens between this line and the next one is not noticed.
             if read_at is not None and _current(name, folder)[1] not in (None, read_at):
                 raise ChangedError("it has changed since it was read; read it again")
-            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            move(temporary, name, folder=folder)
         except BaseException:
-            os.unlink(temporary, dir_fd=folder)
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
             raise
     return mode is not None, modified
 

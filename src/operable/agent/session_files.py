@@ -4,7 +4,6 @@
 the snapshot's sequence are in it already; what follows the last line end of the journal was cut off by a crash.
 """
 
-import fcntl
 import os
 import time
 
@@ -12,6 +11,8 @@ import msgspec
 
 from operable.agent.history import Tokens, Turn
 from operable.kernel.errors import Fail
+from operable.state.atomic import opened
+from operable.state.lock import acquire
 
 
 class State(msgspec.Struct, omit_defaults=True):
@@ -41,12 +42,11 @@ class Line(msgspec.Struct, omit_defaults=True):
 
 def lock(folder: str, session_id: str) -> int:
     path = os.path.join(folder, "lock")
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        owner = os.read(descriptor, 32).decode("ascii", "replace").strip() or "another process"
-        os.close(descriptor)
+        descriptor = acquire(path)
+    except TimeoutError:
+        with opened(path, os.O_RDONLY) as held:
+            owner = os.read(held, 32).decode("ascii", "replace").strip() or "another process"
         raise Fail(
             "conflict",
             "SESSION_IN_USE",

@@ -25,6 +25,7 @@ from operable.agent.places import new_session, session_folder, session_unwritabl
 from operable.agent.session_files import Line, State, load, lock
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
+from operable.state.atomic import write_whole
 
 KEPT = 50  # sessions; the least recently used beyond that are removed, never one that is in use
 _SMALL = 64 * 1024  # below this, a snapshot is not worth its rename
@@ -129,12 +130,7 @@ class SessionStore:
     def _snapshot(self) -> None:
         path = os.path.join(self._folder, "state.json")
         data = self._masked(self.state)
-        descriptor = os.open(f"{path}.tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(f"{path}.tmp", path)
+        write_whole(path, data, draft=f"{path}.tmp")
         os.ftruncate(self._journal, 0)
         self._journal_size, self._snapshot_size, self._missing = 0, len(data), ""
 

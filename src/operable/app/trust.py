@@ -7,8 +7,6 @@ Between looking and running the files can still change. That cannot be prevented
 data, so it is noticed: an answer counts only when nothing that was approved was touched until the command had ended.
 """
 
-import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,11 +17,8 @@ from operable.app import entry
 from operable.app.content import Content, content
 from operable.app.packages import Package
 from operable.kernel.errors import Fail
-from operable.state.atomic import write_whole
-from operable.state.lock import EXCLUSIVE, held
-from operable.state.paths import make_state, state_path
+from operable.state.consent import ConsentFile, ConsentFileError, compare
 
-_APPROVALS = "approvals.json"
 _TOLD_APART = 1000  # files of a package; of one that has more it is not kept which of them changed
 _TOLD = 3
 
@@ -52,7 +47,7 @@ class Approvals:
     """
 
     def __init__(self, path: str | None = None) -> None:
-        self._path = path
+        self._consents = ConsentFile("apps", "approvals.json", path=path)
 
     def standing(self, package: Package) -> Standing:
         own = package.source == "user"
@@ -64,9 +59,10 @@ class Approvals:
             seen = content(package)
         except Fail as problem:
             return Standing(trusted=own, reason=problem.message)
-        if approved.get("digest") == seen.digest and approved.get("env", []) != entry.variables(package):
+        unchanged = compare(approved.get("digest"), seen.digest) == "approved"
+        if unchanged and approved.get("env", []) != entry.variables(package):
             return Standing(trusted=own, reason="it asks for variables that its approval did not show")
-        if approved.get("digest") == seen.digest:
+        if unchanged:
             shell = approved.get("shell") is True
             return Standing(trusted=True, reason="approved", shell=shell, content=seen)
         if own:
@@ -127,37 +123,19 @@ class Approvals:
         with self._changing() as approvals:
             return approvals.pop(package.root, None) is not None
 
-    def _file(self) -> str:
-        return self._path if self._path is not None else os.path.join(make_state("apps"), _APPROVALS)
-
     def _read(self) -> dict[str, dict[str, Any]]:
-        path = self._path
-        if path is None:
-            place = state_path("apps")
-            path = "" if place is None else os.path.join(place, _APPROVALS)
-        if not os.path.lexists(path):
-            return {}
         try:
-            with open(path, encoding="utf-8") as file:
-                found = json.load(file)
-        except (OSError, ValueError, RecursionError) as problem:
-            raise _unusable(path, problem) from problem
-        if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
-            raise _unusable(path, ValueError("it is not of the form that is written here"))
-        return found
+            return self._consents.read()
+        except ConsentFileError as error:
+            raise _unusable(error) from error
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, dict[str, Any]]]:
-        """The approvals, written back at the end; one at a time on this machine."""
-        path = self._file()
         try:
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            with held(f"{path}.lock", EXCLUSIVE):
-                approvals = self._read()
+            with self._consents.change() as approvals:
                 yield approvals
-                _write(path, approvals)
-        except OSError as problem:  # also a lock that another process does not release
-            raise _unusable(path, problem) from problem
+        except ConsentFileError as error:
+            raise _unusable(error) from error
 
 
 def _differing(approved: Any, files: dict[str, str]) -> tuple[str, ...]:
@@ -168,11 +146,5 @@ def _differing(approved: Any, files: dict[str, str]) -> tuple[str, ...]:
     return tuple(sorted(name for name in {*approved, *now} if approved.get(name) != now.get(name)))
 
 
-def _unusable(path: str, problem: Exception) -> Fail:
-    why = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
-    return Fail("config", "APPROVALS_UNUSABLE", f"{path} cannot be used: {why}", target=path)
-
-
-def _write(path: str, approvals: dict[str, dict[str, Any]]) -> None:
-    # Under the lock, so that one name for the draft serves all: a killed process leaves at most one behind.
-    write_whole(path, json.dumps(approvals, indent=1, sort_keys=True).encode(), draft=f"{path}.new")
+def _unusable(error: ConsentFileError) -> Fail:
+    return Fail("config", "APPROVALS_UNUSABLE", str(error), target=error.path)

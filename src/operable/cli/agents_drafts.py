@@ -13,6 +13,7 @@ from operable.host.launch.places import user_agents
 from operable.host.probing import GUESSES, Probe
 from operable.kernel.catalogue import unknown
 from operable.kernel.errors import EX_CANTCREAT, EX_DATAERR, Fail
+from operable.state.atomic import write_whole
 from operable.tool import Change, Warn
 
 if TYPE_CHECKING:
@@ -99,10 +100,7 @@ def write(draft: Draft, folder: str) -> str:
     try:
         os.makedirs(folder, exist_ok=True)
         for name, text in draft.files().items():
-            new = os.path.join(folder, f".{name}.{os.getpid()}")
-            with open(new, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(new, os.path.join(folder, name))
+            write_whole(os.path.join(folder, name), text.encode(), private=False)
     except OSError as problem:
         raise Fail(
             "io",

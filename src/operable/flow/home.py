@@ -7,13 +7,13 @@ too (0600). A symbolic link, a FIFO or a device in the place of one of them is r
 
 import os
 import stat
-import tempfile
 from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.contracts import FlowError
 from operable.flow.failures import invalid_argument
 from operable.flow.javascript_json import javascript_json
+from operable.state.atomic import write_whole
 from operable.state.paths import home as operable_home
 
 # A manifest of 16 MiB is larger than any that was ever seen; the server reads no larger request either.
@@ -124,29 +124,8 @@ def write_private(path: str, data: bytes) -> bool:
             raise invalid_argument(f"Refusing to use a non-regular file: {path}")
     except FileNotFoundError:
         existed = False
-    folder = os.path.dirname(path)
-    draft = None
     try:
-        descriptor, draft = tempfile.mkstemp(prefix=".", suffix=".new", dir=folder)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
-        os.replace(draft, path)
-        draft = None
-        sync_folder(folder)
+        write_whole(path, data)
     except OSError as problem:
         raise FlowError("internal_error", f"{path} cannot be written: {problem.strerror}") from None
-    finally:
-        if draft is not None:
-            os.unlink(draft)
     return existed
-
-
-def sync_folder(folder: str) -> None:
-    """Put the names in it on disk: what a power cut undoes was not written."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

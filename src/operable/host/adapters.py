@@ -13,9 +13,7 @@ whoever can already write into the environment that Operable itself runs in.
 """
 
 import csv
-import fcntl
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -29,10 +27,9 @@ import msgspec
 from operable.host.arm import Arm
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
-from operable.state.paths import make_state
+from operable.state.consent import ConsentFile, ConsentFileError
 
 GROUP: Final = "operable.host.arms"
-_FILE: Final = "adapters.json"
 # Files of an installation that say how it was made, not what it does; and byte code, which Python makes itself.
 _IGNORED: Final = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"})
 
@@ -58,18 +55,14 @@ def pin_of(adapter: str) -> Pin:
 
 def approve(pin: Pin) -> None:
     """Remember that the user approved exactly this."""
-    with _alone():
-        _save({**_approved(), pin.adapter: pin})
+    with _changing() as kept:
+        kept[pin.adapter] = msgspec.to_builtins(pin)
 
 
 def revoke(adapter: str) -> bool:
     """Forget an approval; False: there was none."""
-    with _alone():
-        kept = _approved()
-        if kept.pop(adapter, None) is None:
-            return False
-        _save(kept)
-    return True
+    with _changing() as kept:
+        return kept.pop(adapter, None) is not None
 
 
 def approved() -> dict[str, Pin]:
@@ -208,42 +201,28 @@ def _sha256(path: str) -> str:
 
 def _approved() -> dict[str, Pin]:
     try:
-        with open(_path(), "rb") as file:
-            return msgspec.json.decode(file.read(), type=dict[str, Pin])
-    except FileNotFoundError:
-        return {}
-    except (OSError, msgspec.MsgspecError, ValueError) as problem:
-        raise Fail(
-            "config",
-            "ADAPTER_APPROVALS_UNREADABLE",
-            f"The list of approved adapters cannot be read: {problem}",
-            target=_path(),
-            hint="Mend or remove the file; then approve again.",
-        ) from problem
+        return msgspec.convert(_consents().read(), dict[str, Pin])
+    except (ConsentFileError, msgspec.ValidationError) as error:
+        raise _unreadable(error) from error
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """Two processes that change the list at once do it one after the other; the system unlocks for one that is killed."""
-    with open(f"{_path()}.lock", "ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _save(kept: dict[str, Pin]) -> None:
-    """In one piece: a reader sees the list before or after, a crash leaves one of them."""
-    path = _path()
-    number, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=f".{_FILE}.")
+def _changing() -> Iterator[dict[str, dict[str, Any]]]:
     try:
-        with open(number, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(kept)) + b"\n")
-            file.flush()
-            os.fsync(number)
-        os.replace(temporary, path)
-    except OSError:
-        os.unlink(temporary)
-        raise
+        with _consents().change() as kept:
+            yield kept
+    except ConsentFileError as error:
+        raise _unreadable(error) from error
 
 
-def _path() -> str:
-    return os.path.join(make_state("agents"), _FILE)
+def _consents() -> ConsentFile:
+    return ConsentFile("agents", "adapters.json")
+
+
+def _unreadable(error: Exception) -> Fail:
+    return Fail(
+        "config",
+        "ADAPTER_APPROVALS_UNREADABLE",
+        f"The list of approved adapters cannot be used: {error}",
+        hint="Fix or remove the file; then approve again.",
+    )

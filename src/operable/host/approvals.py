@@ -26,6 +26,7 @@ import msgspec
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
+from operable.state.atomic import create_whole, move, write_whole
 from operable.wire.events import Choice
 
 # Long enough to fetch a cup of coffee, short enough that a forgotten session does not hold an agent for the night.
@@ -115,10 +116,11 @@ class Desk:
     def put(self, ask: Ask) -> None:
         """Put a question on the desk: from now on it can be answered. Fail io/STATE_UNWRITABLE: it was not put there."""
         ask = msgspec.structs.replace(ask, expires_at=int((time.time() + self.timeout) * 1000))
-        draft = _name(ask.id) + ".new"
         try:
-            _write(self._folder, draft, msgspec.json.encode(self._known.value(msgspec.to_builtins(ask))))
-            os.replace(os.path.join(self._folder, draft), os.path.join(self._folder, _name(ask.id) + ".ask"))
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            data = msgspec.json.encode(self._known.value(msgspec.to_builtins(ask)))
+            # A question ends with the process that asks it, so a power cut may undo it.
+            write_whole(os.path.join(self._folder, _name(ask.id) + ".ask"), data, durable=False)
         except OSError as error:
             raise _unwritable("a question", ask.id, error) from error
         self._open[ask.id] = (ask, asyncio.get_running_loop().create_future())
@@ -263,14 +265,10 @@ def _claim(folder: str, ask: Ask, decision: Decision) -> None:
             hint="look at the question again",
         )
     answer = os.path.join(folder, _name(ask.id) + ".answer")
-    draft = f"{answer}.{os.getpid()}.{os.urandom(4).hex()}"
     try:
-        _write(folder, os.path.basename(draft), msgspec.json.encode(decision))
-    except OSError as error:
-        _remove(draft)
-        raise _unwritable("an answer", ask.id, error) from error
-    try:
-        _settle(draft, answer, folder, ask.id)
+        with contextlib.suppress(_DamagedError):
+            _answered(folder, ask.id)  # an answer that cannot be read does not stay in the way of this one
+        create_whole(answer, msgspec.json.encode(decision))
     except FileExistsError:
         other = None
         with contextlib.suppress(_DamagedError):
@@ -279,8 +277,6 @@ def _claim(folder: str, ask: Ask, decision: Decision) -> None:
         raise Fail("conflict", "ALREADY_ANSWERED", f"{by} has answered already", target=ask.id) from None
     except OSError as error:
         raise _unwritable("an answer", ask.id, error) from error
-    finally:
-        _remove(draft)
 
 
 def needs_option(options: tuple[Choice, ...]) -> bool:
@@ -312,13 +308,6 @@ def _check_option(ask: Ask, decision: Decision) -> None:
         )
 
 
-def _settle(draft: str, answer: str, folder: str, ask_id: str) -> None:
-    """Put an answer into its place; one that is there and that nobody can read is out of the way first."""
-    with contextlib.suppress(_DamagedError):
-        _answered(folder, ask_id)
-    os.link(draft, answer)
-
-
 def _answered(folder: str, ask_id: str) -> Decision | None:
     """The answer in the folder, if there is one. A file that is not an answer is set aside: _DamagedError says where."""
     path = os.path.join(folder, _name(ask_id) + ".answer")
@@ -348,7 +337,7 @@ class _DamagedError(Exception):
 def _set_aside(path: str, why: str) -> _DamagedError:
     aside = f"{path}.damaged.{os.urandom(4).hex()}"
     try:
-        os.rename(path, aside)
+        move(path, aside)
     except OSError:
         return _DamagedError(f"an answer cannot be read ({why}), nor set aside", moved=False)
     return _DamagedError(f"an answer cannot be read ({why}); it is now {os.path.basename(aside)}", moved=True)
@@ -357,13 +346,6 @@ def _set_aside(path: str, why: str) -> _DamagedError:
 def _name(ask_id: str) -> str:
     """Ids come from agents: never a file name as they are."""
     return hashlib.sha256(ask_id.encode("utf-8", "replace")).hexdigest()[:24]
-
-
-def _write(folder: str, name: str, data: bytes) -> None:
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    fd = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(fd, "wb") as file:  # all of it, or an error: a disk may take a part
-        file.write(data)
 
 
 def _remove(path: str) -> None:

@@ -10,7 +10,6 @@ whether a "running" session really runs is never a guess from a process id that 
 """
 
 import asyncio
-import fcntl
 import os
 import shutil
 import time
@@ -24,8 +23,8 @@ import msgspec
 from operable.host.log import SessionLog
 from operable.host.log_files import POLL_INTERVAL, FileCursor, Record
 from operable.kernel.errors import Fail
-from operable.state.atomic import write_all
-from operable.state.lock import EXCLUSIVE, held
+from operable.state.atomic import write_whole
+from operable.state.lock import EXCLUSIVE, create_locked, held, is_locked
 from operable.state.paths import make_state
 from operable.wire.events import Notice
 
@@ -82,7 +81,8 @@ class SessionHome:
         for name, value in changes.items():
             setattr(self.meta, name, value)
         try:
-            _replace(os.path.join(self.folder, _META), msgspec.json.encode(self.meta))
+            # Not durable: after a power cut the owner is gone, and `recover` says how the session ended.
+            write_whole(os.path.join(self.folder, _META), msgspec.json.encode(self.meta), durable=False)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
 
@@ -250,18 +250,12 @@ def owner_lives(root: str, owner: str) -> bool:
     """Does the process that made this owner file still run? Asked of the lock, not of the process table."""
     path = os.path.join(root, "owners", os.path.basename(owner))
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        if is_locked(path):
+            return True
     except FileNotFoundError:
         return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    else:
-        _remove(path)
-        return False
-    finally:
-        os.close(fd)
+    _remove(path)
+    return False
 
 
 _OWN: dict[
@@ -277,11 +271,7 @@ def _own(root: str) -> str:
         return known[0]
     folder = _private(root, "owners")
     name = f"{os.getpid()}-{os.urandom(6).hex()}"
-    draft = os.path.join(folder, f".{name}")
-    fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    fcntl.flock(fd, fcntl.LOCK_EX)
-    os.rename(draft, os.path.join(folder, name))  # only now, locked, can anybody else come across it
-    _OWN[key] = (name, fd)
+    _OWN[key] = (name, create_locked(os.path.join(folder, name)))
     return name
 
 
@@ -313,19 +303,6 @@ def _private(root: str, *names: str) -> str:
         except FileExistsError:
             continue
     return folder
-
-
-def _replace(path: str, data: bytes) -> None:
-    draft = f"{path}.{os.getpid()}.new"
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        write_all(fd, data)  # a disk may take a part, and half of it must not get the name
-    except OSError:
-        os.unlink(draft)
-        raise
-    finally:
-        os.close(fd)
-    os.replace(draft, path)
 
 
 def _unwritable(folder: str, error: OSError) -> Fail:

@@ -14,7 +14,6 @@ it was made is over, so that no touch can have the same time.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -23,6 +22,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Self
+
+from operable.state.lock import create_locked, is_locked
 
 _PREFIX = "aoi-lint-"
 _LOCK = "lock"
@@ -44,13 +45,10 @@ class Premises:
         _clear(tempfile.gettempdir())
         folder = tempfile.mkdtemp(prefix=_PREFIX)
         try:
-            lock, unnamed = tempfile.mkstemp(dir=folder)
+            return cls(folder, create_locked(f"{folder}/{_LOCK}"))
         except OSError:
             os.rmdir(folder)
             raise
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        os.rename(unnamed, f"{folder}/{_LOCK}")
-        return cls(folder, lock)
 
     def leave(self) -> None:
         discard(self.folder)
@@ -150,18 +148,7 @@ def _clear(parent: str) -> None:
     for folder in (f"{parent}/{name}" for name in names if name.startswith(_PREFIX)):
         try:
             # Somebody else's is nothing of ours, whatever its name.
-            if os.lstat(folder).st_uid == os.geteuid() and _dead(folder):
+            if os.lstat(folder).st_uid == os.geteuid() and not is_locked(f"{folder}/{_LOCK}"):
                 discard(folder)
         except OSError:
             continue  # another linter was faster, or it is no folder
-
-
-def _dead(folder: str) -> bool:
-    lock = os.open(f"{folder}/{_LOCK}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(lock)
-    return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from operable.kernel import catalogue
 from operable.kernel.errors import Fail
 from operable.lint.check import Level
 from operable.lint.engine import Report
+from operable.state.atomic import write_whole
 
 _PACKAGE = "operable.lint.reports"
 
@@ -75,23 +75,10 @@ def write_file(path: str, data: bytes) -> None:
             with open(path, "wb") as file:
                 file.write(data)
         else:
-            _replace(os.path.realpath(path), data)
+            write_whole(os.path.realpath(path), data, private=False)
     except OSError as error:
         raise _unwritable(path, error.strerror or str(error)) from error
 
 
 def _unwritable(path: str, why: str) -> Fail:
     return Fail("io", "CANNOT_WRITE", f"cannot write {path}: {why}", target=path)
-
-
-def _replace(path: str, data: bytes) -> None:
-    with tempfile.NamedTemporaryFile(dir=os.path.dirname(path), delete=False) as file:
-        try:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            os.chmod(file.name, 0o644)
-            os.replace(file.name, path)
-        except OSError:
-            os.unlink(file.name)
-            raise

@@ -22,12 +22,12 @@ from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.proc.output import Output, aoutput, output
 from operable.proc.spawn import Command, prepare
-from operable.run.atomic import AtomicFile
+from operable.state import cache
 from operable.state.paths import cache_path
 from operable.wire.framework import Meta
 
 # Written into each entry; an entry of another format is not read.
-_FORMAT = 1
+_FORMAT = "2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +102,10 @@ async def adescribe(source: Source, *, refresh: bool = False) -> Description:
 def cached(source: Source) -> Description | None:
     """What is kept about this tool, without running anything."""
     try:
-        path = _entry(source)
-        if path is None:
-            return None
-        with open(path, "rb") as file:
-            entry = msgspec.json.decode(file.read())
-    except (Fail, OSError, ValueError, RecursionError):
-        return None  # the tool or the entry is not there, or it is damaged: it will be asked for and written again
-    if not isinstance(entry, dict) or entry.get("format") != _FORMAT:
+        entry = cache.load(_entry(source), _FORMAT, private=True)
+    except Fail:
+        return None  # the tool is not there
+    if not isinstance(entry, dict):
         return None
     return Description(entry.get("schema"), entry.get("capabilities"), tuple(entry.get("notes", ())))
 
@@ -176,35 +172,28 @@ def _document(answer: Output | Fail) -> tuple[dict[str, Any] | None, str]:
     return (document, "") if isinstance(document, dict) else (None, "its answer is not a JSON object")
 
 
-def _entry(source: Source) -> str | None:
+def _entry(source: Source) -> str:
+    """The file of a tool's description, "" if nothing can be kept."""
     folder = cache_path("discovery")
     if folder is None:
-        return None
+        return ""
     command = source.command()
-    identity: list[object] = [_FORMAT, list(source.words), list(source.version_options)]
+    identity: list[object] = [list(source.words), list(source.version_options)]
     base = command.cwd or os.getcwd()
     for word in (command.executable, *command.argv[1:]):
         path = os.path.realpath(os.path.join(base, word))
         if os.path.isfile(path):
-            found = os.stat(path)
-            identity.append([path, found.st_size, found.st_mtime_ns])
-    return os.path.join(folder, f"{digest(identity).removeprefix('sha256:')}.json")
+            identity.append(cache.stamp(path, os.stat(path)))
+    return os.path.join(folder, digest(identity).removeprefix("sha256:"))
 
 
-def _keep(path: str | None, description: Description) -> Description:
-    """Write the entry; only a tool that answered is worth remembering. A cache that cannot be written is no error."""
-    if path is None or description.schema is None:
-        return description
-    entry = {
-        "format": _FORMAT,
-        "schema": description.schema,
-        "capabilities": description.capabilities,
-        "notes": description.notes,
-    }
-    try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with AtomicFile(path) as file:
-            file.write(msgspec.json.encode(entry))
-    except (OSError, Fail):
-        return description
+def _keep(path: str, description: Description) -> Description:
+    """Keep the description; only that of a tool that answered is worth it."""
+    if description.schema is not None:
+        entry = {
+            "schema": description.schema,
+            "capabilities": description.capabilities,
+            "notes": list(description.notes),
+        }
+        cache.keep(path, _FORMAT, entry, private=True)
     return description

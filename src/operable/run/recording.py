@@ -22,13 +22,13 @@ from typing import Any, Unpack
 
 import msgspec
 
-from operable.kernel.errors import Fail
+from operable.kernel.errors import EX_CANTCREAT, Fail
 from operable.kernel.redact import Known, Redactor
 from operable.proc.child import End, Stdin
-from operable.run.atomic import AtomicFile
 from operable.run.client import Call
 from operable.run.options import CallOptions, options_from
 from operable.run.session import Session, Stage, known_values
+from operable.state.atomic import WholeFile
 from operable.wire.frames import LineSplitter
 
 VERSION = 1
@@ -64,7 +64,7 @@ class Recorder:
         self._stdin = _stdin_digest(stdin)
         self._redact = redact
         self._redactor = Redactor(known if known is not None else ())
-        self._file: AtomicFile | None = None
+        self._file: WholeFile | None = None
         self._failure: Fail | None = None
         self._splitter = LineSplitter()
         self._size = 0
@@ -101,7 +101,10 @@ class Recorder:
         if self._failure is not None:
             raise self._failure
         if self._file is not None:
-            self._file.commit()
+            try:
+                self._file.commit()
+            except OSError as error:
+                raise _cannot_write(self._path, error) from error
 
     @property
     def _truncated(self) -> bool:
@@ -132,10 +135,17 @@ class Recorder:
             return
         try:
             if self._file is None:
-                self._file = AtomicFile(self._path)
+                self._file = WholeFile(os.path.abspath(self._path))
             self._file.write(msgspec.json.encode(entry) + b"\n")
-        except Fail as failure:
-            self._failure = failure
+        except OSError as error:
+            self._failure = _cannot_write(self._path, error)
+
+
+def _cannot_write(path: str | os.PathLike[str], error: OSError) -> Fail:
+    place = os.path.abspath(path)
+    return Fail(
+        "io", "CANNOT_WRITE", f"cannot write {place}: {error.strerror}", target=place, exit_code=EX_CANTCREAT
+    )
 
 
 def _stdin_digest(stdin: Stdin) -> str | None:

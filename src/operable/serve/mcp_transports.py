@@ -14,7 +14,6 @@ import ipaddress
 import os
 import secrets
 import socket
-import tempfile
 import threading
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from operable.kernel.errors import Fail
 from operable.serve.mcp import server
 from operable.serve.mcp_tools import Toolbox
+from operable.state.atomic import create_whole
 
 if TYPE_CHECKING:
     from mcp.server.transport_security import TransportSecuritySettings
@@ -153,7 +153,7 @@ def token_of(folder: str) -> tuple[str, str]:
     path = os.path.join(folder, "mcp-token")
     try:
         if not os.path.lexists(path):
-            _make_token(folder, path)
+            _make_token(path)
         with open(path, encoding="ascii") as file:
             private = os.fstat(file.fileno()).st_mode & 0o077 == 0
             token = file.read(1000).strip()
@@ -165,16 +165,10 @@ def token_of(folder: str) -> tuple[str, str]:
     return token, path
 
 
-def _make_token(folder: str, path: str) -> None:
-    """Nobody sees half a token; of two servers that begin at once both get the one that was first."""
-    descriptor, temporary = tempfile.mkstemp(prefix=".mcp-token-", dir=folder)
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(secrets.token_urlsafe(32) + "\n")
-        with contextlib.suppress(FileExistsError):
-            os.link(temporary, path)
-    finally:
-        os.unlink(temporary)
+def _make_token(path: str) -> None:
+    """Of two servers that start at once, both get the token that was first."""
+    with contextlib.suppress(FileExistsError):
+        create_whole(path, secrets.token_urlsafe(32).encode() + b"\n")
 
 
 def _guarded(app: Any, token: str) -> Any:

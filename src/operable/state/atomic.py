@@ -1,8 +1,11 @@
-"""Private files: opened without following links, and replaced as a whole.
+"""Files that appear whole: written under another name, put on disk, then given their name in one step.
 
-A file that `write_whole` replaces is either the old one or the new one, also after a crash: the new content is on disk
-before it gets the name, and the name is on disk before the call returns. Files have mode 0600, folders 0700. A symbolic
-link, a FIFO or a device in the place of a file is refused, and opening one never waits.
+A file that `write_whole` or `WholeFile` replaces is either the old one or the new one, also after a crash: the new content
+is on disk before it gets the name, and the name is on disk before the call returns. `move` and `link_new` are that last
+step for drafts that something else has written (SQLite, an archive). Files have mode 0600, folders 0700, unless they are
+documents of the user (`private=False`): those keep the mode that they had, or get that of any new file.
+
+`open_private` never follows a link and never waits: a symbolic link, a FIFO or a device in the place of a file is refused.
 """
 
 import errno
@@ -10,7 +13,11 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Self
 
+# Short lines, as recordings have them, cost one call for many.
+_PIECE = 64 * 1024
+_DRAFT = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _PRIVATE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -31,10 +38,10 @@ def opened(path: str, flags: int) -> Iterator[int]:
         os.close(fd)
 
 
-def open_private(path: str, flags: int) -> int:
+def open_private(path: str, flags: int, mode: int = 0o600) -> int:
     """Open a regular file of ours. Raises NotRegularError for anything else in its place, OSError like `os.open`."""
     try:
-        fd = os.open(path, flags | _PRIVATE, 0o600)
+        fd = os.open(path, flags | _PRIVATE, mode)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -65,29 +72,127 @@ def make_folder(path: str) -> None:
     sync_folder(above or ".")
 
 
-def write_all(fd: int, data: bytes) -> None:
+def write_all(fd: int, data: bytes | bytearray) -> None:
     """Write every byte; a single `write` may take fewer."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
 
 
-def write_whole(path: str, data: bytes, *, draft: str | None = None) -> None:
-    """Replace a file: other processes see the old or the new content, and a power cut leaves one of them.
+class WholeFile:
+    """`write` as often as needed, then `commit` or `discard`. As a context manager it commits unless an exception passes.
 
     `draft` is the name of the file until it is whole. Callers that hold a lock give a fixed one, so that a killed process
-    leaves at most one behind.
+    leaves at most one behind. `new`: the name must be free. `durable=False` leaves it to the kernel when the content is on
+    disk: for what a power cut may undo. Every method raises OSError, and then nothing is left.
     """
-    unfinished = draft or f"{path}.{os.getpid()}.{os.urandom(4).hex()}.new"
-    with opened(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as fd:
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        draft: str | None = None,
+        new: bool = False,
+        private: bool = True,
+        durable: bool = True,
+    ) -> None:
+        self.path = path
+        self._new, self._durable = new, durable
+        self._waiting = bytearray()
+        self._draft = draft or f"{path}.{os.getpid()}.{os.urandom(4).hex()}.new"
+        mode = None if private else _mode_of(path)
+        self.fd = open_private(self._draft, _DRAFT, 0o666 if mode is None and not private else 0o600)
+        if mode is not None:
+            os.fchmod(self.fd, mode)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.commit()
+        else:
+            self.discard()
+
+    def write(self, data: bytes) -> None:
+        self._waiting += data
+        if len(self._waiting) >= _PIECE:
+            try:
+                self._flush()
+            except OSError:
+                self.discard()
+                raise
+
+    def _flush(self) -> None:
+        write_all(self.fd, self._waiting)
+        self._waiting = bytearray()
+
+    def commit(self) -> None:
+        """Give it its name. Raises FileExistsError if it has to be new and something has the name."""
         try:
-            write_all(fd, data)
-            os.fsync(fd)
+            self._flush()
+            if self._durable:
+                os.fsync(self.fd)
+            give_name = link_new if self._new else move
+            give_name(self._draft, self.path, durable=self._durable)
         except OSError:
-            os.unlink(unfinished)
+            self.discard()
             raise
-    os.replace(unfinished, path)
-    sync_folder(os.path.dirname(path) or ".")
+        self._close()
+
+    def discard(self) -> None:
+        """Leave no trace."""
+        self._close()
+        with suppress(FileNotFoundError):
+            os.unlink(self._draft)
+
+    def _close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+        self.fd = -1
+
+
+def _mode_of(path: str) -> int | None:
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return None
+
+
+def write_whole(
+    path: str, data: bytes, *, draft: str | None = None, private: bool = True, durable: bool = True
+) -> None:
+    """Replace a file: other processes see the old or the new content, and a power cut leaves one of them."""
+    with WholeFile(path, draft=draft, private=private, durable=durable) as file:
+        file.write(data)
+
+
+def create_whole(path: str, data: bytes) -> None:
+    """Make a file that nobody ever sees in part. Raises FileExistsError if something has its name."""
+    with WholeFile(path, new=True) as file:
+        file.write(data)
+
+
+def move(draft: str, path: str, *, folder: int | None = None, durable: bool = True) -> None:
+    """Give a finished file or folder its name, in one step. `folder`: a descriptor that both names are relative to."""
+    os.replace(draft, path, src_dir_fd=folder, dst_dir_fd=folder)
+    if durable:
+        _sync_name(path, folder)
+
+
+def link_new(draft: str, path: str, *, durable: bool = True) -> None:
+    """Give a finished file its name if the name is free, else raise FileExistsError. The draft is gone afterwards."""
+    os.link(draft, path)
+    os.unlink(draft)
+    if durable:
+        _sync_name(path, None)
+
+
+def _sync_name(path: str, folder: int | None) -> None:
+    if folder is not None:
+        os.fsync(folder)
+    else:
+        sync_folder(os.path.dirname(path) or ".")
 
 
 def sync_folder(folder: str) -> None:

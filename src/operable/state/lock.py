@@ -1,9 +1,11 @@
 """The kernel's locks on files: released by the kernel when their process ends, in whatever way it ends.
 
-`held` is an exclusive or shared lock on a file beside what it guards. It is asked for again and again until it is ours or
-the wait ends (TimeoutError), because a blocked call could not be ended. A lock whose file was removed meanwhile guards
-nothing, so the file is compared with its name once it is locked. A file system without locks is an OSError: no caller
-goes on without.
+`held` is an exclusive or shared lock on a file beside what it guards; `acquire` is the same without an end, for a lock that
+lasts as long as its descriptor. They ask again and again until the lock is ours or the wait ends (TimeoutError), because a
+blocked call could not be ended. A lock whose file was removed meanwhile guards nothing, so the file is compared with its
+name once it is locked. A file system without locks is an OSError: no caller goes on without.
+
+`create_locked` makes a file that is locked before it has its name: `is_locked` then says whether its maker still lives.
 
 `Presence` answers "does the process that began number N still live?": the process holds byte N of a file (an open file
 description lock). A process id would not do: it may belong to another process by now, or to another namespace.
@@ -18,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 
-from operable.state.atomic import open_private, opened
+from operable.state.atomic import move, open_private, opened
 
 # Ours are held for milliseconds; half a minute is a hundred processes on a machine that swaps.
 WAIT = 30.0
@@ -40,25 +42,55 @@ def held(
     opened: Callable[[str], AbstractContextManager[int]] = _made,
     *,
     wait: float = WAIT,
+    pause: Callable[[float], object] = time.sleep,
 ) -> Iterator[int]:
-    """The lock, for as long as this lasts. `opened` opens the file; by default it is made if it is missing."""
+    """The lock, for as long as this lasts. `opened` opens the file; by default it is made if it is missing.
+
+    `pause` waits a moment between two attempts; it may raise, for callers that want to give up earlier.
+    """
     ends = time.monotonic() + wait
     while True:
         with opened(path) as fd:
-            wait_until(functools.partial(_locked, fd, kind), ends)
+            wait_until(functools.partial(_locked, fd, kind), ends, pause)
             if _is_at(path, fd):
                 yield fd
                 return
 
 
-def wait_until(done: Callable[[], bool], ends: float) -> None:
+def acquire(path: str, *, wait: float = 0.0) -> int:
+    """A descriptor that has the exclusive lock until it is closed. Raises TimeoutError if another process has it."""
+    with held(path, EXCLUSIVE, wait=wait) as fd:
+        return os.dup(fd)  # the lock belongs to the open file, which both descriptors share
+
+
+def create_locked(path: str) -> int:
+    """Make a file whose lock this process has before anyone can find it; the descriptor that has the lock."""
+    draft = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}")
+    fd = open_private(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        move(draft, path, durable=False)  # a power cut ends the process also
+    except OSError:
+        os.close(fd)
+        os.unlink(draft)
+        raise
+    return fd
+
+
+def is_locked(path: str) -> bool:
+    """Whether a process has the lock of this file. Raises FileNotFoundError if there is no such file."""
+    with opened(path, os.O_RDONLY) as fd:
+        return not _locked(fd, EXCLUSIVE)
+
+
+def wait_until(done: Callable[[], bool], ends: float, pause: Callable[[float], object] = time.sleep) -> None:
     """Raises TimeoutError if it does not come true in time."""
-    pause = _FIRST_PAUSE
+    length = _FIRST_PAUSE
     while not done():
-        if time.monotonic() > ends:
+        if time.monotonic() >= ends:
             raise TimeoutError("another process does not release it")
-        time.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
+        pause(length)
+        length = min(2 * length, _LONGEST_PAUSE)
 
 
 def _locked(fd: int, kind: int) -> bool:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Mapping
 
 from operable.kernel.errors import EX_CANTCREAT, Fail
+from operable.state.atomic import move
 
 
 def write_folder(folder: str, files: Mapping[str, str]) -> None:
@@ -26,7 +27,7 @@ def write_folder(folder: str, files: Mapping[str, str]) -> None:
                 with open(os.path.join(made, path), "w", encoding="utf-8") as file:
                     file.write(text)
             os.chmod(made, 0o755)  # noqa: S103 - mkdtemp makes private ones; this is a folder of a project
-            os.rename(made, folder)
+            move(made, folder)
         except BaseException:
             shutil.rmtree(made, ignore_errors=True)
             raise

@@ -9,6 +9,7 @@ are never kept, because that could not be checked so cheaply.
 
 from __future__ import annotations
 
+import marshal
 import os
 import sys
 
@@ -50,11 +51,11 @@ def _kept(tool: Tool, name: str) -> bytes | None:
     place = _place(tool, name)
     try:
         with open(place, "rb") as file:
-            fingerprint, _, document = file.read().partition(b"\n")
-        whole = document.endswith(b"}\n")  # a disk that was full leaves less
-        return document if whole and fingerprint == _fingerprint(tool) else None
-    except OSError:
-        return None
+            # What `state.cache` has written, read without loading it: this is the whole answer of a call.
+            fingerprint, document = marshal.load(file)  # noqa: S302 - our own file, as bytecode is
+        return document if fingerprint == _fingerprint(tool) else None
+    except (OSError, EOFError, ValueError, TypeError):
+        return None  # not there, or cut short: it is built anew
 
 
 def _build(tool: Tool, name: str) -> bytes | None:
@@ -82,17 +83,9 @@ def keep(tool: Tool, name: str, document: bytes) -> None:
     place = _place(tool, name)
     if not place or not _closed(tool):
         return
-    temporary = f"{place}.{os.getpid()}"
-    try:
-        os.makedirs(os.path.dirname(place), exist_ok=True)
-        with open(temporary, "wb") as file:
-            file.write(_fingerprint(tool) + b"\n" + document)
-        os.replace(temporary, place)
-    except OSError:
-        try:
-            os.unlink(temporary)
-        except OSError:
-            return  # it was never made
+    from operable.state import cache
+
+    cache.keep(place, _fingerprint(tool), document)
 
 
 def _directories(tool: Tool) -> list[str]:
@@ -116,10 +109,10 @@ def _place(tool: Tool, name: str) -> str:
     if not directories:
         return ""
     tag = f"{sys.implementation.cache_tag}{'.opt' if sys.flags.optimize else ''}"  # -OO leaves out docstrings
-    return os.path.join(directories[0], "__pycache__", f"{tool.name}.{name}.{tag}.json")
+    return os.path.join(directories[0], "__pycache__", f"{tool.name}.{name}.{tag}")
 
 
-def _fingerprint(tool: Tool) -> bytes:
+def _fingerprint(tool: Tool) -> str:
     here = os.path.dirname(__file__)
     files = [os.path.join(here, name) for name in _SDK]
     for directory in _directories(tool):
@@ -128,7 +121,7 @@ def _fingerprint(tool: Tool) -> bytes:
     for file in sorted(files):
         status = os.stat(file)
         parts.append(f"{file}:{status.st_size}:{status.st_mtime_ns}")
-    return ";".join(parts).encode("utf-8", "surrogateescape").replace(b"\n", b" ")
+    return ";".join(parts)
 
 
 def _closed(tool: Tool) -> bool:

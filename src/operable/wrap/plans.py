@@ -1,6 +1,6 @@
 """From the manifests of a wrapper to its plan: plain values that say everything which running it needs.
 
-Reading YAML and judging manifests costs a few hundred milliseconds, so a plan is kept in the user's cache (`kernel.kept`)
+Reading YAML and judging manifests costs a few hundred milliseconds, so a plan is kept in the user's cache (`state.cache`)
 and used for as long as every file of the wrapper, and the user's `settings`, have the size and the time that they had. The
 plan of a wrapper that comes with the package is kept beside it, as bytecode is (in `__pycache__`, not when none is to be
 written, not where one may not write): who has no home, or a new one for each call as in a sandbox, need not wait either.
@@ -13,7 +13,7 @@ import os
 import sys
 
 from operable import __version__
-from operable.kernel import kept
+from operable.state import cache
 from operable.state.paths import cache_path
 from operable.wrap import settings
 from operable.wrap.places import MARKER, invalid, origin
@@ -33,7 +33,7 @@ def plan_of(folder: str) -> dict[str, Any]:
     fingerprint = _fingerprint(folder, own)
     # What one user allows is nothing for the others who use this package.
     beside, cached = "" if own else _beside(folder), _place(folder)
-    plan: dict[str, Any] | None = kept.load(beside, fingerprint) or kept.load(
+    plan: dict[str, Any] | None = cache.load(beside, fingerprint) or cache.load(
         cached, fingerprint, private=True
     )
     if plan is None:
@@ -43,8 +43,8 @@ def plan_of(folder: str) -> dict[str, Any]:
         if own:  # settings that appeared since are for the next call: this plan may be kept for all users
             plan["env_pass"] += settings.allowed(plan["name"])
             plan["spoken_of"] = settings.named()
-        if sys.dont_write_bytecode or not kept.keep(beside, fingerprint, plan):
-            kept.keep(cached, fingerprint, plan, mode=0o700)
+        if sys.dont_write_bytecode or not cache.keep(beside, fingerprint, plan):
+            cache.keep(cached, fingerprint, plan, private=True)
     return plan
 
 
@@ -69,7 +69,7 @@ def _fingerprint(folder: str, own: str) -> str:
             if file.endswith(MARKER):
                 raise invalid(file, f"{file} cannot be read: {problem.strerror}") from problem
             continue  # a folder below tools/ without a manifest is no command
-        parts.append(kept.state(file, status))
+        parts.append(cache.stamp(file, status))
     return ";".join([*parts, own])
 
 
@@ -77,18 +77,18 @@ def _settings() -> str:
     """The state of the user's settings, "" where there are none."""
     own = settings.place()
     try:
-        return "" if own is None else kept.state(own, os.stat(own))
+        return "" if own is None else cache.stamp(own, os.stat(own))
     except OSError:
         return "unreadable" if os.path.lexists(str(own)) else ""  # most users have none
 
 
 def _beside(folder: str) -> str:
     """The file of the kept plan beside its wrapper, "" if that did not come with the package."""
-    return kept.beside(folder, "plan") if origin(folder) == "bundled" else ""
+    return cache.beside(folder, "plan") if origin(folder) == "bundled" else ""
 
 
 def _place(folder: str) -> str:
-    """The file of the kept plan in the user's cache, "" where nothing can be kept."""
+    """The file of the kept plan in the user's cache, "" where nothing can be cache."""
     base = cache_path("wrappers")
     if base is None:
         return ""

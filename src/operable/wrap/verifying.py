@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from operable.kernel.errors import Fail
+from operable.state.atomic import write_whole
 from operable.state.paths import VARIABLES
 from operable.wrap.places import MARKER, invalid
 from operable.wrap.tools import WrappedTool
@@ -77,10 +78,7 @@ def mark(tool: WrappedTool) -> str:
         changed, count = _MARK.subn(r"\g<key>false", text, count=1)
         if not count:
             raise invalid(path, "the mark of a draft cannot be found in it")
-        temporary = f"{path}.{os.getpid()}.tmp"
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(changed)
-        os.replace(temporary, path)
+        write_whole(path, changed.encode(), private=False)
     except OSError as problem:
         raise Fail("io", "CANNOT_WRITE", f"cannot write {path}: {problem.strerror}", target=path) from problem
     return path

@@ -20,6 +20,7 @@ from typing import Any
 
 from operable.flow.canonical import parse
 from operable.flow.contracts import FlowError
+from operable.state.atomic import link_new
 from operable.state.lock import EXCLUSIVE, held, wait_until
 
 Json = dict[str, Any]
@@ -99,14 +100,15 @@ class ApprovalStore:
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             os.write(fd, b"%s%d %s\n" % (_OURS, os.getpid(), _kernel()))
-            os.link(draft, self._lock)
+            link_new(draft, self._lock, durable=False)
         except BaseException as problem:
             os.close(fd)
             if isinstance(problem, FileExistsError):
                 return False  # another program was faster
             raise
         finally:
-            os.unlink(draft)
+            with suppress(FileNotFoundError):
+                os.unlink(draft)
         self._held = fd
         return True
 

@@ -20,6 +20,7 @@ from operable.flow.canonical import canonical_text
 from operable.flow.contracts import FlowError
 from operable.flow.home import paths, private_folder, require_folder
 from operable.flow.manifest.inheritance import Json
+from operable.state.atomic import link_new
 from operable.state.sqlite import read_database
 
 VERSION = 1
@@ -186,7 +187,7 @@ def _make(path: str) -> None:
         with closing(_connect(draft)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
-        os.link(draft, path)
+        link_new(draft, path)
     except FileExistsError:
         require_regular(path)  # somebody else was faster
     except OSError as problem:

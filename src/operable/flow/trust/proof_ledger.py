@@ -10,12 +10,11 @@ are refused; an empty file says that nothing is.
 
 import hashlib
 import os
-import tempfile
 import time
 
 from operable.flow.contracts import HandoffContext
-from operable.flow.home import sync_folder
 from operable.flow.trust.value_sources import read_text
+from operable.state.atomic import WholeFile
 
 _SET_BACK = 86_400.0
 
@@ -43,18 +42,14 @@ def claim(folder: str, nonce: str, ends: float) -> bool:
     os.makedirs(used, mode=0o700, exist_ok=True)
     _forget_expired(used)
     name = hashlib.sha256(nonce.encode("utf-8", "surrogatepass")).hexdigest()
-    # Dated before it is visible: a half-made claim would look expired to somebody who is tidying up.
-    handle, draft = tempfile.mkstemp(prefix=".", dir=used)
     try:
-        os.utime(handle, (ends, ends))
-        os.fsync(handle)
-        os.link(draft, os.path.join(used, name))
-        sync_folder(used)  # a claim that a power cut undoes would be one that can be made again
+        with WholeFile(
+            os.path.join(used, name), draft=os.path.join(used, f".{os.urandom(8).hex()}"), new=True
+        ) as file:
+            # Dated before it is visible: otherwise a half-made claim would look expired to `_forget_expired`.
+            os.utime(file.fd, (ends, ends))
     except FileExistsError:
         return False
-    finally:
-        os.close(handle)
-        os.unlink(draft)
     return True
 
 

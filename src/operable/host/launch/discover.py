@@ -21,11 +21,11 @@ from operable import __version__
 from operable.host.launch.ledger import Ledger
 from operable.host.launch.places import MANIFEST, bundled_agents, user_agents
 from operable.host.launch.trust import Standing, not_approved, standing
-from operable.kernel import kept
 from operable.kernel.catalogue import unknown
 from operable.kernel.errors import Fail
 from operable.manifest.frontmatter import decode, parse_document
 from operable.manifest.problem import ManifestError
+from operable.state import cache
 
 PROJECT_FOLDERS = (".agents", os.path.join(".operable", "agents"))
 # A folder with more entries than this is something else.
@@ -145,13 +145,13 @@ def _texts(path: str) -> dict[str, str]:
 
 def _kept_texts(path: str) -> dict[str, str]:
     """The same, kept beside a manifest that came with Operable: a name is looked for among all, and YAML is slow."""
-    place = kept.beside(os.path.dirname(path), "texts")
-    fingerprint = f"{__version__};{kept.state(path, os.stat(path))}"
-    texts: dict[str, str] | None = kept.load(place, fingerprint)
+    place = cache.beside(os.path.dirname(path), "texts")
+    fingerprint = f"{__version__};{cache.stamp(path, os.stat(path))}"
+    texts: dict[str, str] | None = cache.load(place, fingerprint)
     if texts is None:
         texts = _texts(path)
         if not sys.dont_write_bytecode:
-            kept.keep(place, fingerprint, texts)
+            cache.keep(place, fingerprint, texts)
     return texts
 
 

@@ -1,19 +1,14 @@
-"""One at a time, across processes: an exclusive lock on a file, waited for with a limit.
+"""One installation at a time, across processes: a lock of `state.lock` that can be stopped, and that says it waits.
 
-The kernel frees the lock when its holder dies, however it dies. The file stays: removing it would let two holders in.
+The file stays: removing it would let two holders in.
 """
 
-import fcntl
-import os
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from operable.kernel.errors import Fail
-
-# Short against any installation, long enough not to be noticed as load.
-_LOOK_INTERVAL = 0.1
+from operable.state.lock import EXCLUSIVE, held
 
 
 @contextmanager
@@ -26,31 +21,27 @@ def exclusive(
     on_wait: Callable[[], object] | None = None,
 ) -> Iterator[None]:
     """Hold the lock; `what` is named in the failure when it cannot be had in time. `on_wait` is called once, if at all."""
-    try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as problem:
-        raise Fail("io", "LOCK_UNUSABLE", f"cannot lock {path}: {problem.strerror}", target=path) from problem
-    try:
-        _take(fd, timeout, what, stop or threading.Event(), on_wait)
-        yield
-    finally:
-        os.close(fd)
-
-
-def _take(
-    fd: int, timeout: float, what: str, stop: threading.Event, on_wait: Callable[[], object] | None
-) -> None:
-    deadline = time.monotonic() + timeout
-    told = False
-    while True:
+    waits = _Waits(what, stop or threading.Event(), on_wait)
+    with ExitStack() as stack:
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if not told and on_wait is not None:
-                on_wait()
-            told = True
-        if time.monotonic() >= deadline:
-            raise Fail("timeout", "LOCK_TIMEOUT", f"{what} is being done elsewhere and did not end in time")
-        if stop.wait(_LOOK_INTERVAL):
-            raise Fail("cancelled", "STOPPED", f"stopped while waiting: {what}")
+            stack.enter_context(held(path, EXCLUSIVE, wait=timeout, pause=waits))
+        except TimeoutError:
+            message = f"{what} is being done elsewhere and did not end in time"
+            raise Fail("timeout", "LOCK_TIMEOUT", message) from None
+        except OSError as error:
+            raise Fail("io", "LOCK_UNUSABLE", f"cannot lock {path}: {error.strerror}", target=path) from error
+        yield
+
+
+class _Waits:
+    """Called between two attempts at the lock."""
+
+    def __init__(self, what: str, stop: threading.Event, on_wait: Callable[[], object] | None) -> None:
+        self._what, self._stop, self._on_wait = what, stop, on_wait
+
+    def __call__(self, seconds: float) -> None:
+        if self._on_wait is not None:
+            self._on_wait()
+            self._on_wait = None
+        if self._stop.wait(seconds):
+            raise Fail("cancelled", "STOPPED", f"stopped while waiting: {self._what}")

@@ -15,12 +15,18 @@ from operable.host.launch.ledger import Ledger
 from operable.kernel.errors import Fail
 from operable.manifest.frontmatter import FILE_LIMIT, decode, parse_document
 from operable.manifest.problem import ManifestError
+from operable.state.consent import compare
 
 _FILES = 50_000
 _BYTES = 4 * 1024 * 1024 * 1024
 _CHUNK = 1024 * 1024
 _NAME = 1024
 _DEPTH = 50
+_REASONS = {
+    "approved": "approved",
+    "never approved": "nobody has approved it",
+    "changed": "it has changed since it was approved",
+}
 TRUSTED_ORIGINS = ("bundled", "user")
 
 
@@ -38,11 +44,8 @@ def standing(path: str, origin: str, ledger: Ledger) -> Standing:
     if origin in TRUSTED_ORIGINS:
         return Standing(trusted=True, digest="", why=origin)
     found = content_digest(path)
-    approved = ledger.approval(os.path.realpath(path))
-    if approved == found:
-        return Standing(trusted=True, digest=found, why="approved")
-    why = "nobody has approved it" if approved is None else "it has changed since it was approved"
-    return Standing(trusted=False, digest=found, why=why)
+    consent = compare(ledger.approval(os.path.realpath(path)), found)
+    return Standing(trusted=consent == "approved", digest=found, why=_REASONS[consent])
 
 
 def approve(path: str, ledger: Ledger, *, expected: str | None = None) -> str:

@@ -13,7 +13,6 @@ import os
 import posixpath
 import stat
 import tarfile
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from operable.host.launch.installer import MethodFailed
+from operable.state.atomic import WholeFile
 
 # The largest agent is 250 MB unpacked. For a tar the limit holds for everything before the program, too.
 LIMIT = 4 * 1024 * 1024 * 1024
@@ -102,24 +102,16 @@ def _fits(name: str, wanted: str) -> bool:
 
 
 def _write(source: IO[bytes], target: str, limit: int) -> None:
-    fd, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".unpacking-")
-    try:
-        with os.fdopen(fd, "wb") as file:
-            written = 0
-            while chunk := source.read(_CHUNK):
-                written += len(chunk)
-                if written > limit:
-                    raise MethodFailed(f"the program unpacks to more than {limit} bytes")
-                file.write(chunk)
-            if not written:
-                raise MethodFailed("the program in the archive is empty")
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o755)  # noqa: S103 - a program, in a folder that is its owner's
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with WholeFile(target) as file:
+        written = 0
+        while chunk := source.read(_CHUNK):
+            written += len(chunk)
+            if written > limit:
+                raise MethodFailed(f"the program unpacks to more than {limit} bytes")
+            file.write(chunk)
+        if not written:
+            raise MethodFailed("the program in the archive is empty")
+        os.fchmod(file.fd, 0o755)  # a program, in a folder that is its owner's
 
 
 class _Counted:

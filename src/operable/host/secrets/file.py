@@ -6,10 +6,10 @@ used: whoever can change it chooses what the agent logs in with. One newline at 
 
 import os
 import stat
-import tempfile
 
 from operable.host.secret_backend import Backend
 from operable.kernel.errors import Fail
+from operable.state.atomic import make_folder, write_whole
 from operable.state.paths import make_state
 
 # Private keys and service accounts are below 10 KB; a larger file is not a secret but a mistake.
@@ -60,18 +60,8 @@ def _unsafe(path: str, why: str, hint: str | None = None) -> Fail:
 
 
 def _write(path: str, value: str) -> None:
-    folder = os.path.dirname(path)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=folder)  # 0600
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(value)
-            file.flush()
-            os.fsync(handle)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    make_folder(os.path.dirname(path))
+    write_whole(path, value.encode())
 
 
 BACKEND = Backend(name="file", missing=lambda: None, locate=_locate, read=_read, write=_write)

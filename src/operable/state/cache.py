@@ -1,8 +1,10 @@
-"""Plain values that cost much to make, kept in a file for as long as what they were made from stays as it was.
+"""Plain values that are expensive to make, kept in a file for as long as what they were made from stays as it was.
 
 Kept with `marshal`, as Python keeps its own bytecode: loading costs no import and less than a millisecond. The caller says
-where, and by which fingerprint it knows a value that is still true (`state` gives the part of one file). A value that is not
-there, was cut short or has another fingerprint is none; what cannot be kept is silently not kept, as with bytecode.
+where, and gives the fingerprint of what the value was made from (`stamp` is the part of one file). A value that is missing,
+was cut short or has another fingerprint is None; a value that cannot be kept is silently not kept, as with bytecode.
+
+Files are not put on disk before they get their name (`state.atomic` does that): after a power cut the value is made again.
 """
 
 from __future__ import annotations
@@ -18,23 +20,23 @@ if TYPE_CHECKING:
 
 def beside(folder: str, name: str) -> str:
     """The file for a value that is made from files of this package, among the bytecode of their folder."""
-    if sys.pycache_prefix:  # whoever sets it wants nothing written beside the sources
+    if sys.pycache_prefix:  # a user who sets it wants nothing written beside the sources
         cache = os.path.join(sys.pycache_prefix, os.path.abspath(folder).lstrip(os.sep))
     else:
         cache = os.path.join(folder, "__pycache__")
     return os.path.join(cache, f"{name}.{sys.implementation.cache_tag}")
 
 
-def state(file: str, status: os.stat_result) -> str:
+def stamp(file: str, status: os.stat_result) -> str:
     """What changes when the file does."""
     return f"{file}:{status.st_size}:{status.st_mtime_ns}"
 
 
 def load(place: str, fingerprint: str, *, private: bool = False) -> Any:
-    """The value that is kept there, None when there is none. `private`: only if we have written it ourselves.
+    """The value that is kept there. Returns None if there is none. `private`: only if this user has written it.
 
-    What somebody else could have written is not trusted: marshal is for one's own files. Who can write into the folder of a
-    package can as well change its code.
+    A value that another user could have written is not trusted: marshal is for one's own files. A user who can write into
+    the folder of a package can as well change its code.
     """
     if not place:
         return None
@@ -48,21 +50,25 @@ def load(place: str, fingerprint: str, *, private: bool = False) -> Any:
         return None  # not there, or cut short: it is made again
 
 
-def keep(place: str, fingerprint: str, value: Any, *, mode: int = 0o777) -> bool:
-    """Keep a value of plain types; whether that was possible. `mode` is for folders that are made for it."""
+def keep(place: str, fingerprint: str, value: Any, *, private: bool = False) -> bool:
+    """Keep a value of plain types; whether that was possible. `private`: for this user only, with its folder."""
     if not place:
         return False
-    temporary = f"{place}.{os.getpid()}"
+    draft = f"{place}.{os.getpid()}"
     try:
-        os.makedirs(os.path.dirname(place), mode=mode, exist_ok=True)
+        data = marshal.dumps((fingerprint, value))
+        os.makedirs(os.path.dirname(place), mode=0o700 if private else 0o777, exist_ok=True)
         # A new file, never one that is there: a link of this name would lead the write, or root's, to another file.
-        with open(temporary, "xb") as file:
-            marshal.dump((fingerprint, value), file)
-        os.replace(temporary, place)
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if private else 0o666)
+        with open(fd, "wb") as file:
+            file.write(data)
+        os.replace(draft, place)
         return True
+    except ValueError:
+        return False  # marshal does not write what lies too deep, or is no plain value
     except OSError:
         try:
-            os.unlink(temporary)
+            os.unlink(draft)
         except OSError:
             pass  # it was never made; one that a killed process left is gone with this, and the next call can keep
         return False

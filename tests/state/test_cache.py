@@ -6,19 +6,19 @@ from importlib.util import cache_from_source
 
 import pytest
 
-from operable.kernel import kept
+from operable.state import cache
 
 
 @pytest.fixture
 def place(tmp_path):
-    return kept.beside(str(tmp_path), "value")
+    return cache.beside(str(tmp_path), "value")
 
 
 def test_a_value_is_read_back_with_its_fingerprint_and_with_no_other(place):
-    assert kept.keep(place, "one", {"a": [1, "ü", None]})
+    assert cache.keep(place, "one", {"a": [1, "ü", None]})
 
-    assert kept.load(place, "one") == {"a": [1, "ü", None]}
-    assert kept.load(place, "two") is None
+    assert cache.load(place, "one") == {"a": [1, "ü", None]}
+    assert cache.load(place, "two") is None
 
 
 @pytest.mark.parametrize("prefix", [None, "elsewhere"])
@@ -26,47 +26,47 @@ def test_a_value_lies_where_the_bytecode_of_its_folder_does(tmp_path, monkeypatc
     monkeypatch.setattr(sys, "pycache_prefix", prefix and str(tmp_path / prefix))
     module = cache_from_source(str(tmp_path / "package" / "module.py"))
 
-    assert os.path.dirname(kept.beside(str(tmp_path / "package"), "value")) == os.path.dirname(module)
+    assert os.path.dirname(cache.beside(str(tmp_path / "package"), "value")) == os.path.dirname(module)
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xe3junk", b"\x00" * 100, b"N"])
 def test_a_damaged_value_is_none(place, damage):
-    kept.keep(place, "one", 1)
+    cache.keep(place, "one", 1)
     with open(place, "wb") as file:
         file.write(damage)
 
-    assert kept.load(place, "one") is None
+    assert cache.load(place, "one") is None
 
 
 def test_where_nothing_can_be_kept_nothing_is_and_nothing_is_left(tmp_path):
     (tmp_path / "file").write_text("")
 
-    assert not kept.keep(str(tmp_path / "file" / "value"), "one", 1)
-    assert not kept.keep("", "one", 1)
-    assert kept.load("", "one") is None
+    assert not cache.keep(str(tmp_path / "file" / "value"), "one", 1)
+    assert not cache.keep("", "one", 1)
+    assert cache.load("", "one") is None
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_private_value_of_somebody_else_is_not_trusted(place, monkeypatch):
-    kept.keep(place, "one", 1)
+    cache.keep(place, "one", 1)
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
 
-    assert kept.load(place, "one", private=True) is None
-    assert kept.load(place, "one") == 1
+    assert cache.load(place, "one", private=True) is None
+    assert cache.load(place, "one") == 1
 
 
 def test_the_state_of_a_file_changes_with_its_content_and_its_time(tmp_path):
     file = tmp_path / "file"
     file.write_text("a")
     os.utime(file, ns=(1, 1))
-    first = kept.state(str(file), file.stat())
+    first = cache.stamp(str(file), file.stat())
     os.utime(file, ns=(1, 2))
-    later = kept.state(str(file), file.stat())
+    later = cache.stamp(str(file), file.stat())
     file.write_text("ab")
     os.utime(file, ns=(1, 1))
 
-    assert len({first, later, kept.state(str(file), file.stat())}) == 3
+    assert len({first, later, cache.stamp(str(file), file.stat())}) == 3
 
 
 def test_a_link_that_somebody_laid_where_a_value_is_written_leads_nowhere(place, tmp_path):
@@ -75,7 +75,7 @@ def test_a_link_that_somebody_laid_where_a_value_is_written_leads_nowhere(place,
     os.makedirs(os.path.dirname(place))
     os.symlink(other, f"{place}.{os.getpid()}")
 
-    kept.keep(place, "one", 1)
+    cache.keep(place, "one", 1)
 
     assert other.read_text() == "kept"
-    assert kept.keep(place, "one", 1)
+    assert cache.keep(place, "one", 1)
