@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from operable.agent.ability import Ability
-from operable.agent.app_tools import app_tools
+from operable.agent.offered_tools import app_tools
 from operable.app.trust import Approvals
 from operable.kernel.errors import Fail
 from tests.agent.agent_process import LIMIT, AgentProcess, of_type
@@ -32,7 +32,7 @@ def test_every_documented_command_is_a_tool(tmp_path: Path) -> None:
     assert "## Commands" in tools["todo_usage"].run({}, scene(tmp_path)).output
     answer = tools["todo_item_add"].run({"arguments": ["milk; rm -rf /"]}, scene(tmp_path))
     assert answer.ok
-    assert json.loads(answer.output)["words"][:3] == ["item", "add", "milk; rm -rf /"]
+    assert [json.loads(line) for line in answer.output.splitlines()][:3] == ["item", "add", "milk; rm -rf /"]
 
 
 def test_a_command_that_wants_a_confirmation_is_not_reached_by_another(tmp_path: Path) -> None:

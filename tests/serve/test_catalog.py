@@ -87,14 +87,14 @@ def test_a_declared_tool_that_is_broken_is_listed_with_its_problem(here):
     broken.write_text("#!/bin/sh\nexit 3\n")
     broken.chmod(0o755)
     one = found(here, only=["tool"])["tool", "broken"]
-    assert (one.health, one.door) == ("broken", None)
+    assert (one.health, one.adapter) == ("broken", None)
     assert "capabilities" in one.problem
 
 
 def test_a_declared_tool_that_is_gone_is_listed_with_its_problem(here):
     (here.home / "config" / "tools" / "gone").symlink_to(here.folder / "uninstalled")
     one = found(here, only=["tool"])["tool", "gone"]
-    assert (one.health, one.door) == ("broken", None)
+    assert (one.health, one.adapter) == ("broken", None)
     assert "gone" in one.problem
 
 
@@ -137,7 +137,7 @@ def test_an_unapproved_application_is_listed_and_cannot_be_called(here):
     made(here.project / "apps" / "new")
     made(here.project / "apps" / "wrong", commands="[]")
     apps = found(here, only=["app"])
-    assert (apps["app", "new"].health, apps["app", "new"].door) == ("unapproved", None)
+    assert (apps["app", "new"].health, apps["app", "new"].adapter) == ("unapproved", None)
     assert apps["app", "wrong"].health == "broken"
 
 

@@ -90,7 +90,9 @@ def test_how_a_command_of_an_application_is_used_is_told(world):
             return {tool.name: tool.input_schema["properties"] for tool in (await client.list_tools()).tools}
 
     tools = run(listed())
-    assert tools["told_list"]["arguments"]["description"].endswith("used so: list [--status open|done]")
+    assert tools["told_list"]["arguments"]["description"].endswith(
+        "used like this: list [--status open|done]"
+    )
     assert tools["told_get"]["arguments"]["description"] == "the words behind the command"
 
 

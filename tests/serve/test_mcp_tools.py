@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.serve.mcp_tools import McpTool, checked
-from operable.serve.operables import Action, Operable
+from operable.offer.action import Action
+from operable.offer.arguments import check_arguments
+from operable.serve.mcp_tools import McpTool
+from operable.serve.operables import Operable
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -35,7 +37,7 @@ def test_a_slip_is_told_so_that_it_can_be_mended(arguments, says):
     tool = McpTool("ls_list", Operable("wrap", "ls"), Action("list"), SCHEMA)
 
     with pytest.raises(Fail) as caught:
-        checked(tool, arguments)
+        check_arguments(tool.name, tool.schema, arguments)
 
     assert (caught.value.code, caught.value.hint) == ("INVALID_ARGUMENTS", "it takes path, limit, kind")
     assert says in caught.value.message

@@ -146,8 +146,8 @@ def test_the_mcp_server_passes_on_the_same(tmp_path, settings):
             patch.setenv(name, value)
             patch.setenv("OTHER", "for-you")
         (found,) = [each for each in SOURCE.find(str(tmp_path)) if each.name == "prog"]
-        assert found.door is not None
-        answer = asyncio.run(found.door.call(found.actions[0], {}, confirmed=False, progress=heard))
+        assert found.adapter is not None
+        answer = asyncio.run(found.adapter.call(found.actions[0], {}, confirmed=False, progress=heard))
 
     assert [entry["other"] for entry in answer.entries] == ["for-you"]
 

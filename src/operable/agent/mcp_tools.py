@@ -26,12 +26,12 @@ from operable.agent.mcp_transport import check, transport
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, redact_text
 from operable.proc.environment import secret_values
+from operable.run.mcp.client import client_session, innermost, list_tools
 from operable.wire import json_stream as protocol
 
 CONNECT_TIMEOUT = 30.0
 _CALL_TIMEOUT = 600.0
 _CLOSE_TIMEOUT = 3.0
-_PAGES = 50  # of a listing; a server that has more goes in circles
 _CAP = 50_000
 
 
@@ -137,7 +137,7 @@ class McpServers:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(CONNECT_TIMEOUT):
                     session = await self._connected(server, stack)
-                    tools = await _listed(session)
+                    tools = await list_tools(session)
                 if before is not None:
                     await before.wait()  # no longer than a connection may take: all began before us
                 names = self._offer(server.name, tools, session)
@@ -156,13 +156,8 @@ class McpServers:
                 self._settled()
 
     async def _connected(self, server: protocol.AddMcpServer, stack: contextlib.AsyncExitStack) -> Any:
-        from mcp import ClientSession, Implementation
-
-        from operable import __version__
-
-        read, write = await stack.enter_async_context(transport(server, self._workspace))
-        client = Implementation(name="operable-agent", version=__version__)
-        session = await stack.enter_async_context(ClientSession(read, write, client_info=client))
+        streams = await stack.enter_async_context(transport(server, self._workspace))
+        session = await stack.enter_async_context(client_session(streams, "operable-agent"))
         await session.initialize()
         return session
 
@@ -224,20 +219,6 @@ class McpServers:
                 return Outcome(_explained(error), ok=False)
 
 
-async def _listed(session: Any) -> list[Any]:
-    from mcp.types import PaginatedRequestParams
-
-    tools: list[Any] = []
-    cursor: str | None = None
-    for _ in range(_PAGES):
-        listing = await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
-        tools += listing.tools
-        cursor = listing.next_cursor
-        if not cursor:
-            break
-    return tools
-
-
 def _described(server: str, tool: str, _arguments: Mapping[str, Any]) -> str:
     return f"Call {tool} of the MCP server {server}"
 
@@ -259,9 +240,7 @@ def _outcome(result: Any) -> Outcome:
 
 
 def _explained(error: BaseException) -> str:
-    """The innermost reason; task groups wrap what happened in them."""
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
+    error = innermost(error)
     if isinstance(error, ModuleNotFoundError):
         return f"{error}; pip install 'operable[mcp]'"
     return str(error) or type(error).__name__

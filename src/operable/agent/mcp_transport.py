@@ -1,6 +1,6 @@
 """How MCP servers are reached: a process of ours on its stdin and stdout, or somebody's HTTP.
 
-HTTP is the official SDK's; processes are started by `operable.run.mcp_stdio`.
+HTTP is the official SDK's; processes are started by `operable.run.mcp.process`.
 """
 
 from collections.abc import AsyncIterator
@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from operable.kernel.errors import Fail
 from operable.proc.spawn import prepare
-from operable.run.mcp_stdio import Streams, mcp_process
+from operable.run.mcp.process import Streams, mcp_process
 from operable.wire.json_stream import AddMcpServer
 
 _HTTP_TIMEOUT, _HTTP_SILENCE = 30.0, 300.0

@@ -26,11 +26,11 @@ def tools(options: Mapping[str, Any], environment: Mapping[str, str]) -> dict[st
 def _declared(options: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Ability]:
     workspace = options["workspace"]
     if lines := options.get("tools"):
-        from operable.agent.operable_tools import operable_tools
+        from operable.agent.offered_tools import operable_tools
         from operable.agent.secrecy import without_secrets
 
         yield from operable_tools(lines, workspace, without_secrets(environment))
     if names := options.get("apps"):
-        from operable.agent.app_tools import app_tools
+        from operable.agent.offered_tools import app_tools
 
         yield from app_tools(names, workspace)

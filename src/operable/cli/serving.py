@@ -27,7 +27,7 @@ _KINDS = ("app", "tool", "wrap")
 def toolbox_of(workspace: str, only: Sequence[str], kinds: Sequence[str], *, enabled: bool) -> Toolbox:
     """What can be called; Fail for a name that nothing has."""
     everything = list(catalog(os.path.realpath(workspace), only=kinds or _KINDS))
-    found = [each for each in everything if each.door is not None]
+    found = [each for each in everything if each.adapter is not None]
     for name in only:
         if not any(each.name == name for each in found):
             _refuse(name, everything)
@@ -45,7 +45,7 @@ def _refuse(name: str, everything: Sequence[Operable]) -> NoReturn:
                 target=name,
                 hint=f"operable catalog {name}",
             )
-    raise unknown("operable", name, sorted({each.name for each in everything if each.door is not None}))
+    raise unknown("operable", name, sorted({each.name for each in everything if each.adapter is not None}))
 
 
 def listing(toolbox: Toolbox) -> Iterator[McpTool]:

@@ -16,16 +16,16 @@ from operable import __version__
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.kernel.visible import spelt_out
+from operable.offer.action import Result
+from operable.offer.arguments import check_arguments
 from operable.serve.mcp_tools import (
     OUTPUT_SCHEMA,
     McpTool,
     Toolbox,
-    checked,
     consequence,
     needs_yes,
     structured,
 )
-from operable.serve.operables import Result
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -75,7 +75,7 @@ class _Handlers:
         arguments = params.arguments or {}
         try:
             tool = await self._toolbox.tool(params.name)
-            checked(tool, arguments)  # nobody is asked for what cannot be
+            check_arguments(tool.name, tool.schema, arguments)  # nobody is asked for what cannot be
             confirmed = False
             if needs_yes(tool, arguments):
                 answer = await self._asked(ctx, params, tool, arguments)

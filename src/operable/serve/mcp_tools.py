@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from operable.kernel.errors import Fail
-from operable.run.validator import self_contained
-from operable.serve.operables import Action, Operable, Progress, Result
-from operable.serve.spool import remove
-from operable.serve.words import takes_any_words
+from operable.offer.action import Action, Progress, Result, tool_name
+from operable.offer.arguments import check_arguments
+from operable.offer.spool import remove
+from operable.offer.words import takes_any_words
+from operable.serve.operables import Operable
 
-_NAME = re.compile(r"[^A-Za-z0-9_-]+")
-_NAME_LIMIT = 64  # of most clients
 _KEPT_RESULTS = 50
 _CONFIRM = {
     "type": "boolean",
@@ -75,7 +73,7 @@ class Toolbox:
     """The tools of one server. `enabled`: destructive ones may be called, too."""
 
     def __init__(self, operables: Iterable[Operable], *, enabled: bool = False) -> None:
-        self._operables = [each for each in operables if each.door is not None]
+        self._operables = [each for each in operables if each.adapter is not None]
         self._enabled = enabled
         self._tools: dict[str, McpTool] | None = None
         self.results = Results()
@@ -86,7 +84,7 @@ class Toolbox:
             found: dict[str, McpTool] = {}
             for operable in self._operables:
                 for action in operable.actions:
-                    name = _free(f"{operable.name}_{action.name}", operable.kind, found)
+                    name = tool_name(operable.name, action.name, kind=operable.kind, taken=found)
                     found[name] = await _made(name, operable, action)
             self._tools = found
         return {name: tool for name, tool in self._tools.items() if self._enabled or not tool.guarded}
@@ -110,7 +108,7 @@ class Toolbox:
         self, tool: McpTool, arguments: Mapping[str, Any], *, confirmed: bool, progress: Progress
     ) -> Result:
         """Call it, when the arguments are right and what needs a yes has one."""
-        checked(tool, arguments)
+        check_arguments(tool.name, tool.schema, arguments)
         if needs_yes(tool, arguments) and not confirmed:
             raise Fail(
                 "usage",
@@ -119,10 +117,10 @@ class Toolbox:
                 target=tool.name,
                 hint="ask the user, then call again with confirm: true",
             )
-        door = tool.operable.door
-        assert door is not None  # noqa: S101 - the constructor has left out what has none
+        adapter = tool.operable.adapter
+        assert adapter is not None  # noqa: S101 - the constructor has left out what has none
         given = {name: value for name, value in arguments.items() if name != "confirm" or not tool.guarded}
-        return await door.call(tool.action, given, confirmed=confirmed, progress=progress)
+        return await adapter.call(tool.action, given, confirmed=confirmed, progress=progress)
 
 
 class Results:
@@ -178,36 +176,6 @@ def _runs_code(tool: McpTool, arguments: Mapping[str, Any]) -> bool:
     return consent == "required" or (consent == "optional" and arguments.get("confirm") is True)
 
 
-def checked(tool: McpTool, arguments: Mapping[str, Any]) -> None:
-    """Fail INVALID_ARGUMENTS unless they are as the schema says. Values are not repeated: they may be secrets."""
-    import jsonschema_rs
-
-    errors = jsonschema_rs.validator_for(tool.schema, retriever=self_contained).iter_errors(dict(arguments))
-    problems = [_fault(error) for error in errors]
-    if problems:
-        raise Fail(
-            "usage",
-            "INVALID_ARGUMENTS",
-            f"{tool.name} does not take these arguments: {'; '.join(problems[:5])}",
-            target=tool.name,
-            hint=f"it takes {', '.join(tool.schema['properties']) or 'none'}",
-        )
-
-
-def _fault(error: Any) -> str:
-    """What is wrong with one argument, by its name."""
-    name, kind = "/".join(map(str, error.instance_path))[:_NAME_LIMIT], error.kind
-    if kind.name == "additionalProperties":
-        return f"there is no {', '.join(repr(each[:_NAME_LIMIT]) for each in kind.unexpected[:5])}"
-    if kind.name == "required":
-        return f"{kind.property!r} is missing"
-    if kind.name == "type":
-        return f"{name or 'the whole'} must be of type {' or '.join(kind.types)}"
-    if kind.name == "enum":
-        return f"{name} must be one of {', '.join(map(str, kind.options))}"
-    return f"{name}: {kind.name}"
-
-
 def structured(result: Result, uri: str | None) -> dict[str, Any]:
     """What a client gets, under OUTPUT_SCHEMA."""
     found: dict[str, Any] = {
@@ -223,8 +191,8 @@ def structured(result: Result, uri: str | None) -> dict[str, Any]:
 
 
 async def _made(name: str, operable: Operable, action: Action) -> McpTool:
-    assert operable.door is not None  # noqa: S101 - the constructor has left out what has none
-    schema = await operable.door.input_schema(action)
+    assert operable.adapter is not None  # noqa: S101 - the constructor has left out what has none
+    schema = await operable.adapter.input_schema(action)
     if takes_any_words(schema):
         action = _with_any_words(action, operable.actions)
     if action.destructive or action.confirm:
@@ -244,13 +212,3 @@ def _with_any_words(action: Action, actions: Iterable[Action]) -> Action:
         confirm=any(each.confirm for each in reached),
         idempotent=all(each.idempotent for each in reached),
     )
-
-
-def _free(wanted: str, kind: str, taken: Mapping[str, object]) -> str:
-    """A name that clients accept and nobody has."""
-    name = _NAME.sub("_", wanted)
-    if len(name) > _NAME_LIMIT:
-        name = f"{name[: _NAME_LIMIT - 9]}_{hashlib.sha256(wanted.encode()).hexdigest()[:8]}"
-    if name not in taken:
-        return name
-    return f"{name[: _NAME_LIMIT - 9]}_{hashlib.sha256(f'{kind} {wanted}'.encode()).hexdigest()[:8]}"

@@ -14,11 +14,11 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from operable import __version__
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, redact_text
 from operable.proc.spawn import prepare
-from operable.run.mcp_stdio import mcp_process
+from operable.run.mcp.client import client_session, innermost, list_tools
+from operable.run.mcp.process import mcp_process
 from operable.wrap.concealing import secrets
 from operable.wrap.endings import shown
 from operable.wrap.settings import allowed_to_server
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT = 30.0
 _CLOSE_TIMEOUT = 10.0
 _READ_TIMEOUT = 30.0
-_PAGES = 50  # of a listing; a server that has more goes in circles
 _EXCERPT = 240  # of a server's own words, in a message
 _END = object()
 
@@ -152,34 +151,18 @@ class Bridge:
             self._loop.close()
 
     async def _keep(self) -> None:
-        from mcp import ClientSession, Implementation
-
-        client = Implementation(name="operable-wrap", version=__version__)
         async with (
-            mcp_process(self._command, on_stderr=self._heard) as (read, write),
-            ClientSession(read, write, client_info=client) as session,
+            mcp_process(self._command, on_stderr=self._heard) as streams,
+            client_session(streams, "operable-wrap") as session,
         ):
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 hello = await session.initialize()
-                self.tools = [_listed(tool) async for tool in _tools(session)]
+                self.tools = [_listed(tool) for tool in await list_tools(session)]
             said = hello.server_info
             self.about = About(said.name, said.version or "", getattr(said, "description", None) or "")
             self._session = session
             self._ready.put(None)
             await self._leave.wait()
-
-
-async def _tools(session: Any) -> Any:
-    from mcp.types import PaginatedRequestParams
-
-    cursor: str | None = None
-    for _ in range(_PAGES):
-        page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
-        for tool in page.tools:
-            yield tool
-        cursor = page.next_cursor
-        if not cursor:
-            return
 
 
 def _listed(tool: Any) -> Listed:
@@ -196,8 +179,7 @@ def _listed(tool: Any) -> Listed:
 
 
 def _failure(error: BaseException, what: str) -> Fail:
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
+    error = innermost(error)
     if isinstance(error, Fail):
         return error
     if isinstance(error, TimeoutError):

@@ -11,8 +11,8 @@ from operable.app.packages import Package
 from operable.app.shelf import catalog
 from operable.app.trust import Approvals
 from operable.manifest import App
-from operable.serve.app_door import AppDoor
-from operable.serve.operables import Action, Operable, Source
+from operable.offer.app import AppAdapter, app_actions
+from operable.serve.operables import Operable, Source
 
 
 def find(workspace: str) -> Iterator[Operable]:
@@ -44,12 +44,12 @@ def _described(package: Package, approvals: Approvals) -> Operable:
         version=app.version,
         description=app.description,
         place=package.root,
-        actions=tuple(Action(each, confirm=app.needs_confirmation(each)) for each in app.commands),
+        actions=app_actions(package),
         capabilities=tuple(_capabilities(app)),
         auth="unknown",
         health="ok" if ready else "unapproved",
         problem=None if ready else f"operable app approve {package.root}",
-        door=AppDoor(package) if ready else None,
+        adapter=AppAdapter(package) if ready else None,
     )
 
 

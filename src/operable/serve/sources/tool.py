@@ -14,15 +14,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from operable.kernel.errors import Fail
+from operable.offer.action import actions, capabilities_of, command_entries
+from operable.offer.aoi import AoiAdapter, own_variables
 from operable.run.discovery import Source as Tool
 from operable.run.discovery import describe
-from operable.serve.aoi_door import AoiDoor, own_variables
-from operable.serve.operables import Action, Operable, Source, capabilities_of
-from operable.state.paths import VARIABLES, config_path
-from operable.tool.declare import ALIAS, BUILT_IN
+from operable.serve.operables import Operable, Source
+from operable.state.paths import config_path
 
-# Words with one space between, none of them an option.
-_NAME = re.compile(r"\w[\w.:-]*(?: \w[\w.:-]*)*")
 _SUMMARY = 1000  # characters: models are given all of them at once
 _REQUIRES = re.compile(r"operable(?![\w-])", re.IGNORECASE)
 
@@ -63,7 +61,7 @@ def _installed() -> Iterator[tuple[str, str]]:
 
 def _asked(name: str, path: str, workspace: str) -> Operable:
     try:
-        description = describe(Tool((path,), inherit=(*VARIABLES, own_variables(name))))
+        description = describe(Tool((path,), inherit=own_variables(name)))
         capabilities = description.capabilities
         problem = None if capabilities else "; ".join(description.notes) or "it gives no capabilities"
         if capabilities and not isinstance(capabilities.get("commands"), list):
@@ -79,37 +77,10 @@ def _asked(name: str, path: str, workspace: str) -> Operable:
         description=str(capabilities.get("summary") or "")[:_SUMMARY],
         place=path,
         actions=tuple(actions(capabilities)),
-        capabilities=capabilities_of(_commands(capabilities)),
+        capabilities=capabilities_of(command_entries(capabilities)),
         auth="required" if _needs(capabilities.get("auth")) else "none",
-        door=AoiDoor([path], name=name, cwd=workspace),
+        adapter=AoiAdapter([path], inherit=own_variables(name), cwd=workspace),
     )
-
-
-def actions(capabilities: dict[str, Any]) -> Iterator[Action]:
-    """The commands of a capability manifest, without those by which a tool describes itself."""
-    found = _commands(capabilities)
-    names = {each["name"] for each in found}
-    about = {f"{ALIAS}{name}" if f"{ALIAS}{name}" in names else name for name in BUILT_IN}
-    for each in found:
-        if each["name"] not in about:
-            yield Action(
-                each["name"],
-                summary=str(each.get("summary") or "")[:_SUMMARY],
-                read_only=each.get("read_only") is True,
-                destructive=each.get("destructive") is True,
-                confirm=each.get("requires_confirm") is True,
-                idempotent=each.get("read_only") is True or each.get("supports_idempotency_key") is True,
-                unbounded=each.get("unbounded") is True,
-            )
-
-
-def _commands(capabilities: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those that can be called: their names are words, which are no options."""
-    return [
-        each
-        for each in capabilities["commands"]
-        if isinstance(each, dict) and isinstance(each.get("name"), str) and _NAME.fullmatch(each["name"])
-    ]
 
 
 def _needs(auth: Any) -> bool:

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from operable.kernel.errors import Fail
-from operable.serve.aoi_door import AoiDoor
+from operable.offer.action import capabilities_of, declared_action
+from operable.offer.aoi import AoiAdapter, own_variables
+from operable.proc.ladder import Graces
 from operable.serve.logins import login_state
-from operable.serve.operables import Action, Operable, Source, capabilities_of
+from operable.serve.operables import Operable, Source
 from operable.tool.capabilities import command_capabilities
 from operable.tool.describe import input_schema
 from operable.wrap import load, names
@@ -46,21 +48,7 @@ def _wrapped(name: str, workspace: str) -> Operable:
         said = command_capabilities(tool, command)
         told.append(said)
         schemas[each] = input_schema(tool, command)
-        found.append(
-            Action(
-                each,
-                summary=str(said.get("summary") or ""),
-                read_only=said.get("read_only") is True,
-                destructive=said.get("destructive") is True,
-                confirm=said.get("requires_confirm") is True,
-                idempotent=said.get("read_only") is True or said.get("supports_idempotency_key") is True,
-                unbounded=said.get("unbounded") is True,
-                enforced_by=str(said.get("enforced_by") or ""),
-                needs=said.get("needs") or {},
-                project_code=str(said.get("project_code") or ""),
-                plan_consent=str((said.get("dry_run") or {}).get("consent") or ""),
-            )
-        )
+        found.append(declared_action(said))
     here, login = check.get("ok") is True, tool.plan["login"]
     return Operable(
         "wrap",
@@ -75,13 +63,12 @@ def _wrapped(name: str, workspace: str) -> Operable:
         else "none",
         health="missing" if not here else "unknown" if tool.plan["unverified"] else "ok",
         problem=_problem(tool.plan, check, here=here),
-        door=AoiDoor(
+        adapter=AoiAdapter(
             # -P: no module of the workspace is ever imported in place of one of ours.
             [sys.executable, "-P", "-c", _MAIN, name],
-            name=name,
             schemas=schemas,
-            inherit=(*_OURS, *tool.plan["env_pass"]),
-            grace=GRACE,
+            inherit=(*own_variables(name), *_OURS, *tool.plan["env_pass"]),
+            graces=Graces(interrupt=GRACE),
             cwd=workspace,
         )
         if here

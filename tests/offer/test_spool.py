@@ -12,7 +12,7 @@ from tests.tool.drive import LIMIT
 
 MAKES = """
 import sys, time
-from operable.serve.spool import Spool
+from operable.offer.spool import Spool
 spool = Spool(10)
 for _ in range(100):
     spool.add(b"line\\n")

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.serve.words import command_words, offered, unspecified
+from operable.offer.words import command_words, offered, unspecified
 from operable.tool import Tool
 from operable.tool.arguments import parse
 from operable.tool.declare import Command
@@ -91,6 +91,29 @@ def test_structured_input_goes_to_stdin():
     assert words == ["--input-jsonl=-", "--output=jsonl"]
     assert stdin is not None
     assert [json.loads(line) for line in stdin.splitlines()] == [{"a": "é"}, {"b": 1}]
+
+
+def test_the_items_of_structured_input_are_described_with_what_they_refer_to():
+    schema = {"properties": {"input-jsonl": {"x-cli": "--input-jsonl"}}, "$defs": {"a": {"type": "string"}}}
+    items = {"$id": "x", "type": "object", "properties": {"b": {"$ref": "#/$defs/b"}}, "$defs": {"b": True}}
+    shown = offered(schema, items)
+    assert shown["properties"]["input"]["items"] == {
+        "type": "object",
+        "properties": {"b": {"$ref": "#/$defs/b"}},
+    }
+    assert shown["$defs"] == {"a": {"type": "string"}, "b": True}
+
+
+def test_a_confirmation_of_one_plan_is_passed_on_as_such():
+    schema = input_schema(tool, command("wipe"))
+    words, _ = command_words(schema, {"name": "x"}, confirmed="sha256:ab")
+    assert "--confirm=sha256:ab" in words
+
+
+def test_secrets_are_neither_offered_nor_passed_on():
+    schema = {"properties": {"key": {"x-cli": "--key", "writeOnly": True, "type": "string"}}}
+    assert offered(schema)["properties"] == {}
+    assert command_words(schema, {"key": "s"}, confirmed=False)[0] == ["--output=jsonl"]
 
 
 def test_a_command_that_does_not_describe_itself_takes_words():

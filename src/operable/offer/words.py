@@ -2,8 +2,8 @@
 
 Each property says how it is written on the command line (`x-cli`: `--limit`, or `QUERY` for an operand). What has a value
 is written `--name=value`, and operands stand behind `--`, so that no value is ever taken for an option. Structured input
-becomes one property `input`, given as JSON lines on stdin. Options that only concern how the stream is written, or that a
-caller must not decide (confirmation), are not offered.
+becomes one property `input`, given as JSON lines on stdin. Not offered: options that only concern how the stream is
+written, secrets (`writeOnly`), and the confirmation, which the caller of this module gives or withholds.
 """
 
 from __future__ import annotations
@@ -13,38 +13,36 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.kernel.errors import Fail
+from operable.offer.action import Confirmation
 
 # How the stream is written, or looked at, is settled between us and the tool.
-_OURS = (
-    "schema-version",
-    "accept-schema",
-    "no-color",
-    "debug",
-    "max-bytes",
-    "max-lines",
-    "confirm",
-    "run-project-code",
+_OURS = frozenset(
+    "schema-version accept-schema no-color debug output format max-bytes max-lines confirm confirm-count "
+    "run-project-code input-json input-jsonl".split()
 )
-_STRUCTURED = ("input-json", "input-jsonl")
+INPUT = "input"
 
 
-def offered(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema for callers: strict, and without what is not theirs to say."""
-    properties: dict[str, Any] = {}
-    for name, value in _properties(schema).items():
-        if name not in _OURS and name not in _STRUCTURED:
-            properties[name] = {key: each for key, each in value.items() if key != "x-cli"}
+def offered(schema: Mapping[str, Any], items: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The schema for callers: strict, and without what is not theirs to say. `items`: of one item of structured input."""
+    properties = {
+        name: {key: each for key, each in value.items() if key != "x-cli"}
+        for name, value in _properties(schema).items()
+        if _is_offered(name, value)
+    }
+    # Of what has references.
+    shared = {
+        name: dict(schema[name]) for name in ("$defs", "definitions") if isinstance(schema.get(name), dict)
+    }
     if "input-jsonl" in _properties(schema):
-        properties["input"] = {
-            "type": "array",
-            "items": {"type": "object"},
-            "description": "the items of structured input",
-        }
+        item: dict[str, Any] = {"type": "object"}
+        if items is not None:
+            item = {key: value for key, value in items.items() if key not in ("$schema", "$id", "$defs")}
+            if isinstance(items.get("$defs"), dict):
+                shared["$defs"] = {**shared.get("$defs", {}), **items["$defs"]}
+        properties[INPUT] = {"type": "array", "items": item, "description": "the items of structured input"}
     required = schema.get("required")
     names = [name for name in properties if name in required] if isinstance(required, list) else []
-    shared = {
-        name: schema[name] for name in ("$defs", "definitions") if name in schema
-    }  # of what has references
     return {
         **shared,
         "type": "object",
@@ -54,14 +52,16 @@ def offered(schema: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _is_offered(name: str, value: Mapping[str, Any]) -> bool:
+    return name not in _OURS and value.get("writeOnly") is not True
+
+
 def unspecified(usage: str = "") -> dict[str, Any]:
     """The schema for a command that does not describe its input: words, as they are. `usage` is how its owner shows it."""
-    said = (
-        f"the words behind the command, which is used so: {usage}"
-        if usage
-        else "the words behind the command"
-    )
-    words = {"type": "array", "items": {"type": "string"}, "description": said}
+    description = "the words behind the command"
+    if usage:
+        description += f", which is used like this: {usage}"
+    words = {"type": "array", "items": {"type": "string"}, "description": description}
     return {
         "type": "object",
         "properties": {"arguments": words},
@@ -76,28 +76,35 @@ def takes_any_words(schema: Mapping[str, Any]) -> bool:
 
 
 def command_words(
-    schema: Mapping[str, Any], arguments: Mapping[str, Any], *, confirmed: bool
+    schema: Mapping[str, Any], arguments: Mapping[str, Any], *, confirmed: Confirmation
 ) -> tuple[list[str], bytes | None]:
     """The words behind the command, and what is given on stdin."""
     options: list[str] = []
     operands: list[str] = []
     known = _properties(schema)
     for name, value in known.items():
-        if name in arguments and arguments[name] is not None:
+        if name in arguments and arguments[name] is not None and _is_offered(name, value):
             written = str(value.get("x-cli") or f"--{name}")
             if written.startswith("-"):
                 options += _option(name, written, arguments[name], default=value.get("default"))
             else:
                 given = arguments[name]
                 operands += map(_text, given if isinstance(given, list) else [given])
-    if confirmed and "confirm" in known:
-        options.append("--confirm")
+    if "confirm" in known:
+        options += confirmation_words(confirmed)
     stdin = None
-    if isinstance(arguments.get("input"), list) and "input-jsonl" in known:
+    if isinstance(arguments.get(INPUT), list) and "input-jsonl" in known:
         options.append("--input-jsonl=-")
-        lines = (json.dumps(item, ensure_ascii=False) + "\n" for item in arguments["input"])
+        lines = (json.dumps(item, ensure_ascii=False) + "\n" for item in arguments[INPUT])
         stdin = "".join(lines).encode("utf-8", "surrogatepass")
     return [*options, "--output=jsonl", *(["--", *operands] if operands else [])], stdin
+
+
+def confirmation_words(confirmed: Confirmation) -> list[str]:
+    """How a tool is told of a yes: to whatever it would do, or to the plan with this digest alone."""
+    if isinstance(confirmed, str):
+        return [f"--confirm={_text(confirmed)}"]
+    return ["--confirm"] if confirmed else []
 
 
 def _option(name: str, written: str, value: Any, *, default: Any) -> list[str]:

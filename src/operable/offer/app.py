@@ -14,9 +14,9 @@ from operable.app.packages import Package, read
 from operable.app.trust import Approvals
 from operable.app.usage import usages
 from operable.kernel.errors import Fail
-from operable.serve.gathering import Gathering
-from operable.serve.operables import Action, Progress, Result
-from operable.serve.words import unspecified
+from operable.offer.action import Action, Confirmation, Progress, Result
+from operable.offer.result import ResultCollector
+from operable.offer.words import unspecified
 
 if TYPE_CHECKING:
     from operable.wire.framework import Event
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ON_THE_WAY = 16
 
 
-class AppDoor:
+class AppAdapter:
     """The commands of one package, as it is when it is called."""
 
     def __init__(self, package: Package, *, approvals: Approvals | None = None) -> None:
@@ -39,34 +39,42 @@ class AppDoor:
             return unspecified()
 
     async def call(
-        self, action: Action, arguments: Mapping[str, Any], *, confirmed: bool, progress: Progress
+        self, action: Action, arguments: Mapping[str, Any], *, confirmed: Confirmation, progress: Progress
     ) -> Result:
         words = [*action.name.split(), *map(str, arguments.get("arguments", ()))]
         telling: set[asyncio.Future[None]] = set()
         package = _as_it_is(self._package)
-        with Gathering() as gathering:
+        with ResultCollector() as collector:
 
             def passed(_: bytes, events: list[Event]) -> bool:
                 for event in events:
-                    told = gathering.keep(event)
+                    told = collector.keep(event)
                     if told is not None and len(telling) < _ON_THE_WAY:
                         task = asyncio.ensure_future(progress(*told))
                         telling.add(task)
                         task.add_done_callback(telling.discard)
-                return not gathering.enough
+                return not collector.enough
 
-            answer = await acall(package, words, self._approvals, confirmed=confirmed, on_passage=passed)
+            answer = await acall(
+                package, words, self._approvals, confirmed=bool(confirmed), on_passage=passed
+            )
             await asyncio.gather(*telling)
             if answer.verdict is not None:
-                return gathering.judged(answer.verdict, ok=answer.ok)
+                return collector.judged(answer.verdict, ok=answer.ok)
             if not answer.ok:
                 failure = answer.failure(package.slug)
                 error = {name: value for name, value in failure.event().items() if name != "type"}
                 return Result(ok=False, errors=[error], code=failure.code)
             entries, beside = answer.entries()
             for entry in entries:
-                gathering.entry(entry)
-            return gathering.result(beside)
+                collector.entry(entry)
+            return collector.result(beside)
+
+
+def app_actions(package: Package) -> tuple[Action, ...]:
+    """The documented commands of a valid package."""
+    app = package.require()
+    return tuple(Action(command, confirm=app.needs_confirmation(command)) for command in app.commands)
 
 
 def _as_it_is(package: Package) -> Package:

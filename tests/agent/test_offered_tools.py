@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from operable.agent.ability import Ability
-from operable.agent.operable_tools import operable_tools
+from operable.agent.offered_tools import operable_tools
 from operable.kernel.errors import Fail
 from tests.agent.agent_process import AgentProcess, of_type, said
 from tests.agent.scene import scene
@@ -37,9 +37,11 @@ def test_a_command_is_what_the_tool_says_it_is(tools: dict[str, Ability]) -> Non
     search = tools["outline_search"].schema
     assert search["required"] == ["query"]
     assert {"query", "folder", "limit", "cursor"} <= set(search["properties"])
-    assert not {"debug", "schema-version", "timeout", "no-color"} & set(search["properties"])
+    assert not {"debug", "schema-version", "output", "no-color"} & set(search["properties"])
     assert "x-cli" not in json.dumps(search)
-    assert "items" in tools["outline_import"].schema["properties"]
+    assert {"id", "title"} <= set(
+        tools["outline_import"].schema["properties"]["input"]["items"]["properties"]
+    )
 
 
 def test_a_command_is_run_and_its_events_come_back(
@@ -55,8 +57,35 @@ def test_a_command_is_run_and_its_events_come_back(
     missing = tools["outline_get"].run({"id": "doc_none"}, here)
     assert not missing.ok
     assert not tools["outline_search"].run({"query": "x", "rm": "-rf"}, here).ok
-    imported = tools["outline_import"].run({"items": [{"id": "doc_1", "title": "T", "body": "b"}]}, here)
+    imported = tools["outline_import"].run({"input": [{"id": "doc_1", "title": "T", "body": "b"}]}, here)
     assert imported.ok, imported.output
+
+
+TOOL = """
+from operable.tool import Tool, Event
+tool = Tool("switches", version="1", schema_name="org.example.switches")
+class State(Event):
+    wait: bool
+    loud: bool
+@tool.command()
+def show(*, wait: bool = True, loud: bool = False):
+    "Show the switches."
+    yield State(wait=wait, loud=loud)
+tool.main()
+"""
+
+
+@pytest.mark.parametrize("given", [{}, {"wait": False}, {"wait": True, "loud": True}, {"loud": False}])
+def test_an_option_reaches_the_tool_whatever_its_default_is(given: dict[str, bool], tmp_path: Path) -> None:
+    (tmp_path / "switches.py").write_text(TOOL)
+    tools = operable_tools([f"{sys.executable} {tmp_path / 'switches.py'}"], str(tmp_path), {})
+    (show,) = [tool for tool in tools if tool.name == "switches_show"]
+
+    answer = show.run(given, scene(tmp_path))
+
+    assert answer.ok, answer.output
+    state = json.loads(answer.output.splitlines()[0])
+    assert (state["wait"], state["loud"]) == (given.get("wait", True), given.get("loud", False))
 
 
 def test_what_wants_a_confirmation_is_planned_first(

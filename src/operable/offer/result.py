@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from operable.kernel.nesting import DEEPEST, too_deep
-from operable.serve.operables import Result
-from operable.serve.spool import Spool
+from operable.offer.action import Result
+from operable.offer.spool import Spool
 from operable.wire.framework import Error, Heartbeat, Meta, Open, Progress, Summary, Warning, encode  # noqa: A004
 
 if TYPE_CHECKING:
@@ -28,13 +28,14 @@ _NOTICES = 100
 _NOTICES_ROOM = 20_000
 # Of one field of a summary; an application may answer with more than its results.
 _FIELD = 4000
+_STDERR = 2000  # characters
 # Of nesting: the protocol puts a result into some objects of its own.
 _LEVELS = DEEPEST - 10
 
 Told = tuple[float, float | None, str | None]
 
 
-class Gathering:
+class ResultCollector:
     """The events of one call. `most`: how many results are enough; None: as many as there are."""
 
     def __init__(self, most: int | None = None) -> None:
@@ -94,12 +95,16 @@ class Gathering:
         self._notices_room -= size
         kept.append(fields)
 
-    def judged(self, verdict: Verdict, *, ok: bool, endless: bool = False) -> Result:
-        """The result of a stream with this verdict; one that would not end may be stopped by its limits."""
+    def judged(self, verdict: Verdict, *, ok: bool, endless: bool = False, stderr: str = "") -> Result:
+        """The result of a stream with this verdict; one that would not end may be stopped by its limits.
+
+        `stderr` is shown for a tool that failed without a word in its stream.
+        """
         stopped = self.enough or (endless and verdict.code == "DEADLINE_EXCEEDED")
         ok = stopped or ok
         if not ok and not self._errors:
-            self._errors.append({"code": verdict.code, "category": "internal", "message": verdict.reason})
+            error = {"code": verdict.code, "category": "internal", "message": verdict.reason}
+            self._errors.append(error | ({"stderr": stderr[-_STDERR:]} if stderr else {}))
         code = "OK" if ok else verdict.code
         said = str(self._errors[-1].get("code") or "") if code == "SUMMARY_NOT_OK" else ""
         if said and said != "OK":  # the tool says itself what it is; nothing that it says makes it a success

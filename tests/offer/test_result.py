@@ -5,8 +5,8 @@ import os
 
 import pytest
 
+from operable.offer.result import KEPT, ResultCollector
 from operable.run import check
-from operable.serve.gathering import KEPT, Gathering
 from operable.wire.framework import Error, Warning  # noqa: A004
 
 
@@ -26,9 +26,9 @@ def whole(result):
 def test_what_fits_touches_no_disk(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
 
-    with Gathering() as gathering:
-        gathering.entry({"a": 1})
-        result = gathering.result({"ok": True})
+    with ResultCollector() as collector:
+        collector.entry({"a": 1})
+        result = collector.result({"ok": True})
 
     assert (result.entries, result.truncated, result.spool, result.warnings) == ([{"a": 1}], False, None, [])
 
@@ -36,11 +36,11 @@ def test_what_fits_touches_no_disk(tmp_path, monkeypatch):
 def test_what_is_nested_deeper_than_a_client_could_be_told_is_in_the_file():
     deep = json.loads("[" * 400 + "]" * 400)
 
-    with Gathering() as gathering:
-        gathering.entry({"deep": deep})
-        gathering.entry({"deep": 1})
-        gathering.keep(error("no", deep=deep))
-        result = gathering.result({"ok": False, "deep": deep})
+    with ResultCollector() as collector:
+        collector.entry({"deep": deep})
+        collector.entry({"deep": 1})
+        collector.keep(error("no", deep=deep))
+        result = collector.result({"ok": False, "deep": deep})
 
     assert (result.entries, result.summary, result.truncated) == ([{"deep": 1}], {"ok": False}, True)
     assert result.errors == [{"code": "BOOM", "category": "internal", "message": "no"}]
@@ -51,10 +51,10 @@ def test_what_is_nested_deeper_than_a_client_could_be_told_is_in_the_file():
 def test_what_does_not_fit_is_whole_in_a_private_file():
     rows = [{"number": number, "text": "x" * 100} for number in range(2000)]
 
-    with Gathering() as gathering:
+    with ResultCollector() as collector:
         for row in rows:
-            gathering.entry(row)
-        result = gathering.result({"ok": True})
+            collector.entry(row)
+        result = collector.result({"ok": True})
 
     assert result.truncated
     assert 0 < len(result.entries) < len(rows)
@@ -67,14 +67,14 @@ def test_what_does_not_fit_is_whole_in_a_private_file():
 @pytest.mark.parametrize("place", ["/dev/full", "/nowhere/at/all"])
 def test_a_disk_without_room_does_not_spoil_a_call_that_was_made(monkeypatch, place):
     monkeypatch.setattr(
-        "operable.serve.spool.tempfile.mkstemp", lambda **_: (os.open(place, os.O_WRONLY), place)
+        "operable.offer.spool.tempfile.mkstemp", lambda **_: (os.open(place, os.O_WRONLY), place)
     )
-    monkeypatch.setattr("operable.serve.spool.os.unlink", lambda _: None)
+    monkeypatch.setattr("operable.offer.spool.os.unlink", lambda _: None)
 
-    with Gathering() as gathering:
+    with ResultCollector() as collector:
         for number in range(2000):
-            gathering.entry({"number": number, "text": "x" * 100})
-        result = gathering.result({"ok": True})
+            collector.entry({"number": number, "text": "x" * 100})
+        result = collector.result({"ok": True})
 
     assert (result.ok, result.truncated, result.spool) == (True, True, None)
     (warning,) = result.warnings
@@ -83,12 +83,12 @@ def test_a_disk_without_room_does_not_spoil_a_call_that_was_made(monkeypatch, pl
 
 
 def test_a_result_beyond_the_limit_of_the_file_says_so(monkeypatch):
-    monkeypatch.setattr("operable.serve.spool.LIMIT", 200_000)
+    monkeypatch.setattr("operable.offer.spool.LIMIT", 200_000)
 
-    with Gathering() as gathering:
+    with ResultCollector() as collector:
         for number in range(5000):
-            gathering.entry({"number": number, "text": "x" * 100})
-        result = gathering.result({})
+            collector.entry({"number": number, "text": "x" * 100})
+        result = collector.result({})
 
     assert 1000 < len(whole(result)) < 5000
     assert [each["code"] for each in result.warnings] == ["RESULT_NOT_KEPT"]
@@ -96,12 +96,12 @@ def test_a_result_beyond_the_limit_of_the_file_says_so(monkeypatch):
 
 @pytest.mark.parametrize("kind", [Warning, Error])
 def test_notices_are_bounded_too_and_a_failure_is_still_told(kind):
-    with Gathering() as gathering:
+    with ResultCollector() as collector:
         for _ in range(50):
-            gathering.keep(
+            collector.keep(
                 Warning(code="LOUD", message="y" * 100_000) if kind is Warning else error("y" * 100_000)
             )
-        result = gathering.result({}, code="OK" if kind is Warning else "BOOM")
+        result = collector.result({}, code="OK" if kind is Warning else "BOOM")
 
     assert size(result) < KEPT
     assert result.truncated
@@ -113,17 +113,17 @@ def test_notices_are_bounded_too_and_a_failure_is_still_told(kind):
 def test_a_summary_is_bounded_and_the_whole_of_it_is_in_the_file():
     answer = {"ok": True, "count": 3, "blob": "z" * 1_000_000}
 
-    with Gathering() as gathering:
-        gathering.entry(1)
-        result = gathering.result(answer)
+    with ResultCollector() as collector:
+        collector.entry(1)
+        result = collector.result(answer)
 
     assert (result.summary, result.truncated) == ({"ok": True, "count": 3}, True)
     assert whole(result) == [1, {"summary": answer}]
 
 
 def test_a_summary_of_many_fields_is_bounded():
-    with Gathering() as gathering:
-        result = gathering.result({f"field_{number}": "z" * 100 for number in range(5000)})
+    with ResultCollector() as collector:
+        result = collector.result({f"field_{number}": "z" * 100 for number in range(5000)})
 
     assert size(result) < KEPT
     assert len(whole(result)[0]["summary"]) == 5000
@@ -132,11 +132,11 @@ def test_a_summary_of_many_fields_is_bounded():
 def test_a_failure_goes_by_the_name_that_the_tool_gives_it():
     verdict = check([b'{"type":"aoi:meta"}\n{"type":"aoi:summary","ok":false}\n'], exit_status=1)
 
-    with Gathering() as gathering:
-        gathering.keep(error("no"))
-        told = gathering.judged(verdict, ok=False)
-    with Gathering() as gathering:
-        silent = gathering.judged(verdict, ok=False)
+    with ResultCollector() as collector:
+        collector.keep(error("no"))
+        told = collector.judged(verdict, ok=False)
+    with ResultCollector() as collector:
+        silent = collector.judged(verdict, ok=False)
 
     assert (told.code, told.errors[0]["code"]) == ("BOOM", "BOOM")
     assert silent.code == silent.errors[0]["code"] == "SUMMARY_NOT_OK"
@@ -145,8 +145,8 @@ def test_a_failure_goes_by_the_name_that_the_tool_gives_it():
 def test_a_failure_that_is_called_ok_is_no_success():
     verdict = check([b'{"type":"aoi:meta"}\n{"type":"aoi:summary","ok":false}\n'], exit_status=1)
 
-    with Gathering() as gathering:
-        gathering.keep(Error(category="internal", code="OK", message="fine", retryable=False))
-        result = gathering.judged(verdict, ok=False)
+    with ResultCollector() as collector:
+        collector.keep(Error(category="internal", code="OK", message="fine", retryable=False))
+        result = collector.judged(verdict, ok=False)
 
     assert (result.ok, result.code) == (False, "SUMMARY_NOT_OK")

@@ -1,0 +1,159 @@
+"""The words of an offer: an `Action` is one command, an `Adapter` calls it, a `Result` is what the call gave.
+
+An action promises what its owner declares; nothing is guessed in its favour. Names for models are made here as well,
+because every provider and client has the same limits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from operable.tool.declare import ALIAS, BUILT_IN
+
+Risk = Literal["read-only", "changes", "destructive", "unknown"]
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+# What a person or a model agreed to: True is a plain yes, text is the digest of the plan that was shown.
+Confirmation = bool | str
+
+NAME_LIMIT = 64  # characters; of most providers and clients
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+# Words with one space between, none of them an option.
+_COMMAND = re.compile(r"\w[\w.:-]*(?: \w[\w.:-]*)*")
+_SUMMARY = 1000  # characters: models are given all of them at once
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One command. What it promises is what its owner declares."""
+
+    name: str
+    summary: str = ""
+    read_only: bool = False
+    destructive: bool = False
+    confirm: bool = False  # it does not run without the user's confirmation
+    dry_run: bool = False  # it can say what it would do
+    idempotent: bool = False
+    unbounded: bool = False
+    structured_input: bool = False  # it takes JSON lines on stdin
+    # What enforces `read_only`: "" means that it is its owner's word.
+    enforced_by: str = ""
+    needs: Mapping[str, str] = field(default_factory=dict)  # what it needs nevertheless -> why
+    project_code: str = ""  # code of the project that it runs
+    # Its dry run runs some as well: "required" means always, "optional" only with a yes (else it refuses what needs it).
+    plan_consent: str = ""
+
+    @property
+    def assurance(self) -> str:
+        """For people and models: what its promise rests on."""
+        parts = [f"Read-only, enforced by {self.enforced_by}."] if self.read_only and self.enforced_by else []
+        parts += [f"Needs {need}: {reason}." for need, reason in self.needs.items()]
+        parts += [f"Runs code of the project: {self.project_code}."] if self.project_code else []
+        return " ".join(parts)
+
+    @property
+    def risk(self) -> Risk:
+        if self.destructive or self.confirm:
+            return "destructive"
+        return "read-only" if self.read_only else "changes"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one call gave. `spool` has all of it, event by event, when `entries` is only the beginning."""
+
+    ok: bool
+    entries: list[Any] = field(default_factory=list)
+    summary: dict[str, Any] = field(default_factory=dict)
+    warnings: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[dict[str, Any]] = field(default_factory=list)
+    code: str = "OK"
+    truncated: bool = False
+    spool: str | None = None  # a file with every event, when not all of them are here
+
+
+class Adapter(Protocol):
+    """How the commands of one operable are called."""
+
+    async def input_schema(self, action: Action) -> dict[str, Any]:
+        """What a call takes: a strict JSON Schema of one object."""
+        ...
+
+    async def call(
+        self, action: Action, arguments: Mapping[str, Any], *, confirmed: Confirmation, progress: Progress
+    ) -> Result:
+        """Call it once. Cancelling the task ends everything that was started, before the cancellation goes on."""
+        ...
+
+
+def actions(capabilities: Mapping[str, Any]) -> Iterator[Action]:
+    """The commands of a capability manifest, without those by which a tool describes itself."""
+    entries = command_entries(capabilities)
+    names = {entry["name"] for entry in entries}
+    about_itself = {f"{ALIAS}{name}" if f"{ALIAS}{name}" in names else name for name in BUILT_IN}
+    return (declared_action(entry) for entry in entries if entry["name"] not in about_itself)
+
+
+def command_entries(capabilities: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The entries that can be called: their names are words, not options."""
+    return [
+        entry
+        for entry in capabilities.get("commands") or ()
+        if isinstance(entry, dict)
+        and isinstance(entry.get("name"), str)
+        and _COMMAND.fullmatch(entry["name"])
+    ]
+
+
+def declared_action(entry: Mapping[str, Any]) -> Action:
+    """The action of one entry of a capability manifest."""
+    needs, plan = entry.get("needs"), entry.get("dry_run")
+    modes = entry.get("input_modes")
+    return Action(
+        entry["name"],
+        summary=str(entry.get("summary") or "")[:_SUMMARY],
+        read_only=entry.get("read_only") is True,
+        destructive=entry.get("destructive") is True,
+        confirm=entry.get("requires_confirm") is True,
+        dry_run=entry.get("supports_dry_run") is True,
+        idempotent=entry.get("read_only") is True or entry.get("supports_idempotency_key") is True,
+        unbounded=entry.get("unbounded") is True,
+        structured_input=isinstance(modes, list) and "jsonl" in modes,
+        enforced_by=str(entry.get("enforced_by") or ""),
+        needs={str(need): str(reason) for need, reason in needs.items()} if isinstance(needs, dict) else {},
+        project_code=str(entry.get("project_code") or ""),
+        plan_consent=str(plan.get("consent") or "") if isinstance(plan, dict) else "",
+    )
+
+
+# What a command says of itself -> the word for it.
+_ABILITIES = {
+    "supports_dry_run": "dry-run",
+    "supports_cursor": "cursor",
+    "supports_idempotency_key": "idempotency-key",
+    "requires_confirm": "confirm",
+    "unbounded": "unbounded",
+}
+
+
+def capabilities_of(entries: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """What any of these commands can do, by what they say of themselves (`TOOL capabilities`)."""
+    return tuple(
+        sorted({_ABILITIES[name] for entry in entries for name in _ABILITIES if entry.get(name) is True})
+    )
+
+
+def tool_name(*words: str, kind: str = "", taken: Container[str] = ()) -> str:
+    """A name that models and clients accept, made of these words, and that is not taken."""
+    wanted = "_".join(words)
+    name = _NOT_IN_A_NAME.sub("_", wanted)
+    if len(name) > NAME_LIMIT:
+        name = _shortened(name, wanted)
+    return name if name not in taken else _shortened(name, f"{kind} {wanted}")
+
+
+def _shortened(name: str, identity: str) -> str:
+    return f"{name[: NAME_LIMIT - 9]}_{hashlib.sha256(identity.encode()).hexdigest()[:8]}"

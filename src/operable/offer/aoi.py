@@ -1,0 +1,144 @@
+"""Calling agent-operable tools, native or wrapped: their stream, judged, becomes a bounded result (`offer.result`).
+
+A stream that has no end of its own is ended after a number of results or a time. Progress is passed on as it comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from operable.kernel.errors import Fail
+from operable.kernel.nesting import DEEPEST, too_deep
+from operable.offer.action import Action, Confirmation, Progress, Result
+from operable.offer.result import ENDLESS_RESULTS, ResultCollector
+from operable.offer.words import command_words, confirmation_words, offered, unspecified
+from operable.proc.ladder import Graces
+from operable.proc.output import aoutput
+from operable.proc.spawn import prepare
+from operable.run import acall
+from operable.run.validator import self_contained
+from operable.state.paths import VARIABLES
+
+TIMEOUT = 600.0
+ENDLESS_TIMEOUT = 30.0
+
+
+class AoiAdapter:
+    """The commands of one tool. `words` begin every call; of our environment it gets `inherit`, and `env` on top.
+
+    `graces`: how long it may take to end what it has started, when a call is cancelled.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        *,
+        schemas: Mapping[str, dict[str, Any]] | None = None,
+        inherit: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        graces: Graces | None = None,
+        timeout: float = TIMEOUT,
+        cwd: str | None = None,
+    ) -> None:
+        self._words = tuple(words)
+        self._inherit = tuple(inherit)
+        self._env = env
+        self._schemas: dict[str, dict[str, Any] | None] = dict(schemas or {})
+        self._item_schemas: dict[str, dict[str, Any] | None] = {}
+        self._graces = graces
+        self._timeout = timeout
+        self._cwd = cwd
+
+    async def input_schema(self, action: Action) -> dict[str, Any]:
+        schema = await self._schema(action.name)
+        if schema is None:
+            return unspecified()
+        items = await self._item_schema(action)
+        return offered(schema) if items is None else offered(schema, items)
+
+    async def call(
+        self, action: Action, arguments: Mapping[str, Any], *, confirmed: Confirmation, progress: Progress
+    ) -> Result:
+        schema = await self._schema(action.name)
+        if schema is None:
+            given = [*map(str, arguments.get("arguments", ())), *confirmation_words(confirmed)]
+            words, stdin = [*given, "--output=jsonl"], None
+        else:
+            words, stdin = command_words(schema, arguments, confirmed=confirmed)
+        running = acall(
+            [*self._words, *action.name.split(), *words],
+            stdin=stdin,
+            inherit=self._inherit,
+            env=self._env,
+            cwd=self._cwd,
+            graces=self._graces,
+            tree=True,
+            timeout=ENDLESS_TIMEOUT if action.unbounded else self._timeout,
+            unbounded=True if action.unbounded else None,
+        )
+        with ResultCollector(ENDLESS_RESULTS if action.unbounded else None) as collector:
+            async with running:
+                async for event in running:
+                    advance = collector.keep(event)
+                    if advance is not None:
+                        await progress(*advance)
+                    if collector.enough:
+                        break
+            return collector.judged(
+                running.verdict, ok=running.ok, endless=action.unbounded, stderr=running.stderr
+            )
+
+    async def _schema(self, command: str) -> dict[str, Any] | None:
+        """What the tool says about the input of a command; None if it says nothing that can be used."""
+        if command not in self._schemas:
+            document = await self._document(command)
+            usable = (
+                document is not None and isinstance(document.get("properties"), dict) and _usable(document)
+            )
+            self._schemas[command] = document if usable else None
+        return self._schemas[command]
+
+    async def _item_schema(self, action: Action) -> dict[str, Any] | None:
+        """What the tool says about one item of the structured input of a command; None if it says nothing usable."""
+        if not action.structured_input:
+            return None
+        if action.name not in self._item_schemas:
+            schema = self._schemas[action.name] or {}
+            document = await self._document(action.name, "--items")
+            usable = document is not None and _usable(schema, document)
+            self._item_schemas[action.name] = document if usable else None
+        return self._item_schemas[action.name]
+
+    async def _document(self, command: str, *options: str) -> dict[str, Any] | None:
+        words = [*self._words, "input-schema", "--output", "json", "--command", command, *options]
+        try:
+            answer = await aoutput(prepare(words, inherit=self._inherit, env=self._env, cwd=self._cwd))
+            document = msgspec.json.decode(answer.stdout) if answer.status == 0 else None
+        except (Fail, ValueError, RecursionError):
+            return None
+        return document if isinstance(document, dict) else None
+
+
+def _usable(document: dict[str, Any], items: dict[str, Any] | None = None) -> bool:
+    """Whether arguments can be checked by it, and clients can be told it."""
+    import jsonschema_rs
+
+    if too_deep(document, DEEPEST // 2) or (items is not None and too_deep(items, DEEPEST // 2)):
+        return False
+    try:
+        jsonschema_rs.validator_for(offered(document, items), retriever=self_contained)
+    except ValueError:
+        return False
+    return True
+
+
+def own_variables(name: str) -> tuple[str, ...]:
+    """What a tool may inherit: where things are, and the variables named after it (`my-tool` has MY_TOOL_*)."""
+    return (*VARIABLES, _prefix(name))
+
+
+def _prefix(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "_" for letter in name).upper() + "_*"
