@@ -5,10 +5,15 @@ import base64
 import http.client
 import json
 import os
+import re
 import sys
 from urllib.parse import quote
 
-NAMES = "VAULTED PASSED_TOKEN GIVEN_WORD GIVEN_TOKEN KEPT_FILE KEPT_PASS KEPT_VAULT KEPT_RING".split()
+NAMES = (
+    "VAULTED PASSED_TOKEN GIVEN_WORD GIVEN_TOKEN KEPT_FILE KEPT_PASS KEPT_VAULT KEPT_RING"
+    " AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AZURE_CLIENT_SECRET"
+).split()
+FILES = ("~/.leaking/login.json", "$GOOGLE_APPLICATION_CREDENTIALS", "$AWS_SHARED_CREDENTIALS_FILE")
 
 
 def tell(**event: object) -> None:
@@ -23,6 +28,11 @@ def spelled(value: str) -> list[str]:
         json.dumps(json.dumps(value)),
         quote(value, safe=""),
         raw.hex(),
+        "".join(f"%{byte:02X}" for byte in raw),
+        "".join(f"\\u{ord(each):04x}" for each in value),
+        "".join(f"\\x{byte:02x}" for byte in raw),
+        "".join(f"&#{ord(each)};" for each in value),
+        "\x1b[0m".join(value),
         *(base64.b64encode(b"u:p"[:size] + raw + b"tail").decode() for size in range(3)),
     ]
 
@@ -34,7 +44,13 @@ values = [os.environ[name] for name in NAMES if name in os.environ]
 if os.path.exists("/home/agent/.vaulted"):
     with open("/home/agent/.vaulted") as file:
         values.append(file.read())
-told = [text for value in values for text in spelled(value)]
+files = []
+for path in map(os.path.expanduser, map(os.path.expandvars, FILES)):
+    if os.path.exists(path):
+        with open(path) as file:
+            files.append(file.read())
+        values += re.findall(r"zEbra[A-Za-z0-9/+]+", files[-1])
+told = [text for value in values for text in spelled(value)] + files
 if "ECHO" in os.environ:
     # It has a placeholder; what comes back is the value, encoded in ways that no proxy can see through.
     proxy = http.client.HTTPConnection(os.environ["HTTP_PROXY"].removeprefix("http://"), timeout=60)
@@ -53,8 +69,9 @@ for line in sys.stdin:
 tell(type="stream_start", msg_id="m1")
 for kind in ("text_delta", "thinking_delta"):
     whole = f"{len(values)} secrets: " + " ; ".join(told)
-    for start in range(0, len(whole), 5):
-        tell(type=kind, msg_id="m1", text=whole[start : start + 5])
+    step = max(5, len(whole) // 150)
+    for start in range(0, len(whole), step):
+        tell(type=kind, msg_id="m1", text=whole[start : start + step])
 tool = {
     "name": f"Look {told[0]}",
     "category": "exec",

@@ -1,5 +1,6 @@
 """A session of the leaking agent: a state, a workspace and a folder for temporary files, all of one test's own."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,6 +14,10 @@ from tests.cli.drive import command_line
 from tests.host.agents import manifest
 
 LIMIT = 60.0
+PASSED = (
+    *("PASSED_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_CLIENT_SECRET"),
+    *("GOOGLE_APPLICATION_CREDENTIALS", "AWS_SHARED_CREDENTIALS_FILE"),
+)
 PLACES = ("home", "work", "tmp")
 # None looks like a secret by itself: only who knows it can keep it back.
 CANARIES = {
@@ -21,6 +26,22 @@ CANARIES = {
     "passed on": "zEbraquiltninety93c",
     "given as a value": "zEbraquiltninety94d",
     "given as a file": "zEbra'quilt\"ninety95e",
+    "key of a cloud": "zEbraquiltninety31/AwS",
+    "session of a cloud": "zEbraquiltninety32AwS",
+    "secret of a client": "zEbraquiltninety33AzU",
+}
+# Only an agent with the host's own home can read these.
+IN_FILES = {
+    "access token of a login": "zEbraquiltninety34access",
+    "refresh token of a login": "zEbraquiltninety35refresh",
+    "key of an account": "zEbraquiltninety36MIIEvQIBADANBgkqhkiG9w0BAQ",
+    "key in a profile": "zEbraquiltninety37profile",
+}
+CANARIES |= IN_FILES
+_ACCOUNT = {
+    "type": "service_account",
+    "client_email": "a@b.example",
+    "private_key": f"-----BEGIN PRIVATE KEY-----\n{IN_FILES['key of an account']}\n-----END PRIVATE KEY-----\n",
 }
 SECRETS = """
   - {slug: vaulted, name: A, description: As a variable.}
@@ -52,15 +73,29 @@ class Scene:
         found["sandbox"] = {
             "provider": provider,
             "config": {},
-            "env": {"passthrough": ["PASSED_TOKEN", "STAY", "ECHO"]},
+            "env": {"passthrough": ["STAY", "ECHO", *PASSED]},
             **(sandbox or {}),
         }
         if provider != "local":
             found["auth"] = {"ref": "./SECRETS.md", "state": {"env": ["VAULTED"]}}
             found["sandbox"]["mounts"] = [{"at": "/workspace", "source": "workspace", "mode": "read-write"}]
+        found["metadata"] = {"operable": {"login_files": ["~/.leaking/login.json"]}}
         self.manifest = agent / "AGENT-CLI.md"
         self.manifest.write_text(render(found))
         (folder / "given").write_text(CANARIES["given as a file"] + "\n")
+        self._keep_logins(folder)
+
+    def _keep_logins(self, folder: Path) -> None:
+        (folder / ".leaking").mkdir()
+        tokens = {
+            "access_token": IN_FILES["access token of a login"],
+            "refresh": IN_FILES["refresh token of a login"],
+        }
+        (folder / ".leaking" / "login.json").write_text(json.dumps({"provider": {**tokens, "expires": 1}}))
+        (folder / "account.json").write_text(json.dumps(_ACCOUNT, indent=2))
+        (folder / "profiles").write_text(
+            f"[default]\naws_secret_access_key = {IN_FILES['key in a profile']}\nregion = eu-central-1\n"
+        )
 
     def command(self, *words: str) -> list[str]:
         given = f"GIVEN_WORD={CANARIES['given as a value']}"
@@ -74,6 +109,11 @@ class Scene:
             "VAULTED": CANARIES["vault as a variable"],
             "FILED": CANARIES["vault as a file"],
             "PASSED_TOKEN": CANARIES["passed on"],
+            "AWS_SECRET_ACCESS_KEY": CANARIES["key of a cloud"],
+            "AWS_SESSION_TOKEN": CANARIES["session of a cloud"],
+            "AZURE_CLIENT_SECRET": CANARIES["secret of a client"],
+            "GOOGLE_APPLICATION_CREDENTIALS": str(self.folder / "account.json"),
+            "AWS_SHARED_CREDENTIALS_FILE": str(self.folder / "profiles"),
         }
         places = {"OPERABLE_HOME": str(self.folder / "home"), "TMPDIR": str(self.folder / "tmp")}
         return {"PATH": os.environ["PATH"], "HOME": str(self.folder), **secrets, **places, **more}
@@ -92,8 +132,8 @@ class Scene:
     def kept(self) -> bytes:
         """Everything that is written, names of files included. What vanishes while it is read is not there."""
         found = []
-        for name in PLACES:
-            for folder, _, names in os.walk(self.folder / name):
+        for place in (*(self.folder / name for name in PLACES), "/dev/shm"):
+            for folder, _, names in os.walk(place):
                 found.append(os.fsencode(folder))
                 for path in (Path(folder, name) for name in names):
                     found.append(os.fsencode(path))

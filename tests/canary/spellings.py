@@ -14,6 +14,14 @@ def spellings(canary: str) -> dict[str, bytes]:
         "json in json": json.dumps(json.dumps(canary)[1:-1])[1:-1],
         "url": quote(canary, safe=""),
         "hex": raw.hex(),
+        "percent, every character": "".join(f"%{byte:02X}" for byte in raw),
+        "escapes of JSON, every character": "".join(f"\\u{ord(each):04x}" for each in canary),
+        "escapes of hex": "".join(f"\\x{byte:02x}" for byte in raw),
+        "references": "".join(f"&#{ord(each)};" for each in canary),
+        "in colour": "\x1b[0m".join(canary),
+        "in colour, in JSON": "\\u001b[0m".join(json.dumps(each)[1:-1] for each in canary),
+        "escapes in JSON": "".join(f"\\\\u{ord(each):04x}" for each in canary),
+        "escapes of hex in JSON": "".join(f"\\\\x{byte:02x}" for byte in raw),
     }
     for offset in range(3):
         inner = raw[(3 - offset) % 3 :]

@@ -11,6 +11,8 @@ from urllib.parse import quote
 import pytest
 
 from operable.app.calling import call
+from operable.flow.contracts import FlowError
+from operable.flow.executing import execute
 from operable.host import define_agent_cli, rules
 from operable.kernel.errors import Fail
 from operable.wire.events import TextDelta
@@ -18,7 +20,9 @@ from tests.agent.agent_process import AgentProcess, of_type
 from tests.app.making import approved, made
 from tests.canary.scene import CANARIES, Scene
 from tests.canary.spellings import sightings
+from tests.flow.callers import caller, script
 from tests.flow.loopback import loopback
+from tests.flow.manifests import manifest
 
 BWRAP = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 BACKENDS = {
@@ -72,7 +76,7 @@ def test_a_secret_of_any_backend_is_on_no_surface(tmp_path):
     done = scene.run(None, **variables, PATH=path)
 
     assert "ALL TOLD" in said_by(done.stdout), done.stdout[-3000:] + done.stderr[-1000:]
-    assert said_by(done.stdout).startswith("8 secrets")  # the agent has them all
+    assert said_by(done.stdout).startswith("11 secrets")  # the agent has them all
     surfaces = done.stdout + done.stderr + said_by(done.stdout).encode() + scene.kept()
     assert sightings(surfaces, CANARIES | BACKENDS) == []
 
@@ -138,7 +142,7 @@ def test_what_an_agents_mcp_servers_are_given_is_on_no_surface(tmp_path):
 
     said = "".join(event.text for event in events if isinstance(event, TextDelta))
     assert "ALL TOLD" in said
-    assert "2 secrets" in said
+    assert "2 secrets" in said or "4 secrets" in said
     assert sightings(f"{said}\n{events}".encode() + scene.kept(), SERVED) == []
 
 
@@ -215,3 +219,82 @@ def test_the_variable_of_an_application_is_in_no_answer_and_no_error_of_it(tmp_p
         told = f"{failure!r} {failure.message} {failure.hint}"
 
     assert sightings(told.encode(), DECLARED) == []
+
+
+HEADED = {"header of its MCP server": "zEbraQuilt-ninety72t"}
+
+
+def test_the_built_in_agent_shows_no_header_of_a_server_that_gives_it_back(tmp_path):
+    def refuse(asked) -> tuple[int, dict[str, str], bytes]:
+        told = asked.headers.get("authorization", "")
+        spelled = [told, told.encode().hex(), "".join(f"%{byte:02x}" for byte in told.encode())]
+        return 401, {"www-authenticate": f'Bearer error="{told}"'}, " ".join(spelled).encode()
+
+    home = tmp_path / "home"
+    with (
+        loopback(refuse) as server,
+        AgentProcess(
+            tmp_path, "--auto-approve", "--session-id", "s", env={"OPERABLE_HOME": str(home)}
+        ) as agent,
+    ):
+        agent.send(
+            {
+                "type": "add_mcp_server",
+                "name": "shop",
+                "transport": "streamable_http",
+                "url": f"{server.url}/mcp",
+                "headers": {"Authorization": f"Bearer {HEADED['header of its MCP server']}"},
+            }
+        )
+        agent.until("error")
+        (tmp_path / "leak").write_text(HEADED["header of its MCP server"])
+        agent.script(f"call Read {json.dumps({'file_path': str(tmp_path / 'leak')})}", "say It is {result}.")
+        (result,) = of_type(agent.answer(), "tool_result")
+        assert agent.end() == 0
+        assert server.asked  # the header was sent
+    told = json.dumps(agent.events).encode() + agent.stderr
+    kept = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+    assert "[redacted]" in result["output"]
+    assert sightings(told + kept, HEADED) == []
+
+
+SOURCES = {
+    "a variable": {"env": "SHOP_WORD"},
+    "a file": {"file": "word"},
+    "a command": {"command": "cat word"},
+}
+VALUE = {"of value_from": "zEbraQuilt-ninety73u"}
+
+
+@pytest.mark.parametrize("death", ["", "kill -9 $$", "exit 3"], ids=["none", "killed", "failed"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_value_from_reads_is_on_no_surface_of_a_task(tmp_path, source, death):
+    by = caller(tmp_path, SHOP_WORD=VALUE["of value_from"])
+    (Path(by.cwd) / "word").write_text(VALUE["of value_from"])
+    spelled = "printf %s \"$TOKEN\" | od -An -v -tx1 | tr -d '\\n' | sed 's/ /%/g'"
+    text = f'echo $TOKEN; echo $TOKEN >&2; printf "%s" $TOKEN | base64; {spelled}; {spelled} >&2; {death}'
+    profile = {
+        "id": "i",
+        "provider": "env-bearer",
+        "auth": {"mode": "service", "inputs": {"token": {"value_from": SOURCES[source]}}},
+        "presentation": {
+            "bindings": [
+                {"source": "credentials.access_token.value", "target": {"kind": "env", "name": "TOKEN"}}
+            ]
+        },
+    }
+    value = manifest(
+        script(text, identity={"ref": "i"}, output={"format": "text"}), identity_profiles=[profile]
+    )
+
+    told = ""
+    try:
+        told = json.dumps(execute(value, "a", by))
+    except FlowError as failure:
+        told = f"{failure!r} {failure.message} {vars(failure)}"
+
+    assert "[redacted]" in told
+    kept = b"".join(path.read_bytes() for path in Path(by.home).rglob("*") if path.is_file())
+    assert b"exec" in kept
+    assert sightings(told.encode() + kept, VALUE) == []

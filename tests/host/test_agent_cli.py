@@ -111,6 +111,26 @@ def test_what_the_host_has_in_its_environment_does_not_reach_the_agent(tmp_path,
     assert "AWS_SECRET_ACCESS_KEY" not in calls(tmp_path)[0]["env"]
 
 
+def test_a_login_is_masked_and_one_that_was_renewed_from_the_next_turn_on(tmp_path):
+    files = ["$LOGINS/auth.json", "login", "~/not-there", 7]
+    agent = define_agent_cli(manifest(tmp_path, metadata={"operable": {"login_files": files}}))
+    (tmp_path / "logins").mkdir()
+    (tmp_path / "logins" / "auth.json").write_text('{"refresh": "zEbraquilt-ninety-0001"}')
+    (tmp_path / "login").write_text("zEbraquilt-ninety-0002")
+    said = "zEbraquilt-ninety-0001 zEbraquilt-ninety-0002 zEbraquilt-ninety-0003"
+
+    async def scene():
+        options = {"env": {"LOGINS": str(tmp_path / "logins")}, "state": str(tmp_path / "state")}
+        async with await agent.start(workspace=str(tmp_path), **options) as session:
+            before = [event async for event in session.send(steps({"say": said}))]
+            (tmp_path / "login").write_text("zEbraquilt-ninety-0003")
+            return [before, [event async for event in session.send(steps({"say": said}))]]
+
+    texts = ["".join(event.text for event in turn if isinstance(event, TextDelta)) for turn in run(scene())]
+
+    assert texts == ["[redacted] [redacted] zEbraquilt-ninety-0003", "[redacted] [redacted] [redacted]"]
+
+
 def test_a_missing_workspace_is_refused_before_anything_runs(tmp_path):
     agent = define_agent_cli(manifest(tmp_path))
 

@@ -10,9 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from operable.kernel.redact import Known, is_secret_name, redact_text
+from operable.kernel.redact.credentials import read_credentials
 from operable.proc.concealment import hide_memory, scrub
 from operable.proc.environment import secret_values
 
+# Where the SDKs of providers look by themselves for a login: below the home, or below the folder of a variable.
+_LOGINS = (
+    ("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials", ""),
+    ("CLOUDSDK_CONFIG", ".config/gcloud", "application_default_credentials.json"),
+)
 # The SDK of AWS reads these by itself, and is given nothing else where a container has a role.
 _READ_BY_SDK = ("AWS_CONTAINER_", "AWS_WEB_IDENTITY_")
 
@@ -36,6 +42,9 @@ def known_secrets(options: Mapping[str, Any], environment: Mapping[str, str]) ->
     known = Known(secret_values(environment))
     if key := options.get("api_key"):
         known.add(key)
+    for variable, usual, name in _LOGINS:
+        place = environment.get(variable) or os.path.join(environment.get("HOME", ""), usual)
+        known.add(*read_credentials(os.path.join(place, name) if name else place))
     return known
 
 

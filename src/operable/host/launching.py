@@ -31,7 +31,7 @@ from operable.host.http_auth import authorization
 from operable.host.http_transport import Remote
 from operable.host.launch.readiness import Launch, Ready, areadiness
 from operable.host.launch.store import SecretStore
-from operable.host.placing import Placing, login_variables, place, sandbox_of, vault_of
+from operable.host.placing import LoginFiles, Placing, login_variables, place, sandbox_of, vault_of
 from operable.host.policy.rules import Policy
 from operable.host.protocols import arm_for
 from operable.host.registry import Registry
@@ -45,7 +45,7 @@ from operable.kernel.redact import Known
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loading import Loaded
 from operable.manifest.patches import Spawn, spawn_for, strategy_for
-from operable.proc.environment import secret_values
+from operable.proc.environment import environment, secret_values
 from operable.proc.spawn import Command
 from operable.wire.events import Notice
 
@@ -103,6 +103,7 @@ async def _start(
         limits = replace(limits, turn=confined.timeout)  # of one command, which a turn is here
     if confined.elsewhere and wanted.timeout is None:
         limits = replace(limits, handshake=limits.handshake + MACHINE_TIMEOUT)
+    logins = _login_files(loaded, wanted, ready, confined)
     start = replace(
         _common(loaded, arm, chosen, wanted, registry, confined.cwd, elsewhere=confined.elsewhere),
         spawn=_spawner(manifest, chosen, ready, wanted, confined),
@@ -112,6 +113,7 @@ async def _start(
         confine=confined.command,
         seen_as=confined.cwd,
         on_close=confined.close,
+        learn=logins.learn,
     )
     items = [each.as_dict() for each in confined.enforcement]
     text = UNCONFINED if is_unconfined(confined.provider) else f"the agent runs in {confined.provider}"
@@ -247,6 +249,20 @@ def _launch(loaded: Loaded, wanted: StartOptions, login: Mapping[str, str], vaul
         allow_unpinned=wanted.allow_unpinned,
         report=wanted.report,
     )
+
+
+def _login_files(loaded: Loaded, wanted: StartOptions, ready: Ready, confined: Confined) -> LoginFiles:
+    passed = environment(inherit=sandbox_of(loaded).env.passthrough)
+    variables = {**passed, **ready.env, **wanted.env}
+    found = LoginFiles(
+        loaded.as_(AgentCli),
+        confined.known,
+        variables=variables,
+        homes=tuple(home for home in (variables.get("HOME"), wanted.home) if home),
+        workspace=wanted.workspace,
+    )
+    found.learn()
+    return found
 
 
 def _spawner(

@@ -6,15 +6,18 @@ rings): called in a thread.
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from operable.host.audit import Audit
+from operable.host.chosen import quirks_of
 from operable.host.confinement import Confined, Wanted, confine
 from operable.host.elsewhere import key_reference
 from operable.host.program_folders import program_folders
 from operable.host.vaulting import Actor, Use, Vault
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
+from operable.kernel.redact.credentials import read_credentials
 from operable.manifest.blocks import Sandbox
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.kinds.secrets import Secret, Secrets
@@ -103,6 +106,43 @@ def needed(vault: Vault | None, placing: Placing, key: str | None = None) -> lis
     return [entry for entry in found if not set(entry.env_names) & placing.unneeded]
 
 
+class LoginFiles:
+    """The files in which the agent of a session keeps its login: what they hold is masked in all that it prints.
+
+    They are `auth.state.paths` of the manifest and `metadata.operable.login_files`: paths that begin with `~/`, with a
+    variable of the agent (`$CODEX_HOME/auth.json`), or in the workspace. `homes` are the folders of this machine that
+    can be the agent's home. Agents renew their tokens: `learn` is called again when a turn begins.
+    """
+
+    def __init__(
+        self,
+        manifest: AgentCli,
+        known: Known,
+        *,
+        variables: Mapping[str, str],
+        homes: tuple[str, ...],
+        workspace: str,
+    ) -> None:
+        self._known = known
+        self._seen: dict[str, tuple[int, int]] = {}
+        declared = [*(manifest.auth.state.paths if manifest.auth else ()), *_listed(manifest)]
+        self._paths = [
+            os.path.join(workspace, path) for text in declared for path in _expanded(text, variables, homes)
+        ]
+
+    def learn(self) -> None:
+        """Add what the files hold now."""
+        for path in self._paths:
+            try:
+                found = os.stat(path)
+            except OSError:
+                continue
+            state = found.st_mtime_ns, found.st_ino
+            if self._seen.get(path) != state:
+                self._seen[path] = state
+                self._known.add(*read_credentials(path))
+
+
 def _credential(vault: Vault | None, key: str | None) -> str | None:
     if key is None:
         return None
@@ -146,3 +186,19 @@ def _attempted(audit: Audit, attempt: Attempt) -> None:
             output={"reason": attempt.reason, "count": attempt.count},
             decision=("sandbox:network.egress", "deny"),
         )
+
+
+def _listed(manifest: AgentCli) -> list[str]:
+    files = quirks_of(manifest).get("login_files")
+    return [path for path in files if isinstance(path, str)] if isinstance(files, list) else []
+
+
+def _expanded(path: str, variables: Mapping[str, str], homes: tuple[str, ...]) -> list[str]:
+    """The places that a declared path can mean; none if its variable is not set."""
+    first, slash, rest = path.partition("/")
+    if first == "~":
+        return [home + slash + rest for home in homes]
+    if first.startswith("$"):
+        value = variables.get(first[1:].strip("{}"))
+        return [value + slash + rest] if value else []
+    return [path]

@@ -124,6 +124,7 @@ class Session:
             raise refusals.turn_running(self.id)
         message = Message(message) if isinstance(message, str) else message
         refusals.check_message(self.id, message.text)
+        self._works.learn()
         self._works.commit([e.Notice(USER_MESSAGE, "the user's message", self.id, {"text": message.text})])
         self.raise_failure()
         turn = Turn(self, self.log.reader(self.log.last_id), message.text)

@@ -6,7 +6,7 @@ Everything that can fail for reasons of the manifest, the machine or the user ha
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,6 +66,7 @@ class Start:
     eof_grace: float = EOF_GRACE
     term_grace: float = TERM_GRACE
     on_close: Any = None
+    learn: Callable[[], object] = lambda: None  # the secrets that the agent has got since the last turn
 
 
 async def start_session(start: Start) -> Session:
@@ -137,6 +138,7 @@ def _session(
             missing_is_empty=start.quirks.get("missing_file") == "empty",
         ),
         limits=start.limits,
+        learn=start.learn,
     )
     works.desk.on_damaged = lambda ask_id, text: works.commit(
         [Notice("answer_damaged", text, works.id, {"toolCallId": ask_id})]

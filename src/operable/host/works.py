@@ -47,6 +47,7 @@ class Works:
     budget: Budget
     methods: ClientMethods
     limits: Limits = field(default_factory=Limits)
+    learn: Callable[[], object] = lambda: None  # called before each turn
     link: Link = field(init=False)
     on_collapse: Callable[[Fail], object] = field(init=False)
     on_idle: Callable[[], object] = field(init=False)

@@ -3,7 +3,8 @@
 A host's environment holds its owner's secrets (cloud keys, tokens of other tools, a debugger's settings). A tool needs a
 search path, a home, a locale, a clock zone, a place for temporary files, and what its caller gives it knowingly.
 
-`secret_values` says which of the values that a child gets must not come back in what it prints.
+`secret_values` says which of the values that a child gets must not come back in what it prints. Where a variable holds the
+path of a file with credentials, these are the secrets in the file (`kernel.redact.credentials`).
 """
 
 import os
@@ -57,8 +58,8 @@ def environment(
 def secret_values(variables: Mapping[str, str], *, given: bool = False) -> list[str]:
     """The values to mask: of variables with a secret name, passwords in addresses, tokens by their shape.
 
-    A path to something that exists stays readable: the file is the secret, not its name. `given`: the caller chose these
-    variables for this child, so a value that looks generated counts also.
+    A path to something that exists stays readable: what the file holds is secret, not its name. `given`: the caller chose
+    these variables for this child, so a value that looks generated counts also.
     """
     from operable.kernel.redact.names import is_secret_name
     from operable.kernel.redact.shapes import has_shape
@@ -72,7 +73,11 @@ def secret_values(variables: Mapping[str, str], *, given: bool = False) -> list[
             found += passwords(value)
         generated = has_shape(value) or (given and _is_generated(value))
         secret = is_secret_name(name) and not (value.isalpha() and len(value) < _WORD)
-        if (secret or generated) and not (os.path.isabs(value) and os.path.lexists(value)):
+        if (secret or name in _PATHS) and os.path.isabs(value) and os.path.lexists(value):
+            from operable.kernel.redact.credentials import read_credentials
+
+            found += read_credentials(value)
+        elif (secret or generated) and not (os.path.isabs(value) and os.path.lexists(value)):
             found.append(value)
             scheme, space, rest = value.partition(" ")
             if space and scheme.lower() in _SCHEMES:  # of a header
@@ -80,6 +85,8 @@ def secret_values(variables: Mapping[str, str], *, given: bool = False) -> list[
     return found
 
 
+# Variables with the path of a file that holds secrets, whose names do not say so.
+_PATHS = frozenset(("AWS_CONFIG_FILE", "AZURE_CLIENT_CERTIFICATE_PATH", "KUBECONFIG", "NETRC", "PGPASSFILE"))
 _SCHEMES = ("bearer", "basic", "token")
 # A shorter value of letters alone is a word (`yes`, `none`, `true`) that would be masked all over.
 _WORD = 8

@@ -59,6 +59,7 @@ def from_file(path: str, surroundings: Surroundings, *, code: str, what: str) ->
     value = js_trim(text)
     if not value:
         raise FlowError(code, f"{what}: file {path} is empty")
+    surroundings.known.add(value)
     return value
 
 
