@@ -12,7 +12,7 @@ import pytest
 
 from operable.app.calling import call
 from operable.flow.contracts import FlowError
-from operable.flow.executing import execute
+from operable.flow.run.executor import execute
 from operable.host import define_agent_cli, rules
 from operable.kernel.errors import Fail
 from operable.wire.events import TextDelta
@@ -295,6 +295,6 @@ def test_what_value_from_reads_is_on_no_surface_of_a_task(tmp_path, source, deat
         told = f"{failure!r} {failure.message} {vars(failure)}"
 
     assert "[redacted]" in told
-    kept = b"".join(path.read_bytes() for path in Path(by.home).rglob("*") if path.is_file())
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "home").rglob("*") if path.is_file())
     assert b"exec" in kept
     assert sightings(told.encode() + kept, VALUE) == []
