@@ -132,7 +132,7 @@ class Scene:
     def kept(self) -> bytes:
         """Everything that is written, names of files included. What vanishes while it is read is not there."""
         found = []
-        for place in (*(self.folder / name for name in PLACES), "/dev/shm"):
+        for place in [*(str(self.folder / name) for name in PLACES), "/dev/shm"]:
             for folder, _, names in os.walk(place):
                 found.append(os.fsencode(folder))
                 for path in (Path(folder, name) for name in names):
