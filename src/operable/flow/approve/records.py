@@ -14,6 +14,8 @@ Json = dict[str, Any]
 VERSION = 2
 # Seconds by which the clock of the approver may be ahead of ours.
 SKEW = 60.0
+# Seconds for which an approval has been expired before it counts as ended: a clock that jumps ends none that holds.
+_EXPIRED_FOR = 30 * 86_400.0
 _SIGNED = (
     "approval_id workflow_id task_id task_hash risk_level approver_scope approver reason granted_at expires_at"
 ).split()
@@ -89,6 +91,31 @@ def folded(events: list[Json], now: float) -> list[Json]:
             }
         )
     return sorted(folded, key=lambda each: str(each.get("granted_at")))
+
+
+class Ended:
+    """Finds the approvals that no execution can use any more, one event after the other, with little memory."""
+
+    def __init__(self, now: float) -> None:
+        self._expired_at = now - _EXPIRED_FOR
+        self._granted: set[str] = set()
+        self._ended: dict[str, None] = {}  # in the order in which they ended
+
+    def take(self, event: Json) -> None:
+        """The next event of the file."""
+        if not _is_plain(event):
+            return
+        name, kind = event["approval_id"], event.get("kind")
+        if kind in ("consume", "revoke"):
+            self._ended.setdefault(name)
+        elif kind == "grant" and name not in self._granted:  # the first record of an id counts
+            self._granted.add(name)
+            if _expired(event, self._expired_at):
+                self._ended.setdefault(name)
+
+    def oldest(self, kept: int) -> set[str]:
+        """All that have ended, but for the newest `kept`."""
+        return set(list(self._ended)[: max(0, len(self._ended) - kept)])
 
 
 def _is_plain(event: Json) -> bool:

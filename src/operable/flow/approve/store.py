@@ -8,6 +8,10 @@ a shared file system are treated as those of other programs. A lock that was tak
 written.
 
 A line that a crash cut short is skipped by readers and closed by the next append. Links and devices are refused.
+
+A large file is compacted by the next process that locks it. Approvals that nothing can use any more (used, revoked,
+expired for a month) go to `<file>.ended`, which is on disk before they leave this one; the newest of them stay, and so
+does everything else. A kill in between leaves the old file whole, and perhaps lines that stand in both.
 """
 
 import json
@@ -16,11 +20,12 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from typing import Any
+from typing import Any, BinaryIO
 
+from operable.flow.approve.records import Ended
 from operable.flow.canonical import parse
 from operable.flow.contracts import FlowError
-from operable.state.atomic import link_new
+from operable.state.atomic import link_new, write_whole
 from operable.state.lock import EXCLUSIVE, held, wait_until
 
 Json = dict[str, Any]
@@ -28,14 +33,21 @@ Json = dict[str, Any]
 _FOREIGN_PATIENCE, _FOREIGN_STALE = 5.0, 30.0
 _OURS = b"operable "
 _LIMIT = 64 * 1024 * 1024
+COMPACT_AT = 4 * 1024 * 1024
+"""Bytes; a grant and its use have about 3,000, so that this is some weeks of a busy machine, read in 0.2 s."""
+KEPT_ENDED = 500
+"""Approvals that have ended and stay for those who list them, and to notice that the audit log was replaced."""
 
 
 class ApprovalStore:
     """One store, and the audit log in which its events are recorded too. `append` belongs inside `locked`."""
 
-    def __init__(self, path: str, audit: str) -> None:
+    def __init__(
+        self, path: str, audit: str, *, compact_at: int = COMPACT_AT, kept_ended: int = KEPT_ENDED
+    ) -> None:
         self.path = path
         self.audit = audit
+        self._compact_at, self._kept_ended = compact_at, kept_ended
         self._held: int | None = None  # the lock file, open: as long as it is, no other file can pass for it
 
     def events(self) -> list[Json]:
@@ -48,22 +60,18 @@ class ApprovalStore:
         except OSError as error:
             raise _unusable("read", error) from None
         if len(data) > _LIMIT:
-            raise FlowError("approval_log_invalid", f"the approvals are larger than {_LIMIT} bytes")
+            message = (
+                f"the approvals are larger than {_LIMIT} bytes; the next approval or its use compacts them"
+            )
+            raise FlowError("approval_log_invalid", message)
         return [event for line in data.split(b"\n") if (event := _event(line)) is not None]
 
     def append(self, event: Json) -> None:
         """One more event, on disk before this returns; nothing of it when that fails."""
-        if not self._still_ours():
-            # We were held up for so long that another program took the lock for abandoned, and may have used an approval.
-            raise FlowError("approval_lock_timeout", f"the approvals lock at {self._lock} was taken away")
+        self._require_lock()
         line = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
         try:
-            with _opened(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
-                size = os.fstat(fd).st_size
-                torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
-                _write(
-                    fd, ("\n" if torn else "").encode() + line.encode("utf-8", "surrogatepass") + b"\n", size
-                )
+            _append(self.path, line.encode("utf-8", "surrogatepass") + b"\n")
         except OSError as error:
             raise _unusable("written", error) from None
 
@@ -81,7 +89,40 @@ class ApprovalStore:
                 raise FlowError("approval_lock_timeout", message) from None
             except OSError as error:
                 raise _unusable("locked", error) from None
+            self._compact()
             yield
+
+    def _compact(self) -> None:
+        """Move what has ended to the file beside, if this one is large and half of it would go."""
+        try:
+            with _opened(self.path, os.O_RDONLY) as fd, os.fdopen(os.dup(fd), "rb") as file:
+                size = os.fstat(fd).st_size
+                if size <= self._compact_at:
+                    return
+                ended = Ended(time.time())
+                for line in file:
+                    if (event := _event(line)) is not None:
+                        ended.take(event)
+                going = ended.oldest(self._kept_ended)
+                file.seek(0)
+                parts = _parted(file, size, going)
+                if len(parts[True]) * 2 < size:
+                    return
+                self._require_lock()
+                _append(f"{self.path}.ended", parts[True])
+                write_whole(self.path, parts[False], draft=f"{self.path}.draft")
+                # What a program without our lock has added meanwhile, to the file that it had open.
+                if late := os.pread(fd, _LIMIT, size):
+                    _append(self.path, late)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _unusable("compacted", error) from None
+
+    def _require_lock(self) -> None:
+        if not self._still_ours():
+            # We were held up for so long that another program took the lock for abandoned, and may have used an approval.
+            raise FlowError("approval_lock_timeout", f"the approvals lock at {self._lock} was taken away")
 
     @property
     def _lock(self) -> str:
@@ -149,6 +190,25 @@ def _kernel() -> bytes:
 
 def _guard(path: str) -> AbstractContextManager[int]:
     return _opened(path, os.O_RDWR | os.O_CREAT)
+
+
+def _parted(file: BinaryIO, size: int, going: set[str]) -> dict[bool, bytes]:
+    """The whole lines among the first `size` bytes: True those of approvals that go, or of none; False the others."""
+    parts: dict[bool, list[bytes]] = {True: [], False: []}
+    while size > 0 and (line := file.readline(size)):
+        size -= len(line)
+        event = _event(line)
+        goes = event is None or event["approval_id"] in going
+        parts[goes].append(line if line.endswith(b"\n") else line + b"\n")
+    return {goes: b"".join(lines) for goes, lines in parts.items()}
+
+
+def _append(path: str, data: bytes) -> None:
+    """On disk when this returns; nothing of it if that fails. A torn line before it is closed."""
+    with _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
+        size = os.fstat(fd).st_size
+        torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+        _write(fd, b"\n" + data if torn else data, size)
 
 
 def _write(fd: int, data: bytes, size: int) -> None:

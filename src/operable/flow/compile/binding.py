@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from operable.flow.canonical import canonical_digest, hash_object, hash_optional_text, hash_text, stable_id
 from operable.flow.compile.plan import normal_approval, normal_intent, normal_output, normal_shell
 from operable.flow.manifest import inheritance
-from operable.flow.manifest.failure_handlers import expand
+from operable.flow.manifest.failure_handlers import ExpandedManifest, expand
 from operable.flow.manifest.inheritance import Json, first
 
 # Variables that a child gets from the caller, besides LC_*.
@@ -33,8 +33,7 @@ def real_folder(cwd: str | None, base: str) -> str:
 
 
 def execution_binding(
-    original: Json,
-    manifest: Json,
+    manifest: ExpandedManifest,
     workflow: Json,
     task: Json,
     *,
@@ -48,8 +47,8 @@ def execution_binding(
     prompt = task.get("prompt")
     return {
         "binding_version": version,
-        "manifest_version": original["version"],
-        "manifest_digest": canonical_digest(original),
+        "manifest_version": manifest["version"],
+        "manifest_digest": manifest.original_digest,
         "source": {"workflow_id": workflow["id"], "task_id": task["id"]},
         "enabled": first(task.get("enabled"), True),
         "target": task["target"],
@@ -164,17 +163,15 @@ def evidence_binding(evidence: Json | None) -> Json | None:
 
 def task_digests(manifest: Json) -> Iterator[Json]:
     """For every task of a valid manifest: what it would be bound to in this folder, with this environment."""
-    expanded, digest = expand(manifest), canonical_digest(manifest)
+    expanded = expand(manifest)
     for workflow in expanded["workflows"]:
         for task in workflow["tasks"]:
             environment = child_environment(os.environ, (task.get("shell") or {}).get("env"))
-            binding = execution_binding(
-                manifest, expanded, workflow, task, environment=environment, base=os.getcwd()
-            )
+            binding = execution_binding(expanded, workflow, task, environment=environment, base=os.getcwd())
             yield {
                 "workflow_id": workflow["id"],
                 "task_id": task["id"],
                 "compiled_id": stable_id(workflow["id"], task["id"]),
-                "manifest_digest": digest,
+                "manifest_digest": expanded.original_digest,
                 "effective_task_hash": task_hash(binding),
             }

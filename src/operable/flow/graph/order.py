@@ -27,31 +27,29 @@ class Graph:
             found += self.children.get(task_id, ())
         return found
 
-    def disabled_by(self, task_id: str) -> str | None:
-        """The nearest task on the way up, itself included, that is disabled."""
-        current: str | None = task_id
-        seen: set[str] = set()
-        while current is not None and current in self.tasks and current not in seen:
-            seen.add(current)
-            task = self.tasks[current]
-            if task.get("enabled") is False:
-                return current
-            current = (task.get("trigger") or {}).get("parent")
-        return None
+    def disabled_by(self, reached: list[str]) -> dict[str, str | None]:
+        """For each task of `reachable`: the nearest task on the way up, itself included, that is disabled."""
+        found: dict[str, str | None] = {}
+        for task_id in reached:  # parents first, so that each asks its parent alone
+            task = self.tasks[task_id]
+            parent = (task.get("trigger") or {}).get("parent")
+            found[task_id] = task_id if task.get("enabled") is False else found.get(str(parent))
+        return found
 
     def cycles(self) -> list[str]:
         """Each cycle once, as `a -> b -> a`."""
         found, judged = [], set(self.reachable(self.roots))
         for start in self.tasks:
-            path: list[str] = []
+            path: dict[str, None] = {}
             current: str | None = start
             while current is not None and current not in judged and current not in path:
-                path.append(current)
+                path[current] = None
                 current = (self.tasks[current].get("trigger") or {}).get("parent")
             if current is not None and current in path:
-                ring = path[path.index(current) :][::-1]  # parents first
+                names = list(path)
+                ring = names[names.index(current) :][::-1]  # parents first
                 found.append(" -> ".join([*ring, ring[0]]))
-            judged |= set(path)
+            judged |= path.keys()
         return found
 
 

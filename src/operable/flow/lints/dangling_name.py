@@ -8,7 +8,7 @@ from typing import Any
 
 from operable.flow.manifest.lint.rule import Lint, Sighting
 from operable.flow.manifest.lint.task_places import Json, block, objects, places, text, workflows
-from operable.kernel.catalogue import nearest
+from operable.kernel.catalogue import Suggestions
 
 _PROFILES = {
     "identity": "identity_profiles",
@@ -19,35 +19,54 @@ _PROFILES = {
 
 
 def _look(manifest: Any) -> Iterator[Sighting]:
+    profiles = (
+        {}
+        if not isinstance(manifest, dict)
+        else {
+            name: _Names(
+                f"{name} profile", [text(each, "id") for _, each in objects(manifest.get(array), "")]
+            )
+            for name, array in _PROFILES.items()
+        }
+    )
     for tasks in places(manifest):
-        declared = [place.id for place in tasks if place.id is not None and not place.is_handler]
+        declared = _Names("task", [place.id for place in tasks if not place.is_handler])
         for place in tasks:
             if place.parent is not None and not place.is_handler:
-                yield from _missed(f"{place.path}.trigger.parent", place.parent, declared, "task")
-            yield from _references(manifest, place.path, place.task)
+                yield from declared.missed(f"{place.path}.trigger.parent", place.parent)
+            yield from _references(profiles, place.path, place.task)
     for path, workflow in workflows(manifest):
-        yield from _references(manifest, path, workflow)
+        yield from _references(profiles, path, workflow)
 
 
-def _references(manifest: Json, path: str, owner: Json) -> Iterator[Sighting]:
-    for name, array in _PROFILES.items():
+def _references(profiles: "dict[str, _Names]", path: str, owner: Json) -> Iterator[Sighting]:
+    for name, known in profiles.items():
         reference = text(block(owner, name), "ref")
         if reference is not None:
-            ids = [text(profile, "id") for _, profile in objects(manifest.get(array), "")]
-            known = [identifier for identifier in ids if identifier is not None]
-            yield from _missed(f"{path}.{name}.ref", reference, known, f"{name} profile")
+            yield from known.missed(f"{path}.{name}.ref", reference)
 
 
-def _missed(path: str, name: str, known: list[str], kind: str) -> Iterator[Sighting]:
-    if name in known:
-        return
-    dashed = {identifier.replace("_", "-").lower(): identifier for identifier in known}
-    near = [dashed[found] for found in nearest(name, list(dashed))]
-    yield Sighting(
-        path,
-        f"there is no {kind} of this name",
-        f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known[:10]) or 'none'}",
-    )
+class _Names:
+    """The names of one kind that a manifest declares, made once for all references to them."""
+
+    def __init__(self, kind: str, names: list[str | None]) -> None:
+        self._kind = kind
+        self._names = list(dict.fromkeys(name for name in names if name is not None))
+        self._known = frozenset(self._names)
+        self._suggestions = Suggestions(self._names)
+
+    def missed(self, path: str, name: str) -> Iterator[Sighting]:
+        """One sighting if nothing has this name."""
+        if name in self._known:
+            return
+        near = self._suggestions.near(name)
+        yield Sighting(
+            path,
+            f"there is no {self._kind} of this name",
+            f"did you mean {' or '.join(near)}?"
+            if near
+            else f"known: {', '.join(self._names[:10]) or 'none'}",
+        )
 
 
 LINT = Lint("error", "names lead to what they name", _look)

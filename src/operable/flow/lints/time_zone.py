@@ -9,30 +9,31 @@ from typing import Any
 
 from operable.flow.manifest.lint.rule import Lint, Sighting
 from operable.flow.manifest.lint.task_places import block, places, text
-from operable.kernel.catalogue import nearest
+from operable.kernel.catalogue import Suggestions
 
 
 @functools.cache
-def _zones() -> dict[str, str]:
-    """By their names in small letters. Listing them reads some hundred files."""
+def _zones() -> frozenset[str]:
+    """All names. Listing them reads some hundred files."""
     from zoneinfo import available_timezones
 
-    return {name.lower(): name for name in available_timezones()}
+    return frozenset(available_timezones())
 
 
 def _look(manifest: Any) -> Iterator[Sighting]:
+    suggestions: Suggestions | None = None
     for tasks in places(manifest):
         for place in tasks:
             zone = text(block(place.task, "schedule"), "tz")
             if zone is None:
                 continue
-            known = _zones()
-            if zone not in known.values():
-                near = nearest(zone, list(known))
+            if zone not in _zones():
+                suggestions = suggestions or Suggestions(sorted(_zones()))
+                near = suggestions.near(zone)
                 yield Sighting(
                     f"{place.path}.schedule.tz",
                     "is no time zone that this machine knows",
-                    f"did you mean {' or '.join(known[name] for name in near)}?" if near else "",
+                    f"did you mean {' or '.join(near)}?" if near else "",
                 )
 
 

@@ -12,7 +12,7 @@ from operable.flow.manifest import vocabulary
 from operable.flow.manifest.lint.rule import Lint, Sighting
 from operable.flow.manifest.shape import FLAT_IDENTITY, MANIFEST
 from operable.flow.manifest.unknown_keys import unknown_keys
-from operable.kernel.catalogue import nearest
+from operable.kernel.catalogue import Suggestions
 
 _STEP = re.compile(r"\.([a-z_]+)|\[[0-9]+\]")
 
@@ -21,11 +21,15 @@ def _look(manifest: Any) -> Iterator[Sighting]:
     if not isinstance(manifest, dict):
         return
     strict = manifest.get("version") == "0.2"
+    suggestions: dict[tuple[str, ...], Suggestions] = {}  # by the members that an object may have
     for path, name in unknown_keys(manifest):
         flat = not strict and path.endswith(".identity") and name in vocabulary.FLAT_IDENTITY
         if flat:
             continue
-        near = _near(name, _known(path, strict=strict))
+        known = tuple(_known(path, strict=strict))
+        if known not in suggestions:
+            suggestions[known] = Suggestions(known)
+        near = suggestions[known].near(name)
         shown = name if len(name) <= 60 else f"{name[:60]}…"
         yield Sighting(
             f"{path}.{shown}",
@@ -43,11 +47,6 @@ def _known(path: str, *, strict: bool) -> list[str]:
         node = inner
     known = list(node.fields)
     return known + list(FLAT_IDENTITY.fields) if node.name == "identity" and not strict else known
-
-
-def _near(name: str, known: list[str]) -> list[str]:
-    dashed = {member.replace("_", "-"): member for member in known}
-    return [dashed[found] for found in nearest(name, list(dashed))]
 
 
 LINT = Lint("warning", "every member is known where it stands", _look)

@@ -8,6 +8,7 @@ tightened on the way in: what an outer level requires, an inner one cannot waive
 from typing import Any
 
 from operable.flow.manifest import vocabulary
+from operable.flow.manifest.failure_handlers import ExpandedManifest
 from operable.flow.manifest.identity_rules import is_structured
 
 Json = dict[str, Any]
@@ -105,6 +106,9 @@ def effective_identity(manifest: Json, workflow: Json, task: Json) -> Json | Non
 
 
 def profile_of(manifest: Json, array: str, ref: str | None) -> Json | None:
+    """The profile that a reference names. Every task asks: an expanded manifest has them by their ids."""
+    if isinstance(manifest, ExpandedManifest):
+        return manifest.profile(array, ref)
     return next((profile for profile in manifest.get(array) or [] if profile.get("id") == ref), None)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from operable.flow.compile.target import require_valid
 from operable.flow.failures import invalid_argument, spelled
-from operable.flow.manifest.failure_handlers import expand
+from operable.flow.manifest.failure_handlers import ExpandedManifest, expand
 
 Json = dict[str, Any]
 PROFILES = "identity_profiles"
@@ -21,7 +21,7 @@ class Selected:
     """One task. `manifest` is the expanded one."""
 
     original: Json
-    manifest: Json
+    manifest: ExpandedManifest
     workflow: Json
     task: Json
 

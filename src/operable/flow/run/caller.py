@@ -113,7 +113,6 @@ def bind(
     shell = selected.task.get("shell") or {}
     environment = child_environment(caller.environment, shell.get("env"))
     binding = execution_binding(
-        selected.original,
         selected.manifest,
         selected.workflow,
         selected.task,

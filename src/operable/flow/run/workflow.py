@@ -61,6 +61,7 @@ class WorkflowRun:
         self._caller, self._options = caller, chosen
         self._graph = graph(workflow_of(self._expanded, chosen.workflow_id))
         self.roots = chosen_roots(self._graph, chosen.root, all_roots=chosen.all_roots)
+        self._is_root = frozenset(self.roots)
         self.selected = self._graph.reachable(self.roots)
         self._require_shell()
         self.warnings = self._warnings()
@@ -84,8 +85,9 @@ class WorkflowRun:
     def preview(self) -> Json:
         """Every task that could run, once. Nothing is run, and no condition is looked at."""
         tasks = []
+        blockers = self._graph.disabled_by(self.selected)
         for task_id in self.selected:
-            blocker = self._graph.disabled_by(task_id)
+            blocker = blockers[task_id]
             reason = _DRY if self._graph.tasks[task_id].get("trigger") is not None else None
             if blocker is not None:
                 reason = (
@@ -107,8 +109,9 @@ class WorkflowRun:
         skipped = waiting.skipped or ("task is disabled" if task.get("enabled") is False else None)
         if skipped is not None:
             yield {**record, "status": "skipped", "reason": skipped}
+            # Of the task that the skipping began with: a reason that names all between grows with the depth.
+            why = waiting.skipped or f'ancestor task "{waiting.task_id}" was skipped: {skipped}'
             for child in self._graph.children.get(waiting.task_id, ()):
-                why = f'ancestor task "{waiting.task_id}" was skipped: {skipped}'
                 self._push(child, 0, outcome="skipped", skipped=why)
             return
         record = self._executed(record, task)
@@ -224,7 +227,7 @@ class WorkflowRun:
         return {
             "source": {"workflow_id": self._graph.workflow["id"], "task_id": task_id},
             "name": task["name"],
-            "selected_as_root": task_id in self.roots,
+            "selected_as_root": task_id in self._is_root,
             "invocation": invocation_of(task),
             "command": command_of(task, self._caller.cwd),
             "trigger": told,

@@ -24,7 +24,6 @@ class Handoffs:
     """Binds the compiled jobs of one manifest to artifacts; made only for a runtime that keeps them."""
 
     def __init__(self, original: Json, *, ambient: Mapping[str, str], base: str) -> None:
-        self._original = original
         self._manifest = expand(original)
         self._ambient, self._base = ambient, base
         self._tasks = {
@@ -40,7 +39,6 @@ class Handoffs:
         evidence = declared_evidence(inheritance.effective_evidence(self._manifest, workflow, task))
         full = {**rebound(job, overrides), "evidence": evidence}
         fields = handoff_fields(
-            self._original,
             self._manifest,
             workflow,
             task,

@@ -11,6 +11,7 @@ from operable.flow.compile.job.binding import job_binding, job_binding_digest, r
 from operable.flow.compile.plan import plans
 from operable.flow.compile.target import compile_manifest
 from operable.flow.contracts import FlowError
+from operable.flow.manifest.failure_handlers import expand
 from operable.flow.scheduler.specs import Handoffs
 from tests.flow.manifests import manifest, prompt_task, shell_task
 from tests.flow.proofs.tokens import RSA, pem
@@ -37,7 +38,7 @@ def fields(manifest, **overrides):
     job = rebound(compile_manifest(manifest, "openclaw-scheduler")["jobs"][0], overrides)
     plan = plans(manifest)[0][1][0]
     return handoff_fields(
-        manifest, manifest, workflow, workflow["tasks"][0], plan, job, ambient=ENVIRONMENT, base="/workspace"
+        expand(manifest), workflow, workflow["tasks"][0], plan, job, ambient=ENVIRONMENT, base="/workspace"
     )
 
 
@@ -45,8 +46,7 @@ def fields(manifest, **overrides):
 def test_the_published_digests_of_the_fixture_come_out():
     workflow = MANIFEST["workflows"][0]
     binding = execution_binding(
-        MANIFEST,
-        MANIFEST,
+        expand(MANIFEST),
         workflow,
         TASK,
         environment=child_environment(ENVIRONMENT, None),

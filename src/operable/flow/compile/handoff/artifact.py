@@ -21,6 +21,7 @@ from operable.flow.compile.job.binding import BINDING_VERSION, job_binding_diges
 from operable.flow.compile.plan import normal_shell
 from operable.flow.contracts import entry, known
 from operable.flow.manifest import inheritance
+from operable.flow.manifest.failure_handlers import ExpandedManifest
 from operable.flow.manifest.inheritance import Json
 
 SCHEMA = "openclaw.scheduler.handoff-artifact"
@@ -40,8 +41,7 @@ _CONTEXT = (
 
 
 def handoff_fields(
-    original: Json,
-    manifest: Json,
+    manifest: ExpandedManifest,
     workflow: Json,
     task: Json,
     plan: Json,
@@ -53,7 +53,7 @@ def handoff_fields(
     """The four fields that version 4 adds to a job; `job` has its defaults (`job_binding.rebound`)."""
     environment = child_environment(ambient, (task.get("shell") or {}).get("env"))
     binding = execution_binding(
-        original, manifest, workflow, task, environment=environment, base=base, version=_EXECUTION_BINDING
+        manifest, workflow, task, environment=environment, base=base, version=_EXECUTION_BINDING
     )
     artifact = _artifact(manifest, workflow, task, plan, job, binding, environment, base)
     return {

@@ -1,0 +1,1 @@
+"""The operations that `bench.growth` measures, one module per area; each ends with `OPERATIONS`."""
