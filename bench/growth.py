@@ -75,6 +75,8 @@ class Growth(NamedTuple):
     def misses(self) -> list[str]:
         """What is steeper than it may be."""
         first, last = self.costs[0], self.costs[-1]
+        if math.isinf(last.cpu):
+            return [f"more than {_LIMIT} s"]
         found = []
         if self.operation.flat_cpu and last.cpu > FLAT_CPU * first.cpu + _CPU_FLOOR:
             found.append("CPU is not flat")
@@ -137,12 +139,12 @@ def _once(run: Run) -> Cost:
     code, cpu, memory = done.stdout.split()
     if int(code) not in (*run.fine, *_ENDED):
         raise SystemExit(f"status {code}: {' '.join(run.argv)}\n{done.stderr[-2000:]}")
-    return Cost(float(cpu), float(memory) / 1024)
+    return Cost(math.inf if int(code) in _ENDED else float(cpu), float(memory) / 1024)
 
 
 def _exponent(costs: list[float], floor: float) -> float:
     *_, before, last = (max(cost, floor) for cost in costs)
-    return math.log10(last / before)
+    return math.inf if math.isinf(last) else math.log10(last / before)
 
 
 def _line(growth: Growth) -> str:

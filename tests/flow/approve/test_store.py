@@ -13,7 +13,6 @@ from operable.flow.approve.records import folded
 from operable.flow.approve.store import ApprovalStore
 from operable.flow.contracts import FlowError
 from operable.flow.trust.identity.sessions import timestamp
-from tests.requirement import requirement
 
 DAY = 86_400.0
 
@@ -62,7 +61,6 @@ def statuses(store):
     return {each["approval_id"]: each["status"] for each in folded(store.events(), time.time())}
 
 
-@requirement("agentcli:approvals:lock")
 def test_what_has_ended_leaves_a_large_file_and_what_can_be_used_stays(store):
     ended = [event for number in range(20) for event in (granted(f"u{number}"), used(f"u{number}"))]
     written(store, granted("first"), *ended, granted("r"), revoked("r"), granted("old", -31 * DAY))
@@ -136,7 +134,6 @@ def test_a_use_that_does_not_count_does_not_end_an_approval(store):
     assert statuses(store)["a"] == "pending"
 
 
-@requirement("agentcli:approvals:lock")
 def test_a_file_that_grew_too_large_to_be_read_is_compacted_by_the_next_who_locks_it(tmp_path):
     store = ApprovalStore(str(tmp_path / "approvals.ndjson"), str(tmp_path / "audit"))
     with open(store.path, "w", encoding="utf-8") as file:
@@ -172,7 +169,6 @@ while True:
 """
 
 
-@requirement("agentcli:approvals:lock")
 def test_a_kill_at_any_moment_of_compacting_loses_nothing_that_was_acknowledged(store):
     acknowledged = []
     for turn in range(12):
