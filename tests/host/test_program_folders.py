@@ -62,6 +62,28 @@ def test_a_virtual_environment_is_shown_with_its_base_and_its_editable_packages(
         assert os.path.dirname(os.path.dirname(real)) in folders
 
 
+@pytest.mark.parametrize("name", ["python", "python3"])
+def test_an_interpreter_that_is_the_program_is_shown_with_its_editable_packages(
+    tmp_path: Path, name: str
+) -> None:
+    environment, source, mapped = tmp_path / "venv", tmp_path / "source", tmp_path / "mapped" / "package"
+    packages = environment / "lib" / "python3.11" / "site-packages"
+    for folder in (source, mapped, packages, environment / "bin"):
+        folder.mkdir(parents=True)
+    script(environment / "pyvenv.cfg", "home = x")
+    (packages / "_editable.pth").write_text(f"{source}\n{os.path.expanduser('~')}\n")
+    (packages / "__editable__x.pth").write_text(
+        "import __editable___x_finder; __editable___x_finder.install()"
+    )
+    (packages / "__editable___x_finder.py").write_text(f"MAPPING = {{'package': '{mapped}'}}\n")
+    (environment / "bin" / name).symlink_to(sys.executable)
+
+    folders = program_folders(str(environment / "bin" / name))
+
+    assert {str(environment), str(source), str(mapped)} <= set(folders)
+    assert os.path.expanduser("~") not in folders  # nothing makes a home visible
+
+
 def test_what_lies_in_a_private_place_is_shown_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     program = script(tmp_path / "agent", "#!/bin/sh", "exec /etc/passwd")

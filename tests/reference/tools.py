@@ -47,7 +47,13 @@ def ready(language: str) -> Tool:
 
 
 def run(
-    tool: Tool, args: list[str], home: Path, stdin: bytes = b"", env: dict[str, str | None] | None = None
+    tool: Tool,
+    args: list[str],
+    home: Path,
+    stdin: bytes = b"",
+    env: dict[str, str | None] | None = None,
+    *,
+    start_new_session: bool = False,
 ):
     """A finished run in an environment that has nothing but what is named here."""
     return subprocess.run(
@@ -58,6 +64,7 @@ def run(
         capture_output=True,
         timeout=RUN_TIMEOUT,
         check=False,
+        start_new_session=start_new_session,
     )
 
 

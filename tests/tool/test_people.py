@@ -72,6 +72,59 @@ def test_people_are_told_which_file_it_is_that_cannot_be_had():
     assert outcome.stderr.splitlines()[0] == "sample: No such file or directory: /no/such/file"
 
 
+@pytest.mark.parametrize(
+    ("category", "message", "target", "hint", "shown"),
+    [
+        ("validation", "it is not JSON", "/data/a.json", None, "it is not JSON: /data/a.json"),
+        ("config", "cannot be used", "a.toml", "fix it", "cannot be used (a.toml)"),
+        ("usage", "--to needs a folder", "--to", None, "--to needs a folder"),
+        ("io", "cannot read /data/a.json", "/data/a.json", None, "cannot read /data/a.json"),
+        ("authz", "may not run", "/data/app", "approve /data/app", "may not run"),
+        ("io", "cannot read it", None, None, "cannot read it"),
+    ],
+)
+def test_people_see_what_an_error_is_about_once(tmp_path, category, message, target, hint, shown):
+    tool = tmp_path / "targets.py"
+    tool.write_text(
+        "from operable.tool import Fail, Tool\n"
+        "tool = Tool('targets', version='1', schema_name='e')\n"
+        "@tool.command()\n"
+        "def go():\n"
+        f"    raise Fail({category!r}, 'BAD', {message!r}, target={target!r}, hint={hint!r})\n"
+        "tool.main()\n"
+    )
+
+    assert people("go", tool=tool).stderr.splitlines()[0] == f"targets: {shown}"
+
+
+def test_a_check_that_warns_does_not_look_like_one_that_fails(tmp_path):
+    tool = tmp_path / "checks.py"
+    tool.write_text(
+        "from operable.tool import Check, Tool\n"
+        "tool = Tool('checks', version='1', schema_name='e')\n"
+        "for name in ('error', 'warning', 'info'):\n"
+        "    tool.checks[name] = lambda name=name: Check(ok=False, severity=name, detail='no', hint='do')\n"
+        "tool.checks['fine'] = lambda: Check(ok=True, detail='yes')\n"
+        "tool.main()\n"
+    )
+    outcome = people("doctor", tool=tool)
+
+    lines = outcome.stdout.decode().splitlines()
+    assert [line for line in lines if "hint" not in line] == [
+        "✗ error: no",
+        "! warning: no",
+        "- info: no",
+        "✓ fine: yes",
+    ]
+    assert lines.count("  hint: do") == 3
+    told = [event for event in run("doctor", tool=tool).events if event["type"] == "aoi:check"]
+    assert [(each["ok"], each["severity"]) for each in told][:3] == [
+        (False, "error"),
+        (False, "warning"),
+        (False, "info"),
+    ]
+
+
 def test_several_problems_are_all_named():
     outcome = people("count", "--times", "x", "--limit", "y", "surplus")
     assert outcome.stderr.count("also: ") == 2

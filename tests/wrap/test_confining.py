@@ -11,6 +11,7 @@ import pytest
 from operable.manifest.blocks import ToolExec, ToolFiles, ToolNetwork, ToolSandbox, ToolTty
 from operable.proc.sandbox import restriction
 from operable.wrap.confining import problem, texts, wanted
+from tests.cli.drive import operable
 from tests.wrap.drive import CHANGES, CLI, TOOL, Made
 
 PRELUDE = '#!/bin/sh\n[ "$1" = --version ] && { echo 1.0; exit; }\n'
@@ -52,6 +53,29 @@ def test_a_program_that_writes_nothing_cannot(tmp_path):
 
     assert told(done) == {"new": "refused", "null": "written"}
     assert not (tmp_path / "new").exists()
+
+
+@light
+@pytest.mark.needs("bwrap")
+@pytest.mark.parametrize("there", [False, True])
+def test_folders_to_write_to_that_do_not_exist_need_no_bubblewrap(tmp_path, there):
+    """A command that changes nothing then writes nowhere but into its scratch folder; what appears later is not its own."""
+    cache, other = tmp_path / "cache", tmp_path / "other"
+    other.mkdir()
+    if there:
+        cache.mkdir()
+    needs = {"programs": "a test", "scratch": "a test", "write": "its cache"}
+    tool = TOOL | {"metadata": {"operable": {"parse": {"kind": "jsonl"}, "needs": needs}}}
+    script = TRY_FILES % f'{cache}/a {other}/b "$TMPDIR"/c'
+    block = sandbox(write=(f"{cache}/**",), egress=())
+    made = Made(tmp_path, PRELUDE + script, cli=CLI | {"sandbox": block}, tool=tool)
+
+    done = made.go()
+    (shown,) = operable("wrap", "show", "prog", env=made.env).results
+
+    assert told(done) == {"a": "written" if there else "refused", "b": "refused", "c": "written"}
+    assert list(other.iterdir()) == []
+    assert shown["enforced_by"] == ("bubblewrap" if there else "Landlock and seccomp")
 
 
 @light

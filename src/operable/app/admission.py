@@ -7,6 +7,7 @@ anywhere behind counts as a call of the lower one: an application's own parser m
 and many take `item rem`, `item Remove` or `item ' remove'` for it, too.
 """
 
+import shlex
 import unicodedata
 from collections.abc import Sequence
 
@@ -52,12 +53,14 @@ def require_confirmation(package: Package, words: Sequence[str], *, confirmed: b
     if confirmed or not needs_confirmation(package, words):
         return
     path = command_path(package, words)
+    name = package.root if package.source == "explicit" else package.slug
     raise Fail(
         "usage",
         CONFIRMATION_REQUIRED,
         f"{path} of {package.slug} needs the user's confirmation; nothing was run",
         target=path,
-        hint="ask the user, then call again with --confirm",
+        # Before the --: what stands after it is the application's own.
+        hint=f"ask the user, then: {shlex.join(['operable', 'app', 'call', name, '--confirm', '--', *words])}",
     )
 
 

@@ -7,6 +7,7 @@ Where packages are looked for is `shelf`, whether they may run is `trust`.
 """
 
 import os
+import shlex
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ class Package:
                 "APP_INVALID",
                 f"{self.path} cannot be used: {self.problem}",
                 target=self.path,
-                hint=f"operable app validate {self.root}",
+                hint=shlex.join(["operable", "app", "validate", self.root]),
             )
         return self.app
 

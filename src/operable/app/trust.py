@@ -7,6 +7,7 @@ Between looking and running the files can still change. That cannot be prevented
 data, so it is noticed: an answer counts only when nothing that was approved was touched until the command had ended.
 """
 
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -77,23 +78,31 @@ class Approvals:
     def require(self, package: Package) -> Content | None:
         """Fail unless the package may run as it wants to; what is approved of it, None when it needs no approval."""
         standing = self.standing(package)
+        refusal = self.refusal(package, standing)
+        if refusal is not None:
+            raise refusal
+        return standing.content
+
+    def refusal(self, package: Package, standing: Standing | None = None) -> Fail | None:
+        """Why a call of this package would be refused as it is now; None if it would not be."""
+        standing = standing if standing is not None else self.standing(package)
         if not standing.trusted:
-            raise Fail(
+            return Fail(
                 "authz",
                 "APP_NOT_APPROVED",
                 f"{package.slug} may not run: {standing.why}",
                 target=package.root,
-                hint=f"look at it, then: operable app approve {package.root}",
+                hint=f"look at it, then: operable app approve {shlex.quote(package.root)}",
             )
         if entry.wants_shell(package) and not standing.shell:
-            raise Fail(
+            return Fail(
                 "authz",
                 "APP_SHELL_NOT_APPROVED",
                 f"{package.slug} wants to be run by a shell, which was not approved",
                 target=package.root,
-                hint=f"look at entry.command, then: operable app approve {package.root} --shell",
+                hint=f"look at entry.command, then: operable app approve {shlex.quote(package.root)} --shell",
             )
-        return standing.content
+        return None
 
     def approve(self, package: Package, *, shell: bool = False, expected: str | None = None) -> str:
         """Remember this content; its digest. `expected` is what was looked at: Fail when it is another by now."""

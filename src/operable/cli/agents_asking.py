@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _BY = "terminal"
 _YES, _NO, _ALWAYS = ("y", "yes"), ("n", "no", ""), ("a", "always")
-_HINT = "answer from another terminal with: operable agent answer"
 
 
 def settle(session: SyncSession, question_id: str, context: Context, screen: Screen) -> None:
@@ -28,7 +27,7 @@ def settle(session: SyncSession, question_id: str, context: Context, screen: Scr
     if ask is None:
         return
     if not context.person:
-        screen.aside(f"[awaiting input] operable agent answer {session.id} {ask.id} --allow (or --deny)")
+        screen.aside(f"[awaiting input] {_line(session, ask)} (or --deny)")
         return
     screen.aside(f"[awaiting input] {_what(ask)}")
     try:
@@ -40,6 +39,11 @@ def settle(session: SyncSession, question_id: str, context: Context, screen: Scr
         if problem.code not in ("ALREADY_ANSWERED", "NO_SUCH_ASK"):
             raise
         screen.aside(f"[notice] {problem.message}")
+
+
+def _line(session: SyncSession, ask: Ask) -> str:
+    """The command that answers from another terminal."""
+    return f"operable agent answer {session.id} {ask.id} --allow"
 
 
 def _what(ask: Ask) -> str:
@@ -54,7 +58,11 @@ def _decide(session: SyncSession, ask: Ask, context: Context, screen: Screen) ->
     offered = "[y]es, [a]lways in this session, [N]o" if plain else "[N]o"
     numbers = f", or 1 to {len(ask.options)}" if ask.options else ""
     while True:
-        said = context.ask(f"Allow it? {offered}{numbers}:", hint=_HINT, fresh=True).strip().lower()
+        said = (
+            context.ask(f"Allow it? {offered}{numbers}:", hint=_line(session, ask), fresh=True)
+            .strip()
+            .lower()
+        )
         if said in _NO:
             session.answer(
                 ask.id, False, reason="the person at the terminal said no", by=_BY, digest=ask.digest
@@ -76,13 +84,13 @@ def _give_input(session: SyncSession, ask: Ask, context: Context) -> None:
     """An answer to a question for input: one text, or one for each field of its schema. Nothing said is a no."""
     fields = ask.schema.get("properties") if isinstance(ask.schema, dict) else None
     if not isinstance(fields, dict) or not fields:
-        text = context.ask("Your answer (empty to decline):", hint=_HINT)
+        text = context.ask("Your answer (empty to decline):", hint=_line(session, ask))
         session.answer(ask.id, bool(text), content=text or None, by=_BY, digest=ask.digest)
         return
     content: dict[str, Any] = {}
     for name, field in fields.items():
         kind = field.get("type") if isinstance(field, dict) else None
-        text = context.ask(f"{cell(name)} (empty to leave out):", hint=_HINT)
+        text = context.ask(f"{cell(name)} (empty to leave out):", hint=_line(session, ask))
         if text:
             content[name] = _typed(text, kind)
     session.answer(ask.id, bool(content), content=content or None, by=_BY, digest=ask.digest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -21,7 +22,8 @@ _HELP = "/mode ID and /model ID change how it works, /quit ends; everything else
 def chatted(context: Context, wanted: Wanted, messages: str | None) -> Iterator[Said]:
     """The events of every turn, for machines; people see them."""
     if messages is None and not context.person:
-        raise interactive_required("a conversation is typed", "--messages FILE, or operable agent prompt")
+        line = shlex.join(["operable", "agent", "prompt", wanted.name, "--prompt", "TEXT"])
+        raise interactive_required("a conversation is typed", f"--messages FILE, or: {line}")
     with Talk(context, wanted) as talk:
         if messages is None:
             _tell(f"Session {talk.session.id} with {talk.agent.manifest.name}. {_HELP}")

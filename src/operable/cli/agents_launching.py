@@ -7,6 +7,7 @@ Planning looks and changes nothing (but remembers what it found, as every look d
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ from operable.host.launch.doctor import Check as Checked
 from operable.host.launch.doctor import doctor, mend
 from operable.host.launch.installer import Progress as Told
 from operable.host.launch.readiness import Launch, checked, not_installed
+from operable.host.launch.setup import Setup
+from operable.host.launch.step import step_kind
 from operable.host.launch.version import check
 from operable.host.launching import placing_for
 from operable.host.placing import needed, sandbox_of, vault_of
@@ -86,7 +89,7 @@ def planned_setup(
     if not again and pending and not context.dry_run:
         for step in pending:
             if step.needs_person and step.id not in job.answers and job.person is None:
-                setup.require()
+                raise _setup_required(setup, name)
     for step_id in wanted:
         yield Change(
             "set up",
@@ -96,6 +99,23 @@ def planned_setup(
             answers=None if answers is None else os.path.abspath(answers),
             again=again or None,
         )
+
+
+def _setup_required(setup: Setup, name: str) -> Fail:
+    """The open steps, and how to do them without a terminal where that is possible."""
+    unanswered = [each.id for each in setup.pending() if each.needs_person and each.id not in setup.answers]
+    kinds = [step_kind(each) for each in setup.steps if each.id in unanswered]
+    line = shlex.join(["operable", "agent", "setup", name])
+    if all(kind.takes_answer for kind in kinds):
+        hint = f"write a JSON file with answers to {', '.join(unanswered)}, then: {line} --answers FILE"
+    else:
+        hint = f"a person has to do it at a terminal: {line}"
+    try:
+        setup.require()
+    except Fail as required:
+        required.hint = hint
+        return required
+    raise AssertionError("a step is open")  # as `pending` says
 
 
 def set_up(changes: list[Change], context: Context) -> Iterator[SetupStepDone]:

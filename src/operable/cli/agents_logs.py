@@ -74,7 +74,7 @@ def audited(workspace: str, *, file: str | None, after: int) -> Iterator[AuditRe
                 "AUDIT_DAMAGED",
                 f"line {number} of {os.path.basename(name)} is not a record",
                 target=path,
-                hint="operable agent audit verify finds everything that is wrong",
+                hint="see everything that is wrong: operable agent audit verify",
             ) from None
 
 

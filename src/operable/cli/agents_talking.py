@@ -9,6 +9,7 @@ a turn that is too long ends in its log as `timeout`, like any other.
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
@@ -89,6 +90,7 @@ class Talk:
         warn_of_exposed(wanted.env or (), context)
         self._env = variables(wanted.env or ())
         self.agent: AgentCliHandle = handle(wanted.name, wanted.workspace)
+        self._warn_of_unlisted_model()
 
     def __enter__(self) -> Self:
         self._session = SyncSession(interruptible(self._started()))
@@ -98,6 +100,14 @@ class Talk:
         sandbox = NONE if is_unconfined(provider) else provider
         self._context.conclude(session=self._session.id, sandbox=sandbox)
         return self
+
+    def _warn_of_unlisted_model(self) -> None:
+        """Say that a model is passed on unchecked; one that the manifest could know is refused by the start."""
+        options = options_of(self.agent.loaded, list(self._wanted.options or ()))
+        model = self._wanted.model or options.get("model")
+        if model is not None and not self.agent.manifest.models.allowed:
+            message = f"the manifest of {self.agent.id} lists no models: {model} is passed on unchecked"
+            self._context.warn("MODEL_UNCHECKED", message)
 
     def _provider(self) -> str:
         wanted = self._wanted
@@ -148,12 +158,13 @@ class Talk:
             async with asyncio.timeout(left):
                 return await self.agent.start(**self._choices())
         except TimeoutError as late:
+            doctor = shlex.join(["operable", "agent", "doctor", self._wanted.name])
             raise Fail(
                 "timeout",
                 "START_TIMEOUT",
                 f"{self._wanted.name} was not ready within {self._context.timeout:g} s",
                 target=self._wanted.name,
-                hint=f"raise --timeout; operable agent doctor {self._wanted.name} says what takes its time",
+                hint=f"raise --timeout; see what takes its time: {doctor}",
                 exit_code=EX_TIMEOUT,
             ) from late
 
@@ -211,7 +222,7 @@ def outcome(name: str, end: e.TurnEnd | None, failure: e.Failure | None) -> Fail
             "AUTH_REQUIRED",
             told,
             target=name,
-            hint=f"operable agent login {name}",
+            hint=shlex.join(["operable", "agent", "login", name]),
             aip_code="auth_required",
         )
     return Fail(

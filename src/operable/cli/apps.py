@@ -16,9 +16,16 @@ from operable.cli.apps_events import App, AppApproval, AppDetails, AppProblem, A
 from operable.kernel.errors import EX_DATAERR, Fail
 from operable.tool import Change, Context, ItemError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
 
 def listed(workspace: str) -> list[App]:
-    """Every package that can be found from there, by slug; only frontmatter is read."""
+    """Every package that can be found from there, by slug: frontmatter, and what a call of it would meet now.
+
+    Of a package without an approval only the frontmatter is read.
+    """
     approvals = Approvals()
     found = [_listed(package, approvals) for package in catalog(_folder(workspace))]
     return sorted(found, key=lambda each: (each.slug, each.path))
@@ -159,7 +166,7 @@ def settled(change: Change) -> AppApproval:
 
 def _listed(package: Package, approvals: Approvals) -> App:
     app = package.app
-    own = package.source == "user"
+    trust, standing = _trust(package, approvals)
     return App(
         slug=package.slug,
         name=app.name if app else "",
@@ -170,10 +177,26 @@ def _listed(package: Package, approvals: Approvals) -> App:
         confirmation_required=list(app.confirmation_required) if app else [],
         scheduling=app.scheduling if app else "notSupported",
         source=package.source,  # type: ignore[arg-type]  # one of the three
-        trust="own" if own else "approved" if approvals.recorded(package) else "unapproved",
+        trust=trust,
+        standing=standing,
         path=package.path,
         problem=package.problem,
     )
+
+
+def _trust(
+    package: Package, approvals: Approvals
+) -> tuple[Literal["own", "approved", "changed", "unapproved"], str]:
+    """What a call of this package would meet now, and why."""
+    if package.app is None:
+        return "unapproved", package.problem or ""
+    standing = approvals.standing(package)
+    refusal = approvals.refusal(package, standing)
+    if refusal is None:
+        return "approved" if standing.content is not None else "own", standing.why
+    if not standing.trusted:
+        return "changed" if approvals.recorded(package) else "unapproved", standing.why
+    return "unapproved", refusal.message
 
 
 def _folder(workspace: str) -> str:

@@ -61,7 +61,7 @@ def _agreed(relay: Relay, package: Package, words: Sequence[str]) -> bool:
     if not relay.person or not needs_confirmation(package, words):
         return False
     question = f"{package.slug}: {spelt_out(shlex.join(words))} needs your confirmation. Run it? [y/N]"
-    return relay.ask(question, hint="--confirm").strip().lower() in ("y", "yes")
+    return relay.ask(question, hint="--confirm, before the --").strip().lower() in ("y", "yes")
 
 
 def _tell(relay: Relay, answer: Answer, source: str) -> None:

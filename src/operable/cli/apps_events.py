@@ -21,7 +21,8 @@ class App(Event):
     confirmation_required: list[str]  # these, and all below them, need the user's confirmation
     scheduling: Literal["supported", "notSupported"]
     source: Literal["project", "user", "explicit"]
-    trust: Literal["own", "approved", "unapproved"]  # whether an approval still holds is seen at a call
+    trust: Literal["own", "approved", "changed", "unapproved"]  # changed, unapproved: a call is refused
+    standing: str  # why a call is allowed or refused
     path: str
     problem: str | None = None  # why it cannot be used
 

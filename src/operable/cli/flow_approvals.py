@@ -51,6 +51,9 @@ def planned_grant(
                 key=key,
             ),
             source,
+            task,
+            by=by_whom,
+            workflow=workflow,
         )
         return FlowApproval(status="pending", **made)
 

@@ -26,7 +26,9 @@ def planned_execution(manifest: Any, task: str, by: Caller, options: ExecOptions
     return Planned(
         "execute",
         f"{place['workflow_id']}/{place['task_id']}",
-        lambda: told(lambda: execute(manifest, task, by, options), source, task),
+        lambda: told(
+            lambda: execute(manifest, task, by, options), source, task, by=by, workflow=options.workflow_id
+        ),
         preview={name: value for name, value in shown.items() if name not in _VOLATILE},
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Any
 
 from operable.flow.canonical import parse
@@ -66,6 +67,6 @@ def as_fail(problem: FlowError, source: str) -> Fail:
         # The name comes last: after "token.json: " or "authorization.json: " everything would look like a secret.
         f"{first['path']} {first['message']} (in {source})",
         target=source,
-        hint=f"operable flow validate {source}",
+        hint=shlex.join(["operable", "flow", "validate", source]),
         problems=validation["errors"],
     )

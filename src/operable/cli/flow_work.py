@@ -15,6 +15,7 @@ from operable.flow.contracts import FlowError
 from operable.flow.home import current_folder
 from operable.flow.method import Defaults
 from operable.flow.run.caller import Caller
+from operable.flow.trust.keys.signing_keys import signing_key
 from operable.kernel.errors import Fail
 from operable.tool import Change, Warn
 
@@ -40,13 +41,36 @@ def defaults(home: str | None = None) -> Defaults:
     return Defaults(by.cwd, by.environment, home)
 
 
-def failure(problem: FlowError, source: str, task: str = "TASK") -> Fail:
+def approval_line(source: str, task: str, by: Caller, workflow: str | None = None) -> str:
+    """The command that approves a task, with the signature that the caller can give and that would count."""
+    words = ["operable", "flow", "approve", source, task]
+    words += ["--workflow", workflow] if workflow else []
+    words += ["--home", by.home] if by.home else []
+    try:
+        keyless = signing_key(None, by.surroundings) is None
+    except FlowError:
+        keyless = False  # there is one that cannot be used: approving says why
+    if keyless:
+        # Where allowed signers are configured, an unsigned approval does not count.
+        signed = by.believing().allowed_signers is not None
+        words += ["--signing-key", "FILE"] if signed else ["--signer", "none"]
+    return shlex.join(words)
+
+
+def failure(
+    problem: FlowError,
+    source: str,
+    task: str = "TASK",
+    *,
+    by: Caller | None = None,
+    workflow: str | None = None,
+) -> Fail:
     """A refusal as an error of ours: whose fault it is decides the category, `flow_code` is the contract's word."""
     details = {name: value for name, value in problem.details.items() if name != "validation"}
     facts: dict[str, Any] = {"flow_code": problem.code, **details}
     if problem.code in _REFUSALS:
-        approval = shlex.join(["operable", "flow", "approve", source, task])
-        hint = approval if problem.code == "approval_required" else None
+        missing = problem.code == "approval_required" or facts.pop("keyless", False)
+        hint = approval_line(source, task, by or caller(), workflow) if missing else None
         return Fail("authz", "FLOW_REFUSED", problem.message, target=source, hint=hint, **facts)
     if problem.code in _UNALLOWED:
         return Fail("authz", "FLOW_NOT_ALLOWED", problem.message, target=source, **facts)
@@ -65,12 +89,19 @@ def failure(problem: FlowError, source: str, task: str = "TASK") -> Fail:
     return Fail("validation", "FLOW_FAILED", problem.message, target=source, **facts)
 
 
-def told(work: Callable[[], _Result], source: str, task: str = "TASK") -> _Result:
+def told(
+    work: Callable[[], _Result],
+    source: str,
+    task: str = "TASK",
+    *,
+    by: Caller | None = None,
+    workflow: str | None = None,
+) -> _Result:
     """Do it; what a flow refuses is our structured error."""
     try:
         return work()
     except FlowError as problem:
-        raise failure(problem, source, task) from problem
+        raise failure(problem, source, task, by=by, workflow=workflow) from problem
 
 
 class Planned(Change):

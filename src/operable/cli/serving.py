@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
@@ -43,7 +44,7 @@ def _refuse(name: str, everything: Sequence[Operable]) -> NoReturn:
                 "NOT_SERVABLE",
                 f"{name} cannot be served: {each.health}" + (f", {each.problem}" if each.problem else ""),
                 target=name,
-                hint=f"operable catalog {name}",
+                hint=shlex.join(["operable", "catalog", name]),
             )
     raise unknown("operable", name, sorted({each.name for each in everything if each.adapter is not None}))
 

@@ -35,7 +35,7 @@ def variables(given: Sequence[str]) -> dict[str, str]:
                 "INVALID_VALUE",
                 "--env takes NAME=VALUE or NAME=@FILE",
                 target="--env",
-                hint="--inherit NAME passes a variable on as it is",
+                hint="--env NAME=VALUE, or --env NAME=@FILE for a secret",
             )
         if value.startswith("@@"):
             value = value[1:]

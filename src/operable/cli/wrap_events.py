@@ -44,6 +44,7 @@ class WrappedCommandInfo(Event, type="wrapped_command"):
     needs: dict[str, str]  # what it needs although it changes nothing, and why
     project_code: str  # code of the project that it runs; empty: none
     dry_run: dict[str, Any] | None  # the same for its dry run; `consent` where that runs code of the project
+    rights: str  # the same as the last five, for people, without the reasons
     env: list[str]  # variables that it gets beside a search path, a home and a locale; `*` ends a beginning
     event_types: list[str]
     exits: dict[str, Any]

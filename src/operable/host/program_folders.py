@@ -17,6 +17,7 @@ from operable.host.launch.places import Places
 
 _STEPS = 16  # of a chain; real ones have two or three, and an editable installation a few more
 _LAUNCHER = 4096  # bytes; what is longer is a program and not a launcher
+_FINDER = 64 * 1024  # bytes; the map stands at the beginning of a finder
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/")
 _MODULES = f"{os.sep}node_modules{os.sep}"
 _QUOTED = re.compile(r"""["']?(/[^\s"'$`;|&<>()]+)["']?""")
@@ -34,6 +35,10 @@ def program_folders(binary: str) -> tuple[str, ...]:
         folders[_shown(path)] = None
         real = os.path.realpath(path)
         waiting += [real, *_named(real)]
+        if os.path.basename(path).startswith(
+            "python"
+        ):  # it is an interpreter itself, of an environment perhaps
+            waiting += _base(path)
     return tuple(folders)
 
 
@@ -91,18 +96,23 @@ def _named(path: str) -> Iterator[str]:
         yield from (named for named in _QUOTED.findall(rest) if os.path.isfile(named))
 
 
+def _editable(environment: str) -> Iterator[str]:
+    """The absolute paths that an environment imports from: lines of .pth files, and the map in a finder of setuptools."""
+    packages = f"{glob.escape(environment)}/lib/python3*/site-packages"
+    for pattern in ("*.pth", "__editable__*_finder.py"):
+        for path in glob.glob(f"{packages}/{pattern}"):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                text = file.read(_FINDER)
+            named = text.splitlines() if path.endswith(".pth") else _QUOTED.findall(text)
+            yield from filter(os.path.isabs, named)
+
+
 def _base(interpreter: str) -> Iterator[str]:
     """The Python that a virtual environment was made from, and the folders of packages that are installed editable."""
     folder = _virtual_environment(interpreter)
     if folder is None:
         return
-    for path in glob.glob(f"{glob.escape(folder)}/lib/python3*/site-packages/*.pth"):
-        with open(path, encoding="utf-8", errors="replace") as file:
-            yield from (
-                line
-                for line in file.read(_LAUNCHER).splitlines()
-                if os.path.isabs(line) and os.path.isdir(line)
-            )
+    yield from (path for path in _editable(folder) if os.path.isdir(path) and not too_wide(path))
     real = os.path.realpath(interpreter)
     prefix = os.path.dirname(os.path.dirname(real))
     if not real.startswith(_SYSTEM) and not too_wide(prefix):

@@ -144,7 +144,7 @@ def _put_model(
     for name in (model, _text(chosen.get(_MODEL))):
         if name is not None and allowed and name not in allowed:
             message = f"the model {name[:80]!r} is not allowed by {manifest.id}"
-            refusals.append(Refusal("MODEL_NOT_ALLOWED", _MODEL, message, _meant(name, list(allowed))))
+            refusals.append(Refusal("MODEL_NOT_ALLOWED", _MODEL, message, f"known: {', '.join(allowed)}"))
             return option is not None
     if model is None or option is None:
         return False

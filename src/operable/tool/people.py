@@ -21,7 +21,9 @@ from operable.tool.sinks import masked, shown_error
 
 # Rows are shown in blocks: enough to align columns, few enough that a slow command is seen to move.
 BLOCK = 50
-_SYMBOLS = {True: "✓", False: "✗"}
+# Sign and colour of a check: by its severity if it failed. A sign that warns must not look like one that refuses.
+_PASSED = ("✓", "green")
+_FAILED = {"error": ("✗", "red"), "warning": ("!", "yellow"), "info": ("-", "cyan")}
 
 
 class PeopleSink:
@@ -83,10 +85,9 @@ class PeopleSink:
         if kind == "progress":
             self._screen.progress(fields | {"message": cell(fields.get("message", ""))})
         elif kind == "check":
-            mark = _SYMBOLS[bool(fields["ok"])]
-            self._print(
-                f"{mark} {fields['name']}: {fields.get('detail', '')}", "green" if fields["ok"] else "red"
-            )
+            severity = str(fields.get("severity"))
+            sign, style = _PASSED if fields["ok"] else _FAILED.get(severity, _FAILED["error"])
+            self._print(f"{sign} {fields['name']}: {fields.get('detail', '')}", style)
             if not fields["ok"] and fields.get("hint"):
                 self._print(f"  hint: {fields['hint']}", "cyan")
         elif kind == "plan":
@@ -106,8 +107,9 @@ class PeopleSink:
         self._show_rows()
         shown = shown_error(fail, self.secrets)
         message, target = shown["message"], shown.get("target")
-        if shown["category"] == "io" and target and os.sep in target and target not in message:
-            message = f"{message}: {target}"  # "No such file or directory" alone helps nobody
+        if target and target not in message and target not in (shown.get("hint") or ""):
+            # "No such file or directory" alone helps nobody.
+            message = f"{message}: {target}" if os.sep in target else f"{message} ({target})"
         self._aside(f"{self._tool.name}: {message}", "bold red")
         for problem in shown.get("problems", [])[1:]:
             self._aside(f"  also: {_problem(problem)}", "red")

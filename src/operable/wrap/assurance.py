@@ -6,7 +6,7 @@ because of its sandbox; where the user has turned that off (OPERABLE_UNCONFINED)
 
 from __future__ import annotations
 
-from operable.wrap.confining import UNCONFINED, confinement, problem, texts, unconfined
+from operable.wrap.confining import UNCONFINED, confinement, problem, settled, texts, unconfined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _LIGHT = "Landlock and seccomp"
 _BOXED = "bubblewrap"
+_UNHELD = f"nothing: {UNCONFINED} is set"
 
 
 def assurance(plan: Mapping[str, Any], command: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,10 +45,11 @@ def _dry_run(command: Mapping[str, Any]) -> dict[str, Any]:
 
 def enforced_by(sandbox: Mapping[str, Any] | None) -> str:
     """The mechanism that holds a sandbox here, "" where nothing has to be held."""
+    sandbox = settled(sandbox)
     if sandbox is None:
         return ""
     if unconfined(sandbox):
-        return f"nothing: {UNCONFINED} is set"
+        return _UNHELD
     failure = problem(sandbox)
     if failure is not None:
         return f"nothing: it is refused ({failure.code})"
@@ -61,6 +63,7 @@ def stays_open(sandbox: Mapping[str, Any] | None) -> list[str]:
     """The classes that no mechanism holds for a command, by the names of the ledger (`proc.sandbox.ledger`)."""
     from operable.proc.sandbox.ledger import given_up_items, open_items
 
+    sandbox = settled(sandbox)
     if sandbox is None or unconfined(sandbox) or problem(sandbox) is not None:
         ledger = given_up_items(frozenset())
     elif enforced_by(sandbox) == _LIGHT:
@@ -73,6 +76,24 @@ def stays_open(sandbox: Mapping[str, Any] | None) -> list[str]:
         if sandbox["hosts"] is None:
             return ["network", *(item.item for item in ledger if item.outcome == "unconfined")]
     return [item.item for item in ledger if item.outcome == "unconfined"]
+
+
+def rights(found: Mapping[str, Any]) -> str:
+    """What a command may do, and what its dry run may, in a few words for a table. `sentence` adds the reasons."""
+    by = found["enforced_by"]
+    changes = "dry_run" in found
+    if by == _UNHELD:
+        may = [f"all of yours: {UNCONFINED} is set"]
+    elif by.startswith(("no ", "nothing")):
+        may = ["none", by.removeprefix("nothing: ")]
+    elif changes:
+        may = [*found["limits"]] or ["all of yours"]
+    else:
+        may = ["reads", *found["needs"]]
+    if found.get("project_code"):
+        may.append("runs code of the project")
+    text = ", ".join(may)
+    return f"{text} (dry run: {rights(found['dry_run'])})" if changes else text
 
 
 def sentence(found: Mapping[str, Any]) -> str:

@@ -97,6 +97,17 @@ def narrowed(sandbox: Mapping[str, Any], needs: Sequence[str]) -> dict[str, Any]
     return found
 
 
+def settled(sandbox: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The same sandbox as this machine has to enforce it: without folders to write to where none of them exists.
+
+    A command that changes nothing then gives up writing, except in its scratch folder, and needs no bubblewrap.
+    """
+    if sandbox is None or not sandbox["write"] or "signals" not in sandbox["gives_up"]:
+        return sandbox
+    there = _existing(_set_places(sandbox["write"]), os.path.realpath(os.getcwd()))
+    return sandbox if there else narrowed(sandbox, ["write"])
+
+
 def _refused(sandbox: ToolSandbox, *, reaches_all: bool) -> Generator[tuple[str, str, str], None, None]:
     """What nothing here can enforce: (item, what was declared, what is missing)."""
     if sandbox.tty.required:
@@ -125,6 +136,7 @@ def texts(sandbox: Mapping[str, Any] | None) -> list[str]:
 
 def may_start_others(sandbox: Mapping[str, Any] | None) -> bool:
     """Whether the program can leave processes behind that somebody has to look for."""
+    sandbox = settled(sandbox)
     return (
         sandbox is None or unconfined(sandbox) or not (sandbox["boxed"] or "processes" in sandbox["gives_up"])
     )
@@ -137,6 +149,7 @@ def unconfined(sandbox: Mapping[str, Any] | None) -> bool:
 
 def problem(sandbox: Mapping[str, Any] | None) -> Fail | None:
     """Why a program cannot be confined so on this machine; None: it can."""
+    sandbox = settled(sandbox)
     if sandbox is None or unconfined(sandbox):
         return None
     from operable.proc.sandbox.restriction import missing
@@ -169,7 +182,7 @@ class Confined:
     """A command that runs as its sandbox says: entered, it is the command to start; left, nothing of it remains."""
 
     def __init__(self, command: Command, sandbox: Mapping[str, Any] | None) -> None:
-        self._command, self._sandbox = command, sandbox
+        self._command, self._sandbox = command, settled(sandbox)
         self._enclosure: Enclosure | None = None
         self._folder: str | None = None
 

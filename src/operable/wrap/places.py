@@ -90,5 +90,9 @@ def origin(path: str) -> str:
 def invalid(path: str, message: str) -> Fail:
     """What is wrong with a wrapper itself: its author has to mend it."""
     return Fail(
-        "config", "WRAPPER_INVALID", message, target=path, hint="operable wrap show NAME, then mend the file"
+        "config",
+        "WRAPPER_INVALID",
+        message,
+        target=path,
+        hint=f"fix the file, then: operable wrap show {os.path.basename(os.path.dirname(path))}",
     )

@@ -160,7 +160,7 @@ def _signed(made: Mapping[str, Any], surroundings: Surroundings, signer: str, ke
     found = signing_key(key, surroundings, code="approval_signature_invalid")
     if found is None:
         message = 'signing provider "ssh" has no usable signing credentials'
-        raise FlowError("approval_signature_invalid", f"{message}; signer none makes an unsigned approval")
+        raise FlowError("approval_signature_invalid", message, keyless=True)
     text = signed_text(made)
     return {
         "method": "ssh-signature",

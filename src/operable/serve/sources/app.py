@@ -1,15 +1,18 @@
 """Application packages (APP.md).
 
-Only frontmatter is read. A package that was never approved is listed, and cannot be called.
+A package that a call would refuse, because it was never approved or has changed since, is listed and cannot be called. Of
+a package without an approval only the frontmatter is read.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from operable.app.packages import Package
 from operable.app.shelf import catalog
 from operable.app.trust import Approvals
+from operable.kernel.errors import Fail
 from operable.manifest import App
 from operable.offer.app import AppAdapter, app_actions
 from operable.serve.operables import Operable, Source
@@ -19,25 +22,22 @@ def find(workspace: str) -> Iterator[Operable]:
     """Every package that can be found from the workspace."""
     approvals = Approvals()
     seen: set[str] = set()
-    packages = catalog(workspace)
+    judged = [(each, None if each.app is None else approvals.refusal(each)) for each in catalog(workspace)]
     # Of two with one name the one that may run counts, as in a call.
-    for package in sorted(packages, key=lambda each: not _may_run(each, approvals)):
+    for package, refusal in sorted(judged, key=lambda pair: pair[0].app is None or pair[1] is not None):
         if package.slug not in seen:
             seen.add(package.slug)
-            yield _described(package, approvals)
+            yield _described(package, refusal)
 
 
-def _may_run(package: Package, approvals: Approvals) -> bool:
-    return package.source == "user" or approvals.recorded(package)
-
-
-def _described(package: Package, approvals: Approvals) -> Operable:
+def _described(package: Package, refusal: Fail | None) -> Operable:
     app = package.app
     if app is None:
         return Operable(
             "app", package.slug, place=package.root, health="broken", problem=package.problem, auth="unknown"
         )
-    ready = _may_run(package, approvals)
+    ready = refusal is None
+    shell = refusal is not None and refusal.code == "APP_SHELL_NOT_APPROVED"
     return Operable(
         "app",
         package.slug,
@@ -48,7 +48,9 @@ def _described(package: Package, approvals: Approvals) -> Operable:
         capabilities=tuple(_capabilities(app)),
         auth="unknown",
         health="ok" if ready else "unapproved",
-        problem=None if ready else f"operable app approve {package.root}",
+        problem=None
+        if ready
+        else f"operable app approve {shlex.quote(package.root)}{' --shell' if shell else ''}",
         adapter=AppAdapter(package) if ready else None,
     )
 

@@ -79,6 +79,8 @@ def test_setup_takes_answers_from_a_file_and_is_done_once(scene, parrot):
 
     refused = scene("setup", "parrot")
     assert (refused.exit_code, refused.error["aip_code"]) == (78, "setup_required")
+    assert refused.error["hint"].endswith(", then: operable agent setup parrot --answers FILE")
+    assert "answers to colour" in refused.error["hint"]
     assert [step["id"] for step in refused.error["pending"]] == ["colour", "mark"]
     plan = scene("setup", "parrot", "--dry-run")
     assert [change["target"] for change in plan.of("aoi:plan")] == ["colour", "mark"]

@@ -1,7 +1,13 @@
 """`operable agent prompt`: one message, its events between meta and summary, and an exit status that says how it went."""
 
 import json
+import os
+import re
+import shutil
 import signal
+import sysconfig
+import venv
+from pathlib import Path
 
 import pytest
 from jsonschema_rs import Draft202012Validator
@@ -11,6 +17,12 @@ from tests.cli.drive import alive, operable
 from tests.host.agents import calls
 from tests.requirement import requirement
 from tests.tool.drive import eventually
+
+ROOT = Path(__file__).parents[4]
+SOURCE = ROOT / "src" / "operable"
+(PARROT,) = re.findall(
+    r"(?s)AGENT-CLI.md\n(---\nname: parrot.*?)```", (ROOT / "docs/learn/first-agent.md").read_text()
+)
 
 
 @requirement("aip45:events:closed")
@@ -172,6 +184,35 @@ def test_every_wrong_choice_is_told_at_once_and_nothing_is_started(scene):
     assert not (folder / "calls").exists()
 
 
+MODEL = {"id": "model", "type": "string", "bin_args_template": ["--model", "{value}"]}
+
+
+@pytest.mark.parametrize("words", [["--model", "huge"], ["--option", "model=huge"]])
+def test_a_model_that_the_manifest_does_not_list_is_refused_before_the_agent_starts(scene, words):
+    folder = scene.user(models={"allowed": ["small", "large"]}, options=[MODEL])
+
+    outcome = scene("prompt", "scripted", "--prompt", "x", *words)
+
+    assert (outcome.exit_code, outcome.error["code"]) == (64, "MODEL_NOT_ALLOWED")
+    assert outcome.error["hint"] == "known: small, large"
+    assert outcome.of("aoi:warning") == []
+    assert not (folder / "calls").exists()
+    assert scene("prompt", "scripted", "--prompt", "x", "--model", "small").of("aoi:warning") == []
+
+
+@pytest.mark.parametrize("words", [["--model", "huge"], ["--option", "model=huge"]])
+def test_a_model_of_a_manifest_that_lists_none_is_passed_on_and_that_is_said(scene, words):
+    folder = scene.user(options=[MODEL])
+
+    outcome = scene("prompt", "scripted", "--prompt", "x", *words)
+
+    assert outcome.exit_code == 0
+    assert calls(folder)[0]["argv"] == ["--model", "huge"]
+    (warning,) = outcome.of("aoi:warning")
+    assert warning["code"] == "MODEL_UNCHECKED"
+    assert warning["message"] == "the manifest of scripted lists no models: huge is passed on unchecked"
+
+
 def test_options_reach_the_agent_in_the_types_of_its_manifest(scene):
     options = [
         {"id": "depth", "type": "integer", "bin_args_template": ["--depth", "{value}"]},
@@ -301,3 +342,24 @@ def test_a_sandbox_that_does_not_exist_is_refused_before_anything_runs(scene, tm
     )
     assert (outcome.exit_code, outcome.error["code"]) == (78, "SANDBOX_PROVIDER_UNKNOWN")
     assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.needs("bwrap")
+def test_an_agent_in_an_editable_installation_below_tmp_runs_in_a_sandbox(scene, tmp_path):
+    """The documented parrot: python3 of an environment whose packages lie in a checkout, where the sandbox has its own /tmp."""
+    checkout, environment = tmp_path / "checkout", tmp_path / "environment"
+    shutil.copytree(SOURCE, checkout / "operable", ignore=shutil.ignore_patterns("__pycache__"))
+    venv.create(environment, symlinks=True)
+    (packages,) = environment.glob("lib/python3*/site-packages")
+    (packages / "editable.pth").write_text(f"{checkout}\n{sysconfig.get_path('purelib')}\n")
+    folder = scene.user("parrot")
+    (folder / "AGENT-CLI.md").write_text(PARROT)
+
+    outcome = scene(
+        *("prompt", "parrot", "--prompt", "Hello", "--sandbox", "bubblewrap"),
+        env={"PATH": f"{environment}/bin:{os.environ['PATH']}"},
+    )
+
+    assert outcome.exit_code == 0, outcome
+    assert "".join(event["text"] for event in outcome.of("text-delta")) == "You said: Hello"
+    assert outcome.summary["sandbox"] == "bubblewrap"

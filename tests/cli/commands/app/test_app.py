@@ -196,3 +196,29 @@ def test_schedules_are_the_documented_ones(world):
     ]
     made(world.root / "apps" / "two")
     assert world("schedules", "two").error["code"] == "SCHEDULING_NOT_SUPPORTED"
+
+
+@requirement("appmd:trust:pinned-content")
+def test_list_says_of_each_application_what_a_call_of_it_would_meet(world):
+    """One that was edited after its approval is not called approved, nor one whose shell was not."""
+    roots = {name: made(world.root / "apps" / name) for name in ("kept", "edited", "never")}
+    for name in ("kept", "edited"):
+        assert world("approve", name).exit_code == 0
+    (roots["edited"] / "app" / "cli.py").write_text("print(1)")
+    made(world.root / "apps" / "shelled", more="metadata: {operable: {shell: true}}")
+    assert world("approve", "shelled").exit_code == 0
+
+    listed = {each["slug"]: each for each in world("list").results}
+    met = {name: world("call", name, "--", "list").of("aoi:error") for name in listed}
+    people = world("list", output=None)
+
+    assert {name: each["trust"] for name, each in listed.items()} == {
+        "kept": "approved",
+        "edited": "changed",
+        "never": "unapproved",
+        "shelled": "unapproved",
+    }
+    assert listed["edited"]["standing"] == "changed since it was approved: app/cli.py"
+    for name, each in listed.items():
+        assert (met[name] == []) == (each["trust"] == "approved"), name
+    assert "edited may not run: changed since it was approved: app/cli.py" in people.stderr

@@ -63,6 +63,26 @@ def test_who_lacks_an_approval_is_told_the_command_that_gives_it(place):
     assert place("exec", "flow.json", "a").exit_code == 0
 
 
+def test_who_has_no_key_is_told_to_approve_without_a_signature_where_that_counts(place, tmp_path):
+    """The hint of the refusal and that of a failed approval are the same command, and it works."""
+    place.write(manifest(script("true", approval={"policy": "manual"})))
+    keyless = {"HOME": str(tmp_path / "keyless")}
+    line = "operable flow approve flow.json a --signer none"
+
+    refused = place("exec", "flow.json", "a", env=keyless)
+    unsigned = place("approve", "flow.json", "a", env=keyless)
+    assert (refused.error["hint"], unsigned.error["hint"]) == (line, line)
+    assert (unsigned.exit_code, unsigned.error["code"]) == (77, "FLOW_REFUSED")
+    assert "keyless" not in unsigned.error
+    assert place(*line.split()[2:], env=keyless).exit_code == 0
+    assert place("exec", "flow.json", "a", env=keyless).exit_code == 0
+
+    signers = tmp_path / "signers"
+    signers.write_text("")
+    asked = place("approve", "flow.json", "a", env=keyless | {"AGENTCLI_ALLOWED_SIGNERS": str(signers)})
+    assert asked.error["hint"] == "operable flow approve flow.json a --signing-key FILE"
+
+
 def test_people_see_what_the_task_printed(place):
     place.write(manifest())
     done = place("exec", "flow.json", "a", output=None)

@@ -1,9 +1,11 @@
 """`operable wrap show`."""
 
 import json
+import os
 from pathlib import Path
 
 from operable.wrap.places import folder_of
+from operable.wrap.places import names as wrappers
 from tests.cli.drive import operable
 from tests.wrap.drive import Made
 
@@ -44,3 +46,24 @@ def test_a_wrapper_that_nobody_has_linted_is_told_as_such_and_which_variables_it
     (event,) = operable("wrap", "show", "prog", env=made.env | {"OPERABLE_HOME": str(home)}).results
 
     assert (event["lint"], event["passes"], event["env"]) == ("not linted", [], ["DATABASE_URL"])
+
+
+def test_people_see_what_a_command_may_do_beyond_reading(tmp_path):
+    shown = operable("wrap", "show", "pip", output=None).stdout.decode().splitlines()
+    unheld = operable("wrap", "show", "pip", output=None, env={**os.environ, "OPERABLE_UNCONFINED": "1"})
+
+    assert "  reads, network, scratch  " in next(line for line in shown if line.startswith("list "))
+    assert "  reads  " in next(line for line in shown if line.startswith("inspect "))
+    assert "  all of yours, runs code of the project (dry run: reads, network, scratch, " in shown[-1]
+    assert "  all of yours: OPERABLE_UNCONFINED is set  " in unheld.stdout.decode().splitlines()[1]
+
+
+def test_the_rights_of_every_command_are_told_in_the_words_of_its_needs():
+    """What people see is made of what machines get: no need, and no code of the project, is left out."""
+    for tool in wrappers():
+        for event in operable("wrap", "show", tool).results:
+            dry = event["dry_run"] or {}
+            words = [*event["needs"], *dry.get("needs", {})]
+            assert [word for word in words if word not in event["rights"]] == [], event["name"]
+            code = bool(event["project_code"]) + bool(dry.get("project_code"))
+            assert event["rights"].count("runs code of the project") == code, event["name"]

@@ -1,8 +1,9 @@
 """`operable app list`: the application packages that can be found from here.
 
 Looks through the project (`.apps/`, `apps/` and the root of each folder up to the one with `.git`) and the user's own
-folder. Only frontmatter is read: no body, no skill, nothing below `app/`. Packages that mean to be ones and are wrong are
-listed with their problem; other files called APP.md are left out.
+folder. Frontmatter is read: no body, no skill. What lies below `app/` is read only of a package with an approval, to say
+whether it has changed since. Packages that mean to be ones and are wrong are listed with their problem; other files called
+APP.md are left out.
 """
 
 from __future__ import annotations
@@ -41,8 +42,12 @@ def list_(
         if behind and source in (None, each.source):
             found = True
             yield each
-            if each.problem is not None and not context.machine:  # a table has no room for it
+            if context.machine:
+                continue
+            if each.problem is not None:  # a table has no room for it
                 yield Warn("APP_INVALID", f"{each.slug}: {each.problem}")
+            elif each.trust == "changed":
+                yield Warn("APP_CHANGED", f"{each.slug} may not run: {each.standing}")
     if not found and page.after is None:
         context.conclude(message=f"looked in {', '.join(places(workspace))}")
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @command(
-    columns=("name", "summary", "read_only", "lint"),
+    columns=("name", "summary", "read_only", "rights", "lint"),
     examples=["wrap show git", "wrap show git --output jsonl"],
 )
 def show(tool: str) -> Iterator[WrappedCommandInfo]:
@@ -23,7 +23,7 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
     """
     from operable.tool.help_text import summary
     from operable.wrap import load
-    from operable.wrap.assurance import assurance, stays_open
+    from operable.wrap.assurance import assurance, rights, stays_open
     from operable.wrap.conformance import Conformance, verdicts
 
     wrapped = load(tool)
@@ -50,6 +50,7 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
             needs=assured["needs"],
             project_code=assured.get("project_code", ""),
             dry_run=assured.get("dry_run"),
+            rights=rights(assured),
             event_types=[schema["properties"]["type"]["const"] for schema in plan["events"]],
             env=wrapped.plan["env_pass"] if plan["argv"] else [],
             exits={str(code): meaning for code, meaning in plan["exits"].items()},

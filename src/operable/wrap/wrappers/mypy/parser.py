@@ -34,7 +34,7 @@ def check(upstream: Upstream) -> Iterator[Any]:
                 "authz",
                 "PROJECT_CODE",
                 f"{os.path.basename(path)} names code that mypy would run: {', '.join(named)}",
-                hint="operable wrap mypy check-with-plugins runs it",
+                hint="run it with: operable wrap mypy check-with-plugins",
                 target="mypy",
             )
         # This one, whatever is put beside it meanwhile.
