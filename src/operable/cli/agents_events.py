@@ -181,6 +181,8 @@ class AuditVerdict(Event):
     lost: int = 0  # begun by a process that ended before it recorded the end
     running: int = 0  # begun, and not ended yet
     times_ahead: int = 0  # records of a time that has not come: a clock was wrong
+    signed_from: int | None = None  # the record from which on the operator's key vouches for the chain
+    unsigned: int = 0  # records before that one
 
 
 class AgentQuestion(Event):

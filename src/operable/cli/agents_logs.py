@@ -103,6 +103,8 @@ def verified(
         lost=found.lost,
         running=found.running,
         times_ahead=found.times_ahead,
+        signed_from=found.signed_from,
+        unsigned=found.unsigned,
     )
 
 

@@ -70,6 +70,8 @@ def verdict(
         head=None if head is None else f"{head['seq']} {head['hash']}",
         lost=found["lost"],
         running=found["running"],
+        signed_from=found["signed_from"],
+        unsigned=found["unsigned"],
     )
     if not whole:
         context.conclude(exit_code=_NOT_WHOLE)

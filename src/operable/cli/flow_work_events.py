@@ -99,6 +99,8 @@ class FlowAuditVerdict(Event):
     head: str | None
     lost: int = 0  # executions whose process ended before it recorded the end
     running: int = 0  # executions that are begun and have not ended
+    signed_from: int | None = None  # the record from which on the operator's key vouches for the log
+    unsigned: int = 0  # records before that one
 
 
 class FlowProvider(Event):

@@ -69,6 +69,8 @@ class Verified:
     running: int = 0
     is_torn: bool = False
     times_ahead: int = 0
+    signed_from: int | None = None
+    unsigned: int = 0
 
     @property
     def ok(self) -> bool:
@@ -239,6 +241,8 @@ def verify_audit(path: str, *, anchor: Head | None = None, key: str | None = Non
         running=found.running,
         is_torn=found.is_torn,
         times_ahead=found.times_ahead,
+        signed_from=found.signed_from,
+        unsigned=found.unsigned,
     )
 
 

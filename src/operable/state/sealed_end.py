@@ -3,17 +3,18 @@
 Called with the log's lock held. It removes a torn line, takes over records that a crash left ahead of the head, makes the
 first head of a new log, and describes any other difference as damage. Records ahead of the head are those of a crash only
 if they were announced. With a key, the head and the announcement must have its signature: else this writer would sign
-what somebody else wrote.
+what another program wrote. The one exception is a log that never was signed: it is signed from now on (`is_to_mark`), and
+a SIGNED record says up to where it was not. A signed log without the key is damage: the key was taken away.
 """
 
 import hashlib
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from operable.state.atomic import opened
 from operable.state.sealed_file import full_files, last_line, lines_back, lines_of, tail
 from operable.state.sealed_head import Head, Signer, Stated, UnreadableHeadError, read_head, write_head
-from operable.state.sealed_record import Json, RecordFormat, SealedRecord
+from operable.state.sealed_record import SIGNED, Json, RecordFormat, SealedRecord
 
 _PIECE = 64 * 1024
 
@@ -32,6 +33,8 @@ class End:
     at: str = ""
     damage: Json | None = None
     seen: int = field(default=-1)  # the largest number in the file, where that is not the head's
+    is_marked: bool = False  # a record of the log says that it is signed
+    is_to_mark: bool = False  # the next record says so
 
 
 def read_end(path: str, format: RecordFormat, signer: Signer | None, *, most_ahead: int) -> End:
@@ -52,21 +55,29 @@ def read_end(path: str, format: RecordFormat, signer: Signer | None, *, most_ahe
             if ahead is not None:
                 os.fsync(fd)
                 numbers = _opened_after(stated.open, ahead)
-                write_head(path, newest.head, numbers, signer)
-                return End(newest.head, numbers, whole, newest.at)
+                marked = stated.is_marked or (stated.next is not None and stated.next.is_marked)
+                write_head(path, newest.head, numbers, signer, is_marked=marked)
+                to_mark = signer is not None and not marked
+                return End(newest.head, numbers, whole, newest.at, is_marked=marked, is_to_mark=to_mark)
     found = newest.head if newest is not None else Head(-1, format.genesis)
     at = newest.at if newest is not None else ""
     if stated is None:
         return End(found, (), whole, at, _damage(None, found, complaint or "the head is missing"))
     if stated.head == found or (stated.head.seq == -1 and newest is None):
-        if signer is None or stated.is_signed_with(signer):
-            return End(stated.head, stated.open, whole, at)
+        end = End(stated.head, stated.open, whole, at, is_marked=stated.is_marked)
+        if signer is None and stated.signature is None:
+            return end
+        if signer is not None and (stated.is_signed_with(signer) or _never_signed(path, format, stated)):
+            return replace(end, is_to_mark=not stated.is_marked)
         reason = "the head does not have the signature of the operator's key"
+        if signer is None:
+            reason = "the log is signed, and this program was not given the operator's key"
     elif found.seq < stated.head.seq:
         reason = "records are missing"
     else:
         reason = "the newest records are others, or none of ours"
-    return End(stated.head, stated.open, whole, at, _damage(stated.head, found, reason), seen=found.seq)
+    damage = _damage(stated.head, found, reason)
+    return End(stated.head, stated.open, whole, at, damage, seen=found.seq, is_marked=stated.is_marked)
 
 
 def find_record(path: str, format: RecordFormat, seq: int) -> Json | None:
@@ -121,7 +132,30 @@ def _begun(path: str, fd: int, size: int, format: RecordFormat, signer: Signer |
             digest.update(os.pread(fd, min(_PIECE, size - at), at))
         head = Head(-1, f"sha256:{digest.hexdigest()}")
     write_head(path, head, (), signer)
-    return End(head, (), size)
+    return End(head, (), size, is_to_mark=signer is not None)
+
+
+def _never_signed(path: str, format: RecordFormat, stated: Stated) -> bool:
+    """Whether nothing says that the log was ever signed, and every record of it is whole. Reads all of it, once."""
+    if stated.signature is not None or stated.is_marked:
+        return False
+    before: Head | None = None
+    for name in (*full_files(path), path):
+        for line in lines_of(name):
+            try:
+                record = format.read(line)
+            except ValueError:
+                if before is None and format.continues_unsealed:
+                    continue
+                return False
+            if (
+                not record.intact
+                or record.kind == SIGNED
+                or not (before is None or _continues(record, before))
+            ):
+                return False
+            before = record.head
+    return before is None or before == stated.head
 
 
 def _newest(
@@ -146,7 +180,10 @@ def _is_announced(stated: Stated, newest: Head, signer: Signer | None) -> bool:
     coming = stated.next
     if newest.seq <= stated.head.seq or coming is None or not coming.announces(newest):
         return False
-    return signer is None or (stated.is_signed_with(signer) and coming.is_signed_with(signer))
+    if signer is None:
+        return stated.signature is None and coming.signature is None
+    was_unsigned = stated.signature is None and not stated.is_marked  # its first signed write crashed
+    return coming.is_signed_with(signer) and (was_unsigned or stated.is_signed_with(signer))
 
 
 def _ahead(fd: int, end: int, head: Head, format: RecordFormat, most: int) -> list[SealedRecord] | None:

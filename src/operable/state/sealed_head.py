@@ -3,6 +3,7 @@
     SEQ HASH                  the newest record that is on disk for certain
     open SEQ SEQ …            the records that were begun and not yet closed; left out if there are none
     batch HASH HASH …         the records that were written just before the newest one, with it; left out if there are none
+    signed                    a record of the log says that its heads are signed; left out if none does
     ed25519 KEY SIGNATURE     over the lines above, where the operator gave a key; both in base64
 
 The next head is on disk as `<log>.head.new` before its records are, and gets its name after them. So records ahead of
@@ -51,6 +52,7 @@ class Stated:
     head: Head
     open: tuple[int, ...] = ()
     batch: tuple[str, ...] = ()
+    is_marked: bool = False  # the line `signed`
     body: bytes = b""
     signature: str | None = None
     next: "Stated | None" = None
@@ -109,27 +111,37 @@ def _parsed(data: bytes) -> Stated:
     batch: tuple[str, ...] = ()
     if rest and rest[0].startswith("batch "):
         batch = tuple(rest.pop(0)[6:].split(" "))
+    is_marked = bool(rest) and rest[0] == "signed" and bool(rest.pop(0))
     signature = rest.pop(0) if rest and rest[0].startswith("ed25519 ") else None
     if rest:
         raise ValueError("a head has other lines")
     head = parse_head(first)
-    return Stated(head, numbers, batch, _body(head, numbers, batch), signature)
+    body = _body(head, numbers, batch, is_marked=is_marked)
+    return Stated(head, numbers, batch, is_marked, body, signature)
 
 
-def write_head(log: str, head: Head, numbers: tuple[int, ...], signer: Signer | None) -> Stated:
+def write_head(
+    log: str, head: Head, numbers: tuple[int, ...], signer: Signer | None, *, is_marked: bool = False
+) -> Stated:
     """Replace the head of a log, on disk when this returns. The caller holds the log's lock."""
-    data = _signed(_body(head, numbers, ()), signer)
+    data = _signed(_body(head, numbers, (), is_marked=is_marked), signer)
     write_whole(f"{log}.head", data, draft=f"{log}.head.draft")
     return _parsed(data)
 
 
 def announce_head(
-    log: str, head: Head, numbers: tuple[int, ...], batch: tuple[str, ...], signer: Signer | None
+    log: str,
+    head: Head,
+    numbers: tuple[int, ...],
+    batch: tuple[str, ...],
+    signer: Signer | None,
+    *,
+    is_marked: bool = False,
 ) -> None:
     """Put the head of records that are written next on disk. Only for a log that ends at its head: this is not atomic."""
     with opened(f"{log}.head.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as fd:
         try:
-            write_all(fd, _signed(_body(head, numbers, batch), signer))
+            write_all(fd, _signed(_body(head, numbers, batch, is_marked=is_marked), signer))
             os.fsync(fd)
         except OSError:
             withdraw_head(log)
@@ -151,9 +163,10 @@ def _signed(body: bytes, signer: Signer | None) -> bytes:
     return body if signer is None else body + signer(body).encode("ascii") + b"\n"
 
 
-def _body(head: Head, numbers: tuple[int, ...], batch: tuple[str, ...]) -> bytes:
+def _body(head: Head, numbers: tuple[int, ...], batch: tuple[str, ...], *, is_marked: bool) -> bytes:
     shown = f"open {' '.join(map(str, numbers))}\n" if numbers else ""
     shown += f"batch {' '.join(batch)}\n" if batch else ""
+    shown += "signed\n" if is_marked else ""
     return f"{head}\n{shown}".encode("ascii")
 
 

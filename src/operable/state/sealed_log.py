@@ -32,14 +32,14 @@ from operable.state.sealed_head import (
     read_head,
     withdraw_head,
 )
-from operable.state.sealed_record import DAMAGE, LOST, RETIRED, Json, Place, RecordFormat
+from operable.state.sealed_record import DAMAGE, LOST, RETIRED, SIGNED, Json, Place, RecordFormat
 
 ROTATE_AT = 16 * 1024 * 1024
 # Records that one write may have: what a crash leaves ahead of the head is at most this.
 BATCH_LIMIT = 64
 # A crash of a large host leaves many open records; the rest are closed by the writes after the next.
-_LOST_LIMIT = BATCH_LIMIT // 2
-_DRAFT_LIMIT = BATCH_LIMIT - _LOST_LIMIT - 2  # and a notice of damage, and one of retirement
+_LOST_LIMIT = BATCH_LIMIT // 2 - 1
+_DRAFT_LIMIT = BATCH_LIMIT - _LOST_LIMIT - 3  # and notices of damage, of retirement, of signing
 
 
 class LockError(OSError):
@@ -150,6 +150,9 @@ class SealedLog:
         lines = [_Line(self._notice(DAMAGE, end.damage, None), kind=DAMAGE)] if end.damage else []
         if end.damage and self.refuses_damage:
             raise DamagedError(str(end.damage["reason"]))
+        if end.is_to_mark and self.signer is not None and (lines or drafts):
+            facts = {"through": str(end.head), "key": self.signer(b"").split(" ")[1]}
+            lines.append(_Line(self._notice(SIGNED, facts, None), kind=SIGNED))
         if not self._has_settled:
             lines += self._lost(end)
         end, retired, dropped = self._rotated(end)
@@ -216,7 +219,8 @@ class SealedLog:
                     numbers[seq] = None
             if len(numbers) > OPEN_LIMIT:
                 raise OSError(errno.EAGAIN, f"{OPEN_LIMIT} records are begun and not closed")
-            self._commit(end, bytes(data), heads, tuple(numbers))
+            marked = end.is_marked or any(each.kind == SIGNED for each in lines)
+            self._commit(end, bytes(data), heads, tuple(numbers), is_marked=marked)
         except BaseException:
             for seq in begun.values():
                 alive.release(seq)
@@ -226,9 +230,12 @@ class SealedLog:
                 each.opens.head = at
         return heads
 
-    def _commit(self, end: End, data: bytes, heads: Sequence[Head], numbers: tuple[int, ...]) -> None:
+    def _commit(
+        self, end: End, data: bytes, heads: Sequence[Head], numbers: tuple[int, ...], *, is_marked: bool
+    ) -> None:
         *before, head = heads
-        announce_head(self.path, head, numbers, tuple(each.hash for each in before), self.signer)
+        hashes = tuple(each.hash for each in before)
+        announce_head(self.path, head, numbers, hashes, self.signer, is_marked=is_marked)
         with opened(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
             try:
                 write_all(fd, data)

@@ -17,6 +17,8 @@ LOST = "lost"
 """The process that began the record which this one closes has ended without closing it."""
 RETIRED = "retired"
 """Records up to this place were removed because of the log's own limit."""
+SIGNED = "signed"
+"""From this record on the heads are signed. A log that has one, and an unsigned head, lost its signature."""
 
 
 @dataclass(frozen=True, slots=True)

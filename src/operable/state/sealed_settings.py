@@ -1,6 +1,6 @@
 """What the operator decides about every sealed log of this machine, by environment variables.
 
-    OPERABLE_AUDIT_KEY       a file with an Ed25519 private key: every head is signed with it
+    OPERABLE_AUDIT_KEY       a file with an Ed25519 private key: every head is signed with it, from the next write on
     OPERABLE_AUDIT_KEEP      how many full files stay beside the newest one; without it, all do
     OPERABLE_AUDIT_DAMAGED   `continue` (the default) or `refuse`: whether a log that was changed is written on
 
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from operable.state.lock import WAIT
 from operable.state.sealed_end import DamagedError
-from operable.state.sealed_head import Signer, load_public_key, load_signer
+from operable.state.sealed_head import Signer, UnreadableHeadError, load_public_key, load_signer, read_head
 from operable.state.sealed_log import ROTATE_AT, SealedLog
 from operable.state.sealed_record import RecordFormat
 from operable.state.sealed_verdict import check
@@ -66,12 +66,18 @@ def operator_log(
 
 
 def _refuse_changed(path: str, format: RecordFormat, public_key: bytes | None, wait: float) -> None:
-    is_new = not os.path.lexists(
-        f"{path}.head"
-    )  # nothing is signed yet; records without a head are a problem
-    found = check(path, format, public_key=None if is_new else public_key, wait=wait)
+    found = check(path, format, public_key=public_key if _is_signed(path) else None, wait=wait)
     if found.problems:
         raise DamagedError(found.problems[0].message)
+
+
+def _is_signed(path: str) -> bool:
+    """Whether the head must have a signature. A log that never was signed is signed from now on."""
+    try:
+        stated = read_head(path)
+    except UnreadableHeadError:
+        return True
+    return stated is not None and (stated.is_marked or stated.signature is not None)
 
 
 @functools.cache

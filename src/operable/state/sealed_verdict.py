@@ -20,7 +20,7 @@ from operable.state.lock import SHARED, WAIT, held, is_held
 from operable.state.sealed_file import bounded_lines, full_files
 from operable.state.sealed_head import Head, Stated, UnreadableHeadError, is_signed_by, read_head
 from operable.state.sealed_log import LockError
-from operable.state.sealed_record import DAMAGE, LOST, RETIRED, RecordFormat, SealedRecord
+from operable.state.sealed_record import DAMAGE, LOST, RETIRED, SIGNED, RecordFormat, SealedRecord
 
 PROBLEM_LIMIT = 1000
 TAMPERED, GAP, BROKEN, TRUNCATED = "tampered", "gap", "broken", "truncated"
@@ -52,6 +52,8 @@ class Verdict:
     running: int = 0  # records that are begun, and may still be closed
     is_torn: bool = False
     times_ahead: int = 0  # records of a time that has not come yet: a clock was wrong
+    signed_from: int | None = None  # the record from which on heads are signed
+    unsigned: int = 0  # records before that one: no key vouches for them
 
     @property
     def ok(self) -> bool:
@@ -78,13 +80,19 @@ def check(
     with frozen(path, wait=wait) as (stated, complaint, parts):
         if complaint is not None:
             verdict.add(TRUNCATED, f"the file with the log's head cannot be read: {complaint}")
-        if public_key is not None and (stated is None or not is_signed_by(stated, public_key)):
+        is_unsigned = public_key is not None and (stated is None or not is_signed_by(stated, public_key))
+        if is_unsigned:
             verdict.add(UNSIGNED, "the head is not signed by the given key")
         walk = _Walk(format, verdict, [*anchors, *([] if stated is None else [stated.head])], is_future)
         for file, lines in parts:
             for number, line in enumerate(lines, 1):
                 walk.take(line, os.path.basename(file), number, is_newest=file == path)
     walk.finish(stated, public_key, had_complaint=complaint is not None)
+    was_signed = verdict.signed_from is not None or (stated is not None and stated.is_marked)
+    if was_signed and not is_unsigned and stated is not None and stated.signature is None:
+        verdict.add(
+            UNSIGNED, "the log was signed, and its head is not: the key or the signature was taken away"
+        )
     for number in walk.open:
         if is_held(f"{path}.alive", number) is False:
             verdict.lost += 1
@@ -159,6 +167,8 @@ class _Walk:
             self._verdict.add(DAMAGED, f"the log was changed before this record: {reason}", place)
         elif record.kind == LOST:
             self._verdict.lost += 1
+        elif record.kind == SIGNED and self._verdict.signed_from is None:
+            self._verdict.signed_from, self._verdict.unsigned = record.head.seq, self._verdict.records - 1
         elif (
             record.kind == RETIRED
             and self._floor is not None

@@ -44,6 +44,8 @@ def test_records_keep_their_members_and_gain_a_chain(tmp_path):
         "head": {"seq": 1, "hash": second["chain"]["hash"]},
         "lost": 0,
         "running": 0,
+        "signed_from": None,
+        "unsigned": 0,
         "problems": [],
     }
 

@@ -103,6 +103,8 @@ def verify(path: str, *, anchor: Head | None = None, key: str | None = None) -> 
         "head": None if found.head is None else {"seq": found.head.seq, "hash": found.head.hash},
         "lost": found.lost,
         "running": found.running,
+        "signed_from": found.signed_from,
+        "unsigned": found.unsigned,
         "problems": problems,
     }
 
