@@ -328,9 +328,9 @@ def test_a_power_cut_cannot_leave_the_head_behind_the_records(tmp_path, monkeypa
         done.append(os.path.relpath(os.readlink(f"/proc/self/fd/{fd}"), tmp_path))
         fsync(fd)
 
-    def replaced(old, new):
+    def replaced(old, new, **options):
         done.append(f"{os.path.basename(old)} -> {os.path.basename(new)}")
-        replace(old, new)
+        replace(old, new, **options)
 
     monkeypatch.setattr("operable.state.sealed_log.os.fsync", synced)
     monkeypatch.setattr("operable.state.atomic.os.replace", replaced)
