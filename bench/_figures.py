@@ -5,7 +5,9 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+Figure = TypeVar("Figure")
 
 
 class Row(NamedTuple):
@@ -28,9 +30,9 @@ def print_rows(rows: Iterable[Row]) -> int:
     return int(any(row.target is not None and row.ratio > row.target for row in rows))
 
 
-def take_turns(contestants: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+def take_turns(contestants: dict[str, Callable[[], Figure]], rounds: int) -> dict[str, list[Figure]]:
     """What each contestant measured, round by round."""
-    figures: dict[str, list[float]] = {name: [] for name in contestants}
+    figures: dict[str, list[Figure]] = {name: [] for name in contestants}
     for _ in range(rounds):
         for name, run in contestants.items():
             figures[name].append(run())

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from operable.agent.commands import _enclosure, run_program
+from operable.agent.commands import choose_enclosure, run_program
 from operable.flow.run.enclosure import enclosed
 from operable.flow.run.process import run_command
 from operable.host.confinement import Wanted, confine
@@ -23,7 +23,6 @@ from operable.manifest.blocks import Sandbox as Block
 from operable.manifest.blocks import ToolExec, ToolFiles, ToolNetwork, ToolSandbox
 from operable.proc.output import output
 from operable.proc.sandbox.confinement import sandbox
-from operable.proc.sandbox.ledger import given_up_items
 from operable.proc.spawn import prepare
 from operable.wrap.confining import Confined
 from operable.wrap.needs import read_only_sandbox
@@ -91,9 +90,7 @@ def wrapped(*, boxed: bool) -> Callable[[Outside], tuple[str, Ledger]]:
         confined = Confined(prepare(outside.probe(), cwd=str(outside.work)), declared)
         with confined as command:
             text = output(command, timeout=LIMIT).stdout.decode()
-            place = confined._enclosure
-            ledger = given_up_items(frozenset(declared["gives_up"])) if place is None else place.report
-            return text, [item.as_dict() for item in ledger]
+            return text, [item.as_dict() for item in confined.ledger]
 
     return run
 
@@ -106,15 +103,13 @@ def room_of_the_linter(outside: Outside) -> tuple[str, Ledger]:
     probe = Probe(words[0], words[0], sandbox("bubblewrap"))
     invocation = Invocation(tuple(words[1:]))
     text = output(probe.command(invocation, place), timeout=LIMIT).stdout.decode()
-    return text, [
-        item.as_dict() for item in sandbox("bubblewrap").enforce(probe._confinement(invocation, place, None))
-    ]
+    return text, [item.as_dict() for item in probe.enclosure(invocation, place).report]
 
 
 def bash_of_the_agent(**fields: Any) -> Callable[[Outside], tuple[str, Ledger]]:
     def run(outside: Outside) -> tuple[str, Ledger]:
         given = scene(outside.work, **fields)
-        place = _enclosure(given, tree=True)
+        place = choose_enclosure(given, tree=True)
         assert place is not None
         with place:
             ledger = [item.as_dict() for item in place.report]

@@ -12,12 +12,12 @@ from operable.manifest.blocks import ToolExec, ToolFiles, ToolNetwork, ToolSandb
 from operable.proc.sandbox import restriction
 from operable.wrap.confining import problem, texts, wanted
 from tests.cli.drive import operable
+from tests.proc.sandbox.kernel import needs_truncating
 from tests.wrap.drive import CHANGES, CLI, TOOL, Made
 
 PRELUDE = '#!/bin/sh\n[ "$1" = --version ] && { echo 1.0; exit; }\n'
 REPORT = 'printf \'{"%s":"%s"}\\n\' "$what" "$how"\n'
-NOTHING = restriction.missing(frozenset(("writes", "network", "processes")))
-light = pytest.mark.skipif(NOTHING is not None, reason=str(NOTHING))
+light = needs_truncating
 
 
 def sandbox(read=("**",), write=("**",), deny=(), egress=("*",), allow=True, **more: Any) -> dict[str, Any]:

@@ -71,12 +71,13 @@ def run_program(argv: list[str], scene: Scene, *, timeout: float, tree: bool = F
     """
     command = prepare(argv, cwd=scene.workspace, env=without_secrets(scene.environment))
     command = command._replace(tree=tree)
-    place = _enclosure(scene, tree=tree)
+    place = choose_enclosure(scene, tree=tree)
     with place or nullcontext():
         return _ran(command if place is None else _inside(command, place), scene, timeout)
 
 
-def _enclosure(scene: Scene, *, tree: bool) -> Enclosure | None:
+def choose_enclosure(scene: Scene, *, tree: bool) -> Enclosure | None:
+    """The place in which a program of this call runs, for the caller to close; None: it has the agent's rights."""
     writable = {path: path for path in (scene.workspace, *sorted(scene.granted))}
     if scene.sandbox not in (None, NO_SANDBOX):
         strict = Confinement(cwd=scene.workspace, writable=writable, root="system", home=_HOME)

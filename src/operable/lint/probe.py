@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 
 from operable.kernel.errors import Fail
 from operable.lint.evidence import Invocation, Observation
-from operable.proc.sandbox.confinement import Confinement, Sandbox
+from operable.proc.sandbox.confinement import Confinement, Limits, Sandbox
+from operable.proc.sandbox.enclosure import Enclosure, enclose
 from operable.proc.sandbox.loopback import Loopback
 from operable.proc.spawn import Command
 
@@ -86,7 +87,12 @@ class Probe:
         )
         if self.sandbox is None:
             return command
-        return self.sandbox.wrap(command, self._confinement(invocation, place, gate))
+        return self.enclosure(invocation, place, gate).wrap(command)
+
+    def enclosure(self, invocation: Invocation, place: Place, gate: int | None = None) -> Enclosure:
+        """Where the tool runs, and what holds there. Its limits are our own (`_limited`, `custody`): nothing to close."""
+        assert self.sandbox is not None  # noqa: S101 - only a sandbox encloses
+        return enclose(self.sandbox, self._confinement(invocation, place, gate), defaults=Limits())
 
     def companion(self, words: tuple[str, ...], place: Place, gate: int | None) -> Command:
         """A program beside the tool: the same place, environment and limits. `sudo` before it makes it root of the room."""
@@ -103,7 +109,7 @@ class Probe:
             gate=gate,
             sockets=True,
         )
-        return self.sandbox.wrap(_limited(command, confined=True), confinement)
+        return enclose(self.sandbox, confinement, defaults=Limits()).wrap(_limited(command, confined=True))
 
     def has_network(self, invocation: Invocation, place: Place) -> bool:
         """The host's own. A room with programs beside the tool has one of its own, whatever the profile allows."""

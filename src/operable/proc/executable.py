@@ -10,6 +10,14 @@ from collections.abc import Mapping
 from operable.kernel.errors import EX_UNAVAILABLE, Fail
 
 
+def find(name: str, *, path: str | None = None) -> str | None:
+    """The absolute path of a program of the system, or None. Without `path`, the PATH of this process is searched."""
+    try:
+        return resolve(name, env={"PATH": os.environ.get("PATH", os.defpath) if path is None else path})
+    except Fail:
+        return None
+
+
 def resolve(name: str, *, env: Mapping[str, str], cwd: str | None = None) -> str:
     """The absolute path of the program `name`; Fail when there is none, or it may not be executed."""
     if not name or "\0" in name:

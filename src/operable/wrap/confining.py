@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.manifest.blocks import ToolSandbox
-    from operable.proc.sandbox.confinement import Confinement
+    from operable.proc.sandbox.confinement import Confinement, Enforcement
     from operable.proc.sandbox.enclosure import Enclosure
     from operable.proc.spawn import Command
 
@@ -185,6 +185,16 @@ class Confined:
         self._command, self._sandbox = command, settled(sandbox)
         self._enclosure: Enclosure | None = None
         self._folder: str | None = None
+
+    @property
+    def ledger(self) -> Enforcement:
+        """What is held and what stays open, item by item, while it is entered."""
+        from operable.proc.sandbox.ledger import given_up_items
+
+        if self._enclosure is not None:
+            return self._enclosure.report
+        held = self._sandbox is not None and not unconfined(self._sandbox)
+        return tuple(given_up_items(frozenset(self._sandbox["gives_up"] if self._sandbox and held else ())))
 
     def __enter__(self) -> Command:
         sandbox = self._sandbox

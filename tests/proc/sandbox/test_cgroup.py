@@ -89,6 +89,34 @@ def test_a_command_that_cannot_join_its_group_does_not_run(tmp_path: Path):
     assert (told.status, told.stdout) == (71, b"")
 
 
+@pytest.mark.skipif(
+    not os.access("/sys/fs/cgroup/pids/cgroup.procs", os.W_OK), reason="no hierarchy of version 1 for us"
+)
+def test_the_hierarchy_of_this_machine_is_found():
+    assert cgroup.place("pids") is not None
+
+
+@pytest.mark.parametrize(
+    ("files", "door"), [(["tasks", "cgroup.procs"], "tasks"), (["cgroup.procs"], "cgroup.procs")]
+)
+def test_a_process_enters_as_a_thread_where_there_is_a_file_for_threads(tmp_path: Path, files, door):
+    for name in files:
+        (tmp_path / name).touch()
+
+    assert cgroup.doors({"pids": str(tmp_path), "memory": str(tmp_path)}) == (str(tmp_path / door),)
+
+
+@WRITABLE
+def test_all_that_a_command_starts_is_in_the_group_that_it_entered():
+    made = cgroup.prepare({"pids": 20})
+    script = "cat /proc/self/cgroup; (cat /proc/self/cgroup); setsid -w cat /proc/self/cgroup"
+
+    told = output(prepare([*cgroup.joining(made), "sh", "-c", script]))
+
+    assert told.stdout.decode().count(os.path.basename(made["pids"])) == 3
+    cgroup.remove(made)
+
+
 @WRITABLE
 def test_a_command_joins_its_group_and_the_group_can_be_removed_after_it():
     made = cgroup.prepare({"pids": 20})

@@ -16,6 +16,7 @@ from operable.proc.sandbox import landlock
 from operable.proc.sandbox.confinement import Confinement, Limits, sandbox
 from operable.proc.sandbox.entry import Entrance, Entry
 from operable.proc.spawn import Command, launch, prepare
+from tests.proc.sandbox.kernel import needs_scopes
 
 pytestmark = pytest.mark.needs("bwrap")
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
@@ -188,7 +189,7 @@ def test_a_socket_in_a_shown_folder_is_reached_only_where_sockets_are_declared(t
     assert (closed, declared) == (["EACCES"], ["reached"])
 
 
-@pytest.mark.skipif(landlock.version() < landlock.SCOPING, reason="this kernel has no scopes")
+@needs_scopes
 def test_an_abstract_socket_of_the_host_is_not_reached_even_with_its_network(tmp_path):
     name = f"operable-test-{os.getpid()}"
     own = CONNECT + (
@@ -204,7 +205,7 @@ def test_an_abstract_socket_of_the_host_is_not_reached_even_with_its_network(tmp
     assert told == ["EPERM", "own"]
 
 
-@pytest.mark.skipif(landlock.version() < landlock.SCOPING, reason="this kernel has no scopes")
+@needs_scopes
 def test_a_scope_holds_signals_also_without_a_namespace(tmp_path):
     code = (
         "import os, signal, subprocess, sys\n"

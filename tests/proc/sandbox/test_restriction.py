@@ -11,12 +11,13 @@ import pytest
 
 from operable.kernel.errors import Fail
 from operable.proc.output import output
-from operable.proc.sandbox import restriction
+from operable.proc.sandbox import landlock, restriction, seccomp
 from operable.proc.sandbox.restriction import NETWORK, PROCESSES, SIGNALS, SOCKETS, WRITES
 from operable.proc.spawn import launch, prepare
+from tests.proc.sandbox.kernel import needs_scopes
 
 ALL = frozenset((NETWORK, PROCESSES, SIGNALS, SOCKETS, WRITES))
-pytestmark = pytest.mark.skipif(restriction.missing(ALL) is not None, reason=str(restriction.missing(ALL)))
+pytestmark = needs_scopes
 
 
 def ran(what, *argv, cwd=None):
@@ -215,6 +216,37 @@ def test_root_that_gave_up_writing_keeps_the_capabilities_to_read_and_no_others(
     assert kept <= {2, 5, 10, 11, 13, 14, 15, 19, 23, 34, 37}
     assert 2 in kept  # what root can read, it can read
     assert told["CapEff:"] == told["CapPrm:"] == told["CapBnd:"]
+
+
+@pytest.mark.parametrize("word", sorted(ALL))
+def test_a_kernel_that_has_it_all_misses_nothing(word):
+    assert restriction.missing(ALL) is None
+    assert restriction.missing(frozenset([word])) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "what", "missing"),
+    [
+        (2, [WRITES], "truncating"),
+        (3, [WRITES], None),
+        (5, [SIGNALS], "signals"),
+        (6, [SIGNALS], None),
+        (5, [WRITES, SIGNALS], "signals"),
+        (0, [NETWORK, PROCESSES, SOCKETS], None),
+    ],
+)
+def test_an_older_landlock_misses_what_it_does_not_know(monkeypatch, version, what, missing):
+    monkeypatch.setattr(landlock, "version", lambda: version)
+
+    reason = restriction.missing(frozenset(what))
+
+    assert reason is None if missing is None else missing in (reason or "")
+
+
+def test_a_machine_without_a_filter_misses_everything(monkeypatch):
+    monkeypatch.setattr(seccomp, "missing", lambda: "no filter")
+    for word in ALL:
+        assert "seccomp" in (restriction.missing(frozenset([word])) or "")
 
 
 def test_what_is_not_known_cannot_be_given_up():

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from operable.proc.sandbox import seccomp, syscalls
+from tests.proc.sandbox.kernel import needs_filters
 
-pytestmark = pytest.mark.skipif(
-    platform.system() != "Linux" or seccomp.missing() is not None, reason="no filter for this machine"
-)
+pytestmark = needs_filters
 MACHINE = platform.machine()
 
 # Applies the filter that is given in hexadecimal digits (none: no filter), then runs the code behind it.

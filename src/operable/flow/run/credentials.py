@@ -8,8 +8,6 @@ Nothing is written before every binding was checked, so that a refused binding l
 import base64
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -171,6 +169,8 @@ def _place(one: _Placed, given: Materialised, folder: str | None) -> None:
     elif one.kind == "stdin":
         given.stdin = one.text
     else:
+        import tempfile
+
         private = tempfile.mkdtemp(prefix=f"{one.prefix or 'operable'}-", dir=folder)  # mode 0700
         given.folders.append(private)
         KEEPER.leave(private)  # kill -9 must not leave a secret behind either
@@ -184,6 +184,8 @@ def _place(one: _Placed, given: Materialised, folder: str | None) -> None:
 
 
 def _remove(given: Materialised) -> None:
+    import shutil
+
     failed = []
     for folder in given.folders:
         shutil.rmtree(folder, onerror=lambda _call, path, _info: failed.append(path))

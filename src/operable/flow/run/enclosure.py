@@ -22,7 +22,7 @@ from operable.flow.contracts import FlowError
 from operable.flow.run.allowed_paths import check_unchanged, folders, is_inside
 from operable.kernel.errors import Fail
 from operable.proc.sandbox import enclosure
-from operable.proc.sandbox.confinement import Confinement, Sandbox, sandbox
+from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.spawn import Command
 
 Json = dict[str, Any]
@@ -79,7 +79,10 @@ def enclosed(
     if not wanted:
         yield Enclosure()
         return
-    box = _available(wanted, mode)
+    off = switched_off(mode)
+    if off is not None:
+        raise unavailable(wanted, off)
+    box = sandbox("bubblewrap")
     egress = enclosure.Egress(_PUBLIC) if contract.get("network") == "restricted" else None
     try:
         place = enclosure.enclose(box, _confinement(contract, cwd, base, environment), egress=egress)
@@ -97,14 +100,6 @@ def enclosed(
 def switched_off(mode: str) -> str | None:
     """Why nothing can be enforced although it could be: somebody said so. It makes refusals, not permissions."""
     return "AGENTCLI_SANDBOX is off" if mode.strip().lower() in _OFF else None
-
-
-def _available(wanted: list[str], mode: str) -> Sandbox:
-    box = sandbox("bubblewrap")
-    reason = switched_off(mode) or box.missing()
-    if reason is not None:
-        raise unavailable(wanted, reason)
-    return box
 
 
 def unavailable(wanted: list[str], reason: str) -> FlowError:

@@ -10,8 +10,8 @@ without a record. An approval is used at the last moment, after a record of its 
 too. Credentials go whatever happens.
 """
 
+import os
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ def _prepared(selected: Selected, caller: Caller, options: ExecOptions) -> Execu
         selected=selected,
         caller=caller,
         bound=bound,
-        execution_id=uuid.uuid4().hex,
+        execution_id=os.urandom(16).hex(),
         timestamp=timestamp(time.time()),
         contract=contract,
         warnings=warnings,

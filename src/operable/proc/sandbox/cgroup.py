@@ -6,6 +6,9 @@ gap. Whoever holds a process back until all is ready may put it in from outside 
 its controllers are delegated to us, version 1 where its hierarchies are writable. Where neither is (an ordinary user without
 delegation, most containers), `prepare` gives nothing and the caller has resource limits left.
 
+To move a process, the kernel waits until no processor is in the middle of a fork: 10 ms and more. For a thread that moves
+itself it does not wait, and version 1 has a file for that (`doors`): 0.1 ms.
+
 Folders of hosts that were killed are empty soon after (the keeper has seen to that) and are removed by the next host.
 """
 
@@ -22,8 +25,10 @@ _COUNT = itertools.count(1)
 _LEFT: set[str] = set()
 # controller -> the file of its limit, in version 1 and 2
 _FILES = {"memory": ("memory.limit_in_bytes", "memory.max"), "pids": ("pids.max", "pids.max")}
-# $0 is the first file; all but the words after "--" are files to write our number to. A failed write ends it.
-_JOIN = 'for f do shift; [ "$f" = -- ] && break; echo $$ > "$f" || exit 71; done; exec "$@"'
+# $0 is the first file; all but the words after "--" are doors to write ourselves into. A failed write ends it.
+_JOIN = 'for f do shift; [ "$f" = -- ] && break; echo 0 > "$f" || exit 71; done; exec "$@"'
+
+_Mount = tuple[str, int, list[str]]  # where, version, controllers
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +41,11 @@ class Place:
 
 def place(controller: str) -> Place | None:
     """The group that we are in, as far as we may make groups with this controller below it."""
-    own = _own_groups()
-    for folder, version, controllers in _mounts():
+    return _place(controller, _own_groups(), _mounts())
+
+
+def _place(controller: str, own: Mapping[str, str], mounts: list[_Mount]) -> Place | None:
+    for folder, version, controllers in mounts:
         if version == 1 and controller in controllers and controller in own:
             found = Place(_below(folder, own[controller]), 1)
         elif version == 2 and "" in own:
@@ -55,9 +63,12 @@ def prepare(limits: Mapping[str, int]) -> dict[str, str]:
     """Make one group per controller ("memory": bytes, "pids": number) that can be limited here; controller -> folder."""
     made: dict[str, str] = {}
     remove({folder: folder for folder in list(_LEFT)})
+    if not limits:
+        return made
     name = f"{_PREFIX}{os.getpid()}-{next(_COUNT)}"
+    own, mounts = _own_groups(), _mounts()
     for controller, limit in limits.items():
-        where = place(controller)
+        where = _place(controller, own, mounts)
         if where is None:
             continue
         _sweep(where.folder)
@@ -74,8 +85,16 @@ def prepare(limits: Mapping[str, int]) -> dict[str, str]:
 
 def joining(groups: Mapping[str, str]) -> list[str]:
     """Words to put before a command: it then runs in these groups, or not at all."""
-    files = sorted({f"{folder}/cgroup.procs" for folder in groups.values()})
+    files = doors(groups)
     return ["/bin/sh", "-c", _JOIN, "sh", *files, "--"] if files else []
+
+
+def doors(groups: Mapping[str, str]) -> tuple[str, ...]:
+    """The files into which a process with one thread writes "0", to be in these groups with all that it starts."""
+    folders = sorted(set(groups.values()))
+    return tuple(
+        f"{folder}/{'tasks' if os.path.exists(f'{folder}/tasks') else 'cgroup.procs'}" for folder in folders
+    )
 
 
 def admit(groups: Mapping[str, str], pid: int) -> bool:
@@ -118,8 +137,8 @@ def _own_groups() -> dict[str, str]:
     return own
 
 
-def _mounts() -> list[tuple[str, int, list[str]]]:
-    found = []
+def _mounts() -> list[_Mount]:
+    found: list[_Mount] = []
     for line in _read(_MOUNTS).splitlines():
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)

@@ -13,7 +13,6 @@ by the next enclosure of the same user otherwise.
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -209,6 +208,8 @@ def _undeclared(declared: Limits, defaults: Limits) -> Limits:
 
 
 def _drop_folder(folder: str) -> None:
+    import shutil
+
     from operable.proc.keeper import KEEPER
 
     shutil.rmtree(folder, ignore_errors=True)
@@ -228,6 +229,10 @@ def _sweep(parent: str) -> None:
     """Remove the folders of hosts that are gone. Only our own: another user's cannot be, and need not be."""
     with os.scandir(parent) as entries:
         names = [entry.name for entry in entries if entry.name.startswith(_PREFIX)]
+    if not names:
+        return
+    import shutil
+
     for name in names:
         owner = name.removeprefix(_PREFIX).partition("-")[0]
         path = os.path.join(parent, name)

@@ -4,7 +4,8 @@
 is one start of it, made in the process that forks. In the child it joins the control groups (or the command does not run),
 sets resource limits, takes a session keyring of its own, and applies the Landlock scopes. Contents (the filter, secret
 files, secret variables) lie in descriptors without a name in any file system, whose numbers take the place of words of the
-command line: bubblewrap reads them from there. So they are neither on disk nor in /proc/PID/cmdline or environ.
+command line: bubblewrap reads them from there. So they are neither on disk nor in /proc/PID/cmdline or environ. Files of
+the host are opened and read in the same way (`Read`).
 
 Imports the standard library only: the keeper loads it.
 """
@@ -13,6 +14,7 @@ import ctypes
 import errno
 import os
 import resource
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from operable.proc.sandbox import landlock
@@ -25,15 +27,28 @@ _SESSION_KEYRING = -3
 _MOST_KEYS = 64  # more are keys enough to be kept apart
 
 
+class Read(NamedTuple):
+    """Stands among words for the number of a descriptor, and says what is read there."""
+
+    content: bytes | str  # str: the path of a file of the host, as it is at the start
+
+
 class Entry(NamedTuple):
     """What a start needs beside its words. Plain values only: they are marshalled."""
 
     contents: tuple[
-        tuple[int, bytes], ...
-    ] = ()  # where the placeholder stands, counted from the end of argv; what is read there
+        tuple[int, bytes | str], ...
+    ] = ()  # where the placeholder stands, counted from the end of argv; what is read there, as in `Read`
     scopes: int = 0  # of Landlock
     limits: tuple[tuple[int, int], ...] = ()  # resource, value: as low, or lower where it is lower already
     groups: tuple[str, ...] = ()  # files of control groups that the process writes itself into
+
+
+def told_apart(words: Sequence[str | Read]) -> tuple[tuple[str, ...], tuple[tuple[int, bytes | str], ...]]:
+    """Words with placeholders, and the contents of an `Entry` that belong to them."""
+    argv = tuple(PLACEHOLDER if isinstance(word, Read) else word for word in words)
+    reads = [(len(words) - at, word.content) for at, word in enumerate(words) if isinstance(word, Read)]
+    return argv, tuple(reads)
 
 
 class Entrance:
@@ -47,10 +62,7 @@ class Entrance:
         self._contents: list[int] = []
         try:
             for _, content in entry.contents:
-                self._contents.append(os.memfd_create("operable-content"))
-                with open(self._contents[-1], "wb", closefd=False) as file:
-                    file.write(content)
-                os.lseek(self._contents[-1], 0, os.SEEK_SET)
+                self._contents.append(_opened(content))
             if entry.scopes:
                 self._rules = landlock.ruleset(writes=False, scopes=entry.scopes)
         except BaseException:
@@ -104,6 +116,24 @@ class Entrance:
         for fd in (*self._contents, *(() if self._rules is None else (self._rules,))):
             os.close(fd)
         self._contents, self._rules = [], None
+
+
+def _opened(content: bytes | str) -> int:
+    if isinstance(content, str):
+        try:
+            return os.open(content, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError as error:
+            # Not "not found": that is what a start says of the program.
+            raise OSError(errno.ESTALE, f"{content} is not there any more") from error
+    descriptor = os.memfd_create("operable-content")
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _limit(number: int, value: int) -> None:

@@ -17,7 +17,7 @@ from operable.proc.reactor import Reactor, Timer
 # The report takes less than a millisecond; a machine that swaps takes seconds.
 GRACE = 5.0
 # Most commands have ended before the first look, and cost nothing. The next looks come at twice the time, up to a second.
-_FIRST_LOOK, _LAST_LOOK = 0.05, 1.0
+_FIRST_LOOK, _LAST_LOOK = 0.25, 1.0
 
 
 class LeaderWatch:

@@ -12,12 +12,12 @@ network: may give it interfaces and routes.
 
 import fcntl
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from operable.kernel.errors import Fail
 from operable.proc.child import OPEN, Child, End
+from operable.proc.executable import find
 from operable.proc.ladder import Graces
 from operable.proc.reactor import SelectorReactor
 from operable.proc.spawn import prepare
@@ -39,7 +39,7 @@ class Loopback:
     def entering(self, *, rooted: bool = False) -> list[str]:
         """Words to put before a command: it then runs in this network, or not at all. `rooted`: as who rules it."""
         ours = f"/proc/{os.getpid()}/fd"
-        words = [shutil.which(_PROGRAM) or _PROGRAM, f"--net={ours}/{self.net}"]
+        words = [find(_PROGRAM) or _PROGRAM, f"--net={ours}/{self.net}"]
         if rooted and self.user is None:
             raise _unavailable("there are no user namespaces here in which somebody could rule it")
         # Root gets in anyway, and stays who it is.
@@ -56,7 +56,7 @@ class Loopback:
 
 def made(holder: Sequence[str], first: Callable[[int], int | None]) -> Loopback:
     """The network of a confined `cat`, which is then ended. `first`: its pid -> that of a process inside."""
-    if shutil.which(_PROGRAM) is None:
+    if find(_PROGRAM) is None:
         raise _unavailable("nsenter (util-linux) is not installed")
     reactor = SelectorReactor()
     found: list[Loopback] = []

@@ -8,8 +8,8 @@ only those of the namespace.
 
 import os
 import resource
-import shutil
 
+from operable.proc.executable import find
 from operable.proc.sandbox.confinement import Item, Limits
 
 _MEGABYTE = 1024 * 1024
@@ -67,7 +67,7 @@ def report(limits: Limits, groups: frozenset[str], *, own_users: bool, by_entry:
 
 
 def program() -> str | None:
-    return shutil.which("prlimit", path="/usr/bin:/bin:/usr/sbin:/sbin")
+    return find("prlimit", path="/usr/bin:/bin:/usr/sbin:/sbin")
 
 
 def _pids(wanted: int, groups: frozenset[str], tool: str | None, own_users: bool) -> Item:

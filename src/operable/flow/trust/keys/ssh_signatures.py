@@ -11,7 +11,6 @@ import hashlib
 import os
 import stat
 import struct
-import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,7 +98,8 @@ def sign(key: Any, message: bytes, namespace: str) -> str:
     form, raw = _raw_signature(key, _signed_blob(namespace, "sha512", message))
     parts = [blob, namespace.encode(), b"", b"sha512", _string(form.encode()) + _string(raw)]
     data = _MAGIC + struct.pack(">I", _VERSION) + b"".join(map(_string, parts))
-    body = "\n".join(textwrap.wrap(base64.b64encode(data).decode(), 70))
+    text = base64.b64encode(data).decode()
+    body = "\n".join(text[at : at + 70] for at in range(0, len(text), 70))
     return f"{_BEGIN}\n{body}\n{_END}\n"
 
 
