@@ -23,8 +23,7 @@ from tests.app.making import made
 from tests.cli.drive import operable
 
 SOURCE = Path(__file__).parents[2] / "src" / "operable"
-# The texts of `host` are checked where that package is.
-PACKAGES = ("cli", "app", "flow", "wrap", "agent", "serve", "run", "lint", "tool")
+PACKAGES = ("cli", "app", "flow", "wrap", "agent", "host", "serve", "run", "lint", "tool")
 LINE = re.compile(r"(?:^|(?<=[\s`]))operable ((?:[a-z][a-z-]*)(?: [^,;:()`\n]*)?)")
 # Not command lines: what something is called, and prose about operable itself.
 NOT_LINES = {"agent answer", "needs parse", "that is killed", "wrap FILLED", "wrap --mcp CMD"}
@@ -95,6 +94,22 @@ def test_the_lines_of_all_packages_are_looked_at():
     assert {"agent login FILLED", "app approve FILLED", "flow validate FILLED"} <= set(found)
     assert "wrap mypy check-with-plugins" in found
     assert "mypy" in wrappers()
+
+
+def test_options_alone_in_a_hint_of_the_host_are_those_of_agent_prompt():
+    prompt = tool.find("agent prompt")
+    assert prompt is not None
+    hints = [
+        re.sub(r"operable .*?(?=[;,]|$)", "", text)
+        for path in (SOURCE / "host").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.keyword) and node.arg == "hint"
+        for text in _texts(node)
+    ]
+    found = {option for text in hints for option in re.findall(r"--([a-z][a-z-]*)", text)}
+
+    assert found - {param.flag for param in prompt.params} == set()
+    assert {"allow", "resume", "sandbox"} <= found
 
 
 def test_an_application_that_needs_confirmation_is_answered_with_the_line_that_confirms(tmp_path):

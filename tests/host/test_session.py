@@ -66,7 +66,7 @@ def test_the_reason_that_an_agent_gives_in_its_protocol_before_it_ends_is_told(t
 
     assert failure.code == "AGENT_EXITED"
     assert failure.message.endswith("with status 78 before it was ready: No provider for [redacted]")
-    assert failure.hint == f"operable agent doctor {failure.target} says what it lacks"
+    assert failure.hint == f"to see what it lacks: operable agent doctor {failure.target}"
 
 
 def test_half_of_a_character_is_refused_and_the_session_goes_on(tmp_path):

@@ -20,7 +20,7 @@ from operable.wire import events as e
 from operable.wire.json_stream import SetConfig
 
 HELP = """\
-/mode [default|auto_edit|yolo]   what needs no question: nothing, reading and editing, everything
+/mode [default|auto-edit|yolo]   what needs no question: nothing, reading and editing, everything
 /model [NAME]                    the model that answers
 /clear                           begin a new conversation
 /quit                            leave (or Ctrl-D)
@@ -138,6 +138,7 @@ class Dialogue:
 
     def _mode(self, mode: str) -> None:
         permissions = self._chat.conversation.desk.permissions
+        mode = mode.replace("-", "_")  # as the modes of other agents are spelled
         if mode and mode not in MODES:
             raise Fail("usage", "UNKNOWN_MODE", f"A mode is one of {', '.join(MODES)}")
         permissions.mode = mode or permissions.mode

@@ -38,13 +38,16 @@ def unasked_kinds(manifest: AgentCli, arm: Arm, mode: str | None) -> frozenset[s
     quirks = quirks_of(manifest)
     if not arm.can_ask or quirks.get("asks") == "never" or manifest.capabilities.bidirectional is False:
         return frozenset(TOOL_KINDS)
-    modes = quirks.get("unasking_modes", ())
+    return kinds_of_mode(manifest, mode) | frozenset(quirks.get("unasked_kinds", ()))
+
+
+def kinds_of_mode(manifest: AgentCli, mode: str | None) -> frozenset[str]:
+    """The kinds of calls that this mode exists for: it makes them without asking, as `unasking_modes` says."""
+    modes = quirks_of(manifest).get("unasking_modes", ())
     if isinstance(modes, Mapping):
         told = modes.get(mode, ())
-        found = frozenset(TOOL_KINDS if told == ALL_KINDS else told)
-    else:
-        found = frozenset(TOOL_KINDS if mode in modes else ())
-    return found | frozenset(quirks.get("unasked_kinds", ()))
+        return frozenset(TOOL_KINDS if told == ALL_KINDS else told)
+    return frozenset(TOOL_KINDS if mode in modes else ())
 
 
 def expects_asks(manifest: AgentCli, arm: Arm, mode: str | None) -> bool:
@@ -65,7 +68,8 @@ def check_rules(manifest: AgentCli, arm: Arm, wanted: StartOptions) -> None:
             "AGENT_NEVER_ASKS",
             f"{manifest.id}{where} acts without asking, so that these rules cannot be enforced",
             target=manifest.id,
-            hint="choose a mode that asks, or allow everything (allow = ['*']) and rely on the sandbox",
+            hint="--allow '*' allows everything, so that only the sandbox limits it; "
+            f"for other modes: operable agent show {manifest.id}",
         )
     tools = ToolMap(quirks_of(manifest).get("tools"))
     for kind in (kind for kind in TOOL_KINDS if kind in unasked):
@@ -76,7 +80,8 @@ def check_rules(manifest: AgentCli, arm: Arm, wanted: StartOptions) -> None:
                 "AGENT_NEVER_ASKS",
                 f"{manifest.id}{where} does not ask about calls of kind {kind}: {wants} cannot be enforced",
                 target=manifest.id,
-                hint=f"choose a mode that asks, or allow all of them (allow = ['kind:{kind}']) and rely on the sandbox",
+                hint=f"--allow kind:{kind} allows all of them, so that only the sandbox limits them; "
+                f"for other modes: operable agent show {manifest.id}",
             )
 
 

@@ -20,6 +20,7 @@ from operable.host.chosen import (
     check_resume,
     check_rules,
     expects_asks,
+    kinds_of_mode,
     limits_of,
     opening_of,
     quirks_of,
@@ -171,6 +172,7 @@ def _common(
         session_id=session_id,
         label=wanted.label,
         asking=expects_asks(manifest, arm, wanted.mode),
+        kinds_of_mode=kinds_of_mode(manifest, wanted.mode),
         registry=registry,
         quirks=quirks_of(manifest),
     )

@@ -24,7 +24,7 @@ def exited(agent: str, status: int | None, stderr: str, said: str = "") -> Fail:
         "AGENT_EXITED",
         f"the agent ended{how(status)} before it was ready: {last}",
         target=agent,
-        hint=f"operable agent doctor {agent} says what it lacks",
+        hint=f"to see what it lacks: operable agent doctor {agent}",
         stderr=stderr,
     )
 
@@ -35,7 +35,7 @@ def needs_auth(agent: str, message: str, methods: Sequence[str]) -> Fail:
         "AUTH_REQUIRED",
         message or "the agent wants a login first",
         target=agent,
-        hint="log in to the agent, then start again",
+        hint=f"operable agent login {agent}; then start again",
         aip_code="auth_required",
         methods=list(methods),
     )
@@ -47,7 +47,7 @@ def session_ended(session_id: str, status: str) -> Fail:
         "SESSION_ENDED",
         f"this session has ended ({status})",
         target=session_id,
-        hint="start another; `resume` takes agent_session_id where the agent can",
+        hint=f"start another one; --resume {session_id} takes this one up where the agent can",
     )
 
 

@@ -57,6 +57,7 @@ class Start:
     label: str | None = None
     actor: str = ""
     asking: bool = True  # the agent, in the mode it was started in, asks before it changes anything
+    kinds_of_mode: frozenset[str] = frozenset()  # what its mode does without asking
     confine: Confine | None = None
     connect: Connect | None = None  # how an agent that runs elsewhere is reached, instead of spawning one
     registry: Registry | None = None
@@ -116,6 +117,7 @@ def _session(
         attended=attended,
         asking=start.asking and start.arm.can_ask and policy.asks,
         quirks=start.quirks,
+        kinds_of_mode=start.kinds_of_mode,
         secrets=start.secrets,
     )
     works = Works(

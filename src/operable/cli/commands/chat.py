@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         "chat",
         "chat --offline 'Say hello'",
         "chat --allow Read --allow Grep 'What does this project do?' --output jsonl",
-        "chat --mode auto_edit --resume latest 'Go on' --timeout 600",
+        "chat --mode auto-edit --resume latest 'Go on' --timeout 600",
     ],
 )
 def chat(
@@ -44,7 +44,7 @@ def chat(
     effort: str | None = None,
     system_prompt: str | None = None,
     workspace: str = ".",
-    mode: Literal["default", "auto_edit", "yolo"] | None = None,
+    mode: Literal["default", "auto-edit", "auto_edit", "yolo"] | None = None,
     auto_approve: bool = False,
     allow: list[str] | None = None,
     tool: list[str] | None = None,
@@ -69,7 +69,7 @@ def chat(
     effort: how much effort the model takes, where it has levels
     system_prompt: instructions before everything else
     workspace: the folder that it works in
-    mode: what needs no question: default (what --allow says), auto_edit (reading and editing), yolo (everything)
+    mode: what needs no question: default (what --allow says), auto-edit (reading and editing), yolo (everything)
     auto_approve: the same as --mode yolo
     allow: a tool that needs no question, by its name (SERVER/TOOL for one of an MCP server); may be repeated
     tool: an agent-operable tool to offer to the model; may be repeated
@@ -103,7 +103,7 @@ def chat(
         "--offline": offline,
         "--auto-approve": auto_approve,
     }
-    return chatted(context, words, list(message), mode=mode, thoughts=thoughts)
+    return chatted(context, words, list(message), mode=mode and mode.replace("-", "_"), thoughts=thoughts)
 
 
 COMMAND = chat

@@ -10,6 +10,8 @@ errs the other way. Neither follows files: `sh script.sh`, `python -c …` and a
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import dropwhile
 from posixpath import normpath
 from typing import Final
 
@@ -29,7 +31,7 @@ Command = tuple[Piece, ...]
 
 _ANYTHING: Final[Command] = (WILD,)
 _LENGTH, _DEPTH, _WORDS, _COMMANDS, _GLUES = 50_000, 8, 300, 1_000, 30
-_SHELLS: Final = frozenset("sh bash dash zsh ksh mksh ash fish rbash".split())
+SHELLS: Final = frozenset("sh bash dash zsh ksh mksh ash fish rbash".split())
 _WITH_VALUE: Final = re.compile(r"[-+][A-Za-z]*[oO]|--rcfile|--init-file")
 _INPUT: Final = re.compile(
     r"(?:^|.*/)(?:stdin|(?:dev|proc)/(?:stdin|fd|tty|self|thread-self|\d+)(?:/.*)?)", re.DOTALL
@@ -78,6 +80,32 @@ def commands_in(line: str) -> list[Command]:
     return list(found)
 
 
+def simple_commands(line: str, depth: int = 0) -> Iterator[list[Piece]]:
+    """The words of each simple command of a line, those of substitutions included; WILD for what only the shell knows.
+
+    For who looks for what is written in the open: wrappers and scripts within words stay what they are, and of a line that
+    cannot be read, there is what stands before the place.
+    """
+    if depth > _DEPTH or len(line) > _LENGTH:
+        return
+    scan = Scan(line)
+    with suppress(UnreadableError):
+        scan.commands()
+    for words, _ in scan.found:
+        texts = [text_of(word) for word in words]
+        yield list(dropwhile(lambda text: text in _RESERVED, texts))
+    for script in scan.inside:
+        yield from simple_commands(script, depth + 1)
+
+
+def given_script(program: str, arguments: Sequence[str]) -> str | None:
+    """The script that a shell is given among its arguments (`-c`); None: the program is not a shell, or is given none."""
+    if program not in SHELLS:
+        return None
+    takes = (at for at, word in enumerate(arguments[:-1]) if _takes_script([word]))
+    return next((arguments[at + 1] for at in takes), None)
+
+
 def plain_script(line: str) -> str | None:
     """The script, where the line is nothing but a shell of the system that is given one; None: it is not that."""
     if obscured(line):
@@ -101,7 +129,7 @@ def plain_script(line: str) -> str | None:
 def is_system_shell(program: str) -> bool:
     """Whether this is the bare name of a shell, or its path in a folder of the system."""
     named = _STANDARD.fullmatch(program)
-    return named is not None and named[1] in _SHELLS
+    return named is not None and named[1] in SHELLS
 
 
 def may_match(pattern: str, command: Command) -> bool:
@@ -199,7 +227,7 @@ def _scripts(name: str, rest: Words) -> Iterator[str]:
     """Texts among the words that are command lines themselves."""
     if name == "eval":
         yield " ".join(_marked(word) for word in rest)
-    elif name in _SHELLS:
+    elif name in SHELLS:
         given = next((at for at, word in enumerate(rest) if _takes_script(word)), None)
         yield from (_marked(word) for word in rest[(len(rest) if given is None else given + 1) :])
         yield from _glued(rest)
@@ -223,7 +251,7 @@ def _is_opaque(name: str, rest: Words) -> bool:
     if name == "env" and any(re.match(r"-[A-Za-z0-9]*S|--s", text or "-S") for text in texts):
         # It has escapes and variables of its own in such a text.
         return any(text is None or re.search(r"[\\$]", text) for text in texts)
-    if name not in _SHELLS:
+    if name not in SHELLS:
         return False
     at = 0
     while at < len(texts):

@@ -14,7 +14,7 @@ from operable.host.approvals import Ask, Decision, argument_digest, needs_option
 from operable.host.audit import Audit
 from operable.host.policy.call_watch import Alarm, CallWatch, call_of, reference
 from operable.host.policy.grants import Grants
-from operable.host.policy.pattern import ALLOW, ASK, DENY
+from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
 from operable.host.policy.rules import Policy, Rule, Ruling
 from operable.host.policy.session_record import SessionRecord
 from operable.host.policy.tool_call import Call, Facts
@@ -37,6 +37,7 @@ class Gate:
         attended: bool,
         asking: bool,
         quirks: Mapping[str, Any],
+        kinds_of_mode: frozenset[str] = frozenset(),
         secrets: Known | Iterable[str] = (),
     ) -> None:
         self.workspace = workspace
@@ -47,6 +48,7 @@ class Gate:
         self.record = SessionRecord(audit, session_id)
         self._session_id = session_id
         self._quirks = quirks
+        self._kinds_of_mode = kinds_of_mode
         self._redactor = Redactor(secrets)
         self._remembered: set[str] = set()
         self._tools = ToolMap(quirks.get("tools"))
@@ -62,7 +64,7 @@ class Gate:
             return self._input(prompt)
         sealed = argument_digest(prompt.tool_name, prompt.arguments)
         facts = self._facts(call_of(prompt, *self._told_before(prompt)))
-        ruling = self.policy.judge(facts)
+        ruling = self._judge_question(facts)
         self._watch.asked(prompt, facts, ruling)
         if ruling.effect == DENY and ruling.rule is not None:
             return Decision(False, ruling.reason, by=reference(ruling))
@@ -80,6 +82,21 @@ class Gate:
                 return Decision(False, text, by=reference(ruling))
         why = ruling.reason if ruling.effect == ASK else "the agent offers no plain one-time permission"
         return self._ask_about(prompt, sealed, why)
+
+    def _judge_question(self, facts: Facts) -> Ruling:
+        """What the rules say, but for a question that goes beyond the mode of the agent.
+
+        A mode that edits without asking, and asks about this edit, has found something special: a file that becomes
+        execution, or one outside. A rule about all edits was not written for that.
+        """
+        ruling = self.policy.judge(facts)
+        is_beyond = bool(facts.kinds) and self._kinds_of_mode.issuperset(facts.kinds) and self.policy.asks
+        if ruling.effect != ALLOW or not is_beyond:
+            return ruling
+        if ruling.rule is not None and parse(ruling.rule.pattern).names_one:
+            return ruling
+        why = f"the agent asks although its mode does not ask about every {' or '.join(facts.kinds)}"
+        return Ruling(ASK, ruling.rule, f"{why}: only a rule that names it, or a person, allows it")
 
     def decided(self, prompt: AgentPrompt, decision: Decision) -> None:
         """A question was answered: remember what is to be remembered, write it down."""

@@ -57,6 +57,11 @@ class Pattern:
             return (2 if set(self.tool) & set("*?") else 3), literal
         return (1, 0) if self.kind is not None else (0, 0)
 
+    @property
+    def names_one(self) -> bool:
+        """Whether its argument ends in a name, and not in a pattern of names."""
+        return self.argument is not None and not set(self.argument.rpartition("/")[2]) & set("*?")
+
     def match(self, facts: Facts, effect: str) -> Match:
         """Whether a rule of this effect applies; what is not known is a yes for deny and ask, a no for allow."""
         missing = []

@@ -1,12 +1,14 @@
 """Commands that destroy: what a word list says about a command line or a shell script.
 
 A list of patterns over words, not a sandbox: it finds what people write in the open. Wrappers (`sudo`, `env`, `timeout`) are
-looked through, and so are scripts that are given to a shell or a SQL client.
+looked through, and so are scripts that are given to a shell or a SQL client. What a shell line runs is read by
+`operable.host.policy.command_line`, as for the rules of agents.
 """
 
 import re
-import shlex
 from collections.abc import Sequence
+
+from operable.host.policy.command_line import SHELLS, given_script, simple_commands
 
 _LIMIT = 20_000  # characters of a script that are read
 _DEPTH = 4  # shells within shells
@@ -15,7 +17,6 @@ _WRAPPERS = frozenset(
     "sudo doas env nohup nice ionice time timeout stdbuf setsid xargs command exec busybox".split()
 )
 _WITH_VALUE = frozenset("-u -g --user --group -I -L".split())  # options of wrappers
-_SHELLS = frozenset("sh bash dash zsh ksh ash fish".split())
 _SQL_CLIENTS = frozenset("psql mysql mariadb sqlite3 clickhouse-client sqlcmd bq duckdb".split())
 _SQL = re.compile(
     r"\b(?:drop\s+(?:table|database|schema|index|view)|truncate\s+\w|delete\s+from|alter\s+table\s+\S+\s+drop)\b",
@@ -74,8 +75,9 @@ def destruction(words: Sequence[str], stdin: str | None = None, depth: int = 0) 
     if not words or depth > _DEPTH:
         return None
     program, arguments = words[0].rpartition("/")[2], words[1:]
-    if program in _SHELLS:
-        return _in_shell(arguments, stdin, depth)
+    if program in SHELLS:
+        script = given_script(program, arguments) or stdin
+        return destruction_in_script(script, depth) if script else None
     if program in _SQL_CLIENTS and _SQL.search(" ".join([*arguments, stdin or ""])[:_LIMIT]):
         return "removes data"
     if program in _ALWAYS or program.startswith("mkfs."):
@@ -88,12 +90,8 @@ def destruction(words: Sequence[str], stdin: str | None = None, depth: int = 0) 
 
 def destruction_in_script(script: str, depth: int = 0) -> str | None:
     """The first command of a script that destroys something."""
-    for piece in re.split(r"[;&|\n(){}`]", script[:_LIMIT]):
-        try:
-            words = shlex.split(piece, comments=True)
-        except ValueError:  # quotes that reach over a separator
-            words = piece.split()
-        found = destruction(words, depth=depth + 1)
+    for words in simple_commands(script[:_LIMIT]):
+        found = destruction([word or "" for word in words], depth=depth + 1)
         if found is not None:
             return found
     return "removes data" if _SQL.search(script[:_LIMIT]) and _mentions_sql_client(script) else None
@@ -101,13 +99,6 @@ def destruction_in_script(script: str, depth: int = 0) -> str | None:
 
 def _mentions_sql_client(script: str) -> bool:
     return any(word.rpartition("/")[2] in _SQL_CLIENTS for word in script[:_LIMIT].split())
-
-
-def _in_shell(arguments: Sequence[str], stdin: str | None, depth: int) -> str | None:
-    for index, word in enumerate(arguments[:-1]):
-        if re.fullmatch(r"-[a-z]*c", word):
-            return destruction_in_script(arguments[index + 1], depth)
-    return destruction_in_script(stdin, depth) if stdin else None
 
 
 def _any_matches(pattern: str, words: Sequence[str]) -> bool:
