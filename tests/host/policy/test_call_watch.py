@@ -235,6 +235,38 @@ def test_another_call_under_the_id_of_one_that_has_ended_was_not_asked_about(tmp
     assert (gate.tool_called(told(form)) is not None) is alarms
 
 
+def test_a_yes_of_an_earlier_turn_covers_no_call_of_this_one(tmp_path):
+    gate = gate_of(tmp_path, rules(default=ASK))
+    gate.begin_turn("one")
+    ask(gate, EDIT)
+    gate.begin_turn("two")
+    gate.tool_called(told(EDIT))
+
+    assert finish(gate) is not None
+
+
+def test_an_id_that_comes_again_in_another_turn_is_another_call(tmp_path):
+    gate = gate_of(tmp_path, rules(allow=["kind:edit"], default=ASK))
+    for name, form in (("one", EDIT), ("two", RUN)):
+        gate.begin_turn(name)
+        assert gate.tool_called(told(form)) is None
+        ask(gate, form)
+        assert finish(gate) is None
+    gate.record.flush()
+
+    assert decisions(tmp_path) == [("policy:allow kind:edit", "allow"), ("somebody", "allow")]
+
+
+def test_a_call_that_is_open_is_closed_once(tmp_path):
+    gate = gate_of(tmp_path, rules(default=ASK))
+    gate.tool_called(told(EDIT))
+
+    assert [call.tool_call_id for call in gate.open_calls()] == ["c1"]
+    assert finish(gate) is not None
+    assert finish(gate) is None
+    assert gate.open_calls() == []
+
+
 def test_an_unasked_call_is_judged_in_every_form_that_it_had(tmp_path):
     gate = gate_of(tmp_path, rules(allow=["execute:ls"]))
     gate.tool_called(told({**RUN, "arguments": {"command": "rm x"}}))
