@@ -7,6 +7,7 @@ Between looking and running the files can still change. That cannot be prevented
 data, so it is noticed: an answer counts only when nothing that was approved was touched until the command had ended.
 """
 
+import errno
 import shlex
 import time
 from collections.abc import Iterator
@@ -155,5 +156,13 @@ def _differing(approved: Any, files: dict[str, str]) -> tuple[str, ...]:
     return tuple(sorted(name for name in {*approved, *now} if approved.get(name) != now.get(name)))
 
 
+# What a disk says that cannot take the file; the file itself is whole.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
+
+
 def _unusable(error: ConsentFileError) -> Fail:
+    cause = error.__cause__
+    if isinstance(cause, OSError) and cause.errno in _NO_ROOM:
+        hint = "free space, or set OPERABLE_HOME to a folder on another disk"
+        return Fail("io", "APPROVALS_NOT_WRITTEN", str(error), target=error.path, hint=hint)
     return Fail("config", "APPROVALS_UNUSABLE", str(error), target=error.path)

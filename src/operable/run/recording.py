@@ -144,7 +144,12 @@ class Recorder:
 def _cannot_write(path: str | os.PathLike[str], error: OSError) -> Fail:
     place = os.path.abspath(path)
     return Fail(
-        "io", "CANNOT_WRITE", f"cannot write {place}: {error.strerror}", target=place, exit_code=EX_CANTCREAT
+        "io",
+        "CANNOT_WRITE",
+        f"cannot write {place}: {error.strerror}",
+        target=place,
+        hint="free space, or name a file in a folder where you may write",
+        exit_code=EX_CANTCREAT,
     )
 
 
