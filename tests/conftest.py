@@ -1,9 +1,10 @@
 """What holds for every test: a home of its own, declared needs, and a closing word on everything that was skipped."""
 
+import gc
 import os
 import signal
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
@@ -43,12 +44,21 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Requirements are in the names of their tests: `pytest -k agentcli:cli:delegation` runs what proves that one."""
-    proven = [name for mark in metafunc.definition.iter_markers("requirement") for name in mark.args]
-    if proven:
-        metafunc.fixturenames.append("proven")
-        metafunc.parametrize("proven", [proven], ids=[" ".join(proven)])
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Collect without looking for garbage: thousands of tests are made, and all of them stay until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Requirements select their tests: `pytest -k agentcli:cli:delegation` runs what proves that one."""
+    for mark in item.iter_markers("requirement"):
+        item.extra_keyword_matches.update(mark.args)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -6,11 +6,11 @@ know its neighbours. All of it is read from the source; what an entry does is fo
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
-import pytest
-
 SOURCE = Path(__file__).parents[1] / "src" / "operable"
+NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 # folder -> the descriptor that ends each of its files
 CATALOGUES = {
     "agent/abilities": "ABILITY",
@@ -42,42 +42,59 @@ CATALOGUES = {
     "testing/voices": "VOICE",
     "wrap/parsers": "PARSER",
 }
-ENTRIES = [
-    pytest.param(path, descriptor, id=f"{folder}/{path.stem}")
-    for folder, descriptor in CATALOGUES.items()
-    for path in sorted((SOURCE / folder).glob("[!_]*.py"))
-]
 
 
-@pytest.mark.parametrize("folder", CATALOGUES)
-def test_a_catalogue_lists_nothing_by_hand(folder):
-    tree = ast.parse((SOURCE / folder / "__init__.py").read_text("utf-8"))
-
-    assert [node for node in tree.body if not isinstance(node, ast.Expr)] == []
-
-
-@pytest.mark.parametrize("path, descriptor", ENTRIES)
-def test_an_entry_is_named_by_its_file_and_explains_itself(path, descriptor):
-    assert re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", path.stem)
-    assert ast.get_docstring(ast.parse(path.read_text("utf-8")))
-
-
-@pytest.mark.parametrize("path, descriptor", ENTRIES)
-def test_an_entry_ends_with_its_descriptor(path, descriptor):
-    match ast.parse(path.read_text("utf-8")).body[-1]:
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-            assert name == descriptor
-        case other:
-            pytest.fail(f"{path.name} ends with {ast.unparse(other)[:60]!r}, not with {descriptor} = …")
-
-
-@pytest.mark.parametrize("path, descriptor", ENTRIES)
-def test_an_entry_does_not_import_its_neighbours(path, descriptor):
-    package = ".".join(["operable", *path.parent.relative_to(SOURCE).parts])
-    imported = [
-        node.module or ""
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.ImportFrom)
+@cache
+def entries():
+    """Each entry of each catalogue, its name and its descriptor; read once for all the rules."""
+    return [
+        (f"{folder}/{path.stem}", descriptor, ast.parse(path.read_text("utf-8")))
+        for folder, descriptor in CATALOGUES.items()
+        for path in sorted((SOURCE / folder).glob("[!_]*.py"))
     ]
 
-    assert [name for name in imported if name.startswith(package)] == []
+
+def test_no_catalogue_lists_anything_by_hand():
+    listed = {
+        folder: [ast.unparse(node) for node in ast.parse(text).body if not isinstance(node, ast.Expr)]
+        for folder in CATALOGUES
+        for text in [(SOURCE / folder / "__init__.py").read_text("utf-8")]
+    }
+
+    assert {folder: nodes for folder, nodes in listed.items() if nodes} == {}
+
+
+def test_every_catalogue_has_entries():
+    assert {name.rpartition("/")[0] for name, _, _ in entries()} == set(CATALOGUES)
+
+
+def test_every_entry_is_named_by_its_file_and_explains_itself():
+    assert [name for name, _, _ in entries() if not NAME.fullmatch(name.rpartition("/")[2])] == []
+    assert [name for name, _, tree in entries() if not ast.get_docstring(tree)] == []
+
+
+def test_every_entry_ends_with_its_descriptor():
+    ends = [(name, descriptor, last_name(tree)) for name, descriptor, tree in entries()]
+
+    assert [end for end in ends if end[1] != end[2]] == []
+
+
+def test_no_entry_imports_its_neighbours():
+    imported = [
+        (name, node.module)
+        for name, _, tree in entries()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").startswith("operable." + name.rpartition("/")[0].replace("/", "."))
+    ]
+
+    assert imported == []
+
+
+def last_name(tree):
+    """The name that the last statement of a module assigns, or that statement."""
+    match tree.body[-1]:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+        case other:
+            return ast.unparse(other)[:60]

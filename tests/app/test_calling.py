@@ -190,17 +190,22 @@ def hostile(tmp_path, approvals, program):
 @requirement("appmd:decision:timeout")
 def test_one_that_hangs_is_ended(tmp_path, approvals):
     package = hostile(tmp_path, approvals, HANG)
-    with pytest.raises(Fail) as caught:
-        call(package, ["list"], approvals, timeout=3)
-    failure = caught.value
+    pid = Path(package.root, "app", "state", "pid")
+
+    def failed(timeout):
+        with pytest.raises(Fail) as caught:
+            call(package, ["list"], approvals, timeout=timeout)
+        return caught.value
+
+    failure = in_time(failed, lambda _: pid.exists() and pid.read_text())
+
     assert (failure.code, failure.category, failure.exit_code, failure.retryable) == (
         "APP_TIMEOUT",
         "timeout",
         124,
         False,
     )
-    pid = Path(package.root, "app", "state", "pid")
-    assert not pid.exists() or ended(int(pid.read_text()))
+    assert ended(int(pid.read_text()))
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])

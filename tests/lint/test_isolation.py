@@ -112,9 +112,13 @@ def test_there_is_no_network(tmp_path: Path):
 
 @pytest.mark.parametrize("confine", [True, False])
 def test_a_tool_that_hangs_is_ended(tmp_path: Path, confine: bool):
-    seen = observe(tmp_path, "trap '' INT TERM; while :; do sleep 1; done", timeout=0.5, confine=confine)
+    script = "trap '' INT TERM; echo at work; while :; do sleep 1; done"
 
-    assert seen.ended == "deadline"
+    seen = in_time(
+        lambda timeout: observe(tmp_path, script, timeout=timeout, confine=confine), lambda seen: seen.stdout
+    )
+
+    assert (seen.stdout, seen.ended) == (b"at work\n", "deadline")
 
 
 @pytest.mark.parametrize("confine", [True, False])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.kernel.redact.names import HINTS, is_counting_name, is_secret_name, words
+from operable.kernel.redact.names import is_counting_name, is_secret_name, words
 from tests.requirement import requirement
 
 SECRET = """token secret password passwd key credential cookie authorization auth bearer private client-secret
@@ -15,6 +15,8 @@ SECRET = """token secret password passwd key credential cookie authorization aut
     AWSSecretAccessKey aws_secret_access_key clientSecret client.secret ssh-private-key privateKey cookies Set-Cookie
     Proxy-Authorization passphrase credentials tokens key2 oauth basicauth dbpass DB_PASS sshkey PASSWORD_FILE sessionToken
     secretKeyRef bearerToken githubtoken --otp""".split()
+WORDS = """token secret password passwd passphrase passcode passkey pwd pass key credential cred cookie authorization auth
+    bearer private jwt otp totp sas""".split()
 HARMLESS = """--monkey --keyboard author --author authors keyword keyframe monkeys donkey turkey hockey compass bypass
     tokenizer tokenize tokenization secretary --output title authored unauthored privately keyed broken --limit passage
     passenger passive cookery authentic kansas hotkey""".split()
@@ -72,11 +74,21 @@ def test_names_that_count_tokens_are_known_apart():
     assert not is_counting_name("token")
 
 
-@given(st.text(max_size=80))
-def test_every_secret_name_contains_a_hint(name):
-    # The prefilter of the text rules would otherwise skip it.
-    if is_secret_name(name):
-        assert any(hint in name.lower() for hint in HINTS)
+@given(
+    st.lists(st.text("abcxyz", min_size=1, max_size=8), max_size=3),
+    st.sampled_from(WORDS),
+    st.sampled_from(["_", "-", ".", "camel"]),
+    st.sampled_from([str, str.upper]),
+)
+def test_a_secret_word_makes_a_name_secret_behind_any_others(others, word, separator, spelled):
+    # A word that the cheap test before any parsing does not know would not be found by anything.
+    name = (
+        others[0] + "".join(map(str.title, [*others[1:], word]))
+        if separator == "camel" and others
+        else spelled(separator.join([*others, word]))
+    )
+
+    assert is_secret_name(name)
 
 
 def test_asking_about_names_imports_nothing_heavy():

@@ -7,6 +7,7 @@ import pytest
 from tests.app.making import made
 from tests.cli.drive import operable
 from tests.requirement import requirement
+from tests.tool.drive import in_time
 
 META = '{"type":"aoi:meta","tool":"t","tool_version":"1","aoi_version":"0.2","schema_name":"s","schema_version":"1.0.0"}'
 LIST = 'say({"ok": True, "count": 3, "items": [{"id": "a"}, {"id": "b"}, {"id": "c"}]})'
@@ -178,8 +179,14 @@ def test_a_stream_that_breaks_off_is_no_success(world):
 
 
 def test_an_application_that_hangs_is_ended_after_the_timeout(world):
-    approved(world, "time.sleep(600)")
-    outcome = world("call", "one", "--timeout", "2", "--", "list")
+    root = made(world.root / "apps" / "one", "open('app/state/up', 'w').close(); time.sleep(600)")
+    (root / "app" / "state").mkdir()
+    assert world("approve", "one").exit_code == 0
+    outcome = in_time(
+        lambda timeout: world("call", "one", "--timeout", str(timeout), "--", "list"),
+        lambda _: (root / "app" / "state" / "up").exists(),
+    )
+    assert (root / "app" / "state" / "up").exists()
     assert (outcome.error["code"], outcome.exit_code) == ("APP_TIMEOUT", 124)
 
 
