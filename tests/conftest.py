@@ -9,8 +9,9 @@ from collections.abc import Generator, Iterator
 import pytest
 from hypothesis import settings
 
-from tests import needs
+from tests import needs, skips
 from tests.order import dealt
+from tests.weight import is_heavy
 
 # No stopwatch in tests, and that includes the one that hypothesis brings: 200 ms for an example by default.
 settings.register_profile("operable", deadline=None)
@@ -18,6 +19,17 @@ settings.load_profile("operable")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--live",
+        action="store_true",
+        help="run every tool of the zoo, compare with what was recorded of it, and record it anew",
+    )
+    parser.addoption("--fast", action="store_true", help="leave out the tests that start processes")
+    parser.addoption(
+        "--strict-skips",
+        action="store_true",
+        help="fail when a test is skipped for a reason that tests/skips.py does not have",
+    )
     parser.addoption(
         "--keep-verdicts",
         action="store_true",
@@ -62,6 +74,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--fast"):
+        heavy = [item for item in items if is_heavy(item)]
+        config.hook.pytest_deselected(items=heavy)
+        left_out = set(heavy)
+        items[:] = [item for item in items if item not in left_out]
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     items[:] = dealt(items, workers, _limit)
 
@@ -80,12 +97,20 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
                 pytest.skip(reason)
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or not session.config.getoption("--strict-skips"):
+        return
+    unknown = skips.unknown([_reason(report) for report in reporter.getreports("skipped")])
+    if unknown and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name every skipped test with its reason: nothing is skipped silently."""
     by_reason = defaultdict(list)
     for report in terminalreporter.getreports("skipped"):
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        by_reason[reason.removeprefix("Skipped: ")].append(report.nodeid)
+        by_reason[_reason(report)].append(report.nodeid)
     if not by_reason:
         return
     terminalreporter.section("skipped tests")
@@ -94,3 +119,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"Skipped {len(tests)} test{plural}: {reason}")
         for test in sorted(tests):
             terminalreporter.write_line(f"  {test}")
+    if terminalreporter.config.getoption("--strict-skips"):
+        for reason in skips.unknown(list(by_reason)):
+            terminalreporter.write_line(f"Failed: tests/skips.py does not have the reason {reason!r}")
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return reason.removeprefix("Skipped: ")

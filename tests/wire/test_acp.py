@@ -38,12 +38,15 @@ def test_unknown_fields_are_ignored_and_null_is_absent():
 
 @pytest.mark.parametrize("kind", sorted(acp.KINDS))
 def test_a_known_kind_is_never_taken_for_an_unknown_one(kind):
+    assert taken_for(kind) == kind
+
+
+def taken_for(kind):
+    """The kind of an update that has nothing but its kind: as decoded, or as the complaint names it."""
     try:
-        update = decoded({"sessionUpdate": kind}).update
+        return decoded({"sessionUpdate": kind}).update.__struct_config__.tag
     except Malformed as problem:
-        assert (problem.code, problem.detail.partition(":")[0]) == ("malformed_update", kind)
-    else:
-        assert update.__struct_config__.tag == kind
+        return problem.detail.partition(":")[0]
 
 
 def test_an_unknown_kind_is_nobodys_fault():

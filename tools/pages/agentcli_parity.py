@@ -19,7 +19,7 @@ def render() -> str:
         "",
         "Generated from `tools/agentcli_parity.toml` and the tests; `./dev fix` renews it.",
         "Each line is a behaviour that the existing implementation tests, in our own words, and the tests that prove ours.",
-        "Each of those tests is marked with the ids that it proves: `pytest -k agentcli:cli:delegation` runs the ones of a line.",
+        "Those tests are marked with the ids: `pytest -k agentcli:cli:delegation` runs the ones of a line.",
         "",
         ", ".join(f"{number} {status}" for status, number in count.items()) + ".",
     ]

@@ -110,8 +110,10 @@ def lint(tool: str, options: Options, on_finding: Callable[[Finding], Any] | Non
 class Job:
     """One tool being linted. `run` yields findings as they come; afterwards `report` is complete."""
 
-    def __init__(self, tool: str, options: Options) -> None:
+    def __init__(self, tool: str, options: Options, laboratory: Callable[..., Any] = Laboratory) -> None:
+        """`laboratory` is made with a probe, a profile and the patience; a recorded one runs nothing."""
         self.options = options
+        self._laboratory = laboratory
         self.checks = checks(options.only, options.skip)
         self.program = resolve(tool, env=environment())
         path = options.profile or profiles.find(self.program)
@@ -137,7 +139,8 @@ class Job:
 
     def run(self) -> Iterator[Finding]:
         started, self.report.began = time.monotonic(), time.time()
-        with Laboratory(self.probe, self.profile, patience=self.options.patience) as lab:
+        with self._laboratory(self.probe, self.profile, patience=self.options.patience) as lab:
+            self.lab = lab
             made = plan(lab, self.probe.shown, self.profile)
             self._introduce(made)
             lab.prepare(made.machine, made.state)

@@ -1,0 +1,217 @@
+"""A lab whose observations were recorded: checks are pure, so that what they say of a tool needs the tool only once.
+
+`Recorder` is a laboratory that runs the tool and keeps every answer that the checks get from it. `Recorded` gives the same
+answers again. A question is what was done in a room so far: one call in a room of its own, or the calls one after the other.
+Equal questions are answered in the order in which they were asked, the last answer again and again. A question that was
+never asked raises `Unrecorded`, and whoever replays runs the tool instead: nothing is made up.
+
+A recording has the digest of the tool that it is of. It does not know which linter it was made with: what a change of the
+laboratory does is seen by the tools that are run live in every run of the tests.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from operable.lint.check import Change, Room
+from operable.lint.engine import Options
+from operable.lint.evidence import Invocation, Observation
+from operable.lint.lab import Laboratory
+from operable.lint.probe import Probe
+from operable.lint.profile import Profile
+
+
+class Unrecorded(LookupError):  # noqa: N818 - no error: the tool is run instead
+    """The recording does not say."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that is done in a room."""
+
+    what: str  # observe, effect, run, state
+    invocation: Invocation | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of the last step."""
+
+    steps: tuple[Step, ...]
+    seen: Observation | None = None
+    changes: tuple[Change, ...] = ()
+    state: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Recording:
+    """All answers of one tool."""
+
+    digest: str
+    answers: tuple[Answer, ...]
+
+    def write(self, path: Path) -> None:
+        path.parent.mkdir(exist_ok=True)
+        # Without a time of its own, so that equal recordings are equal files.
+        path.write_bytes(gzip.compress(msgspec.json.encode(self), mtime=0))
+
+    @classmethod
+    def read(cls, path: Path) -> Recording | None:
+        if not path.exists():
+            return None
+        return msgspec.json.decode(gzip.decompress(path.read_bytes()), type=cls)
+
+
+def digest(folder: Path, options: Options) -> str:
+    """Of a tool: every file of its folder, and what of it is looked at."""
+    found = hashlib.sha256(repr((options.only, options.commands, options.patience)).encode())
+    for path in sorted(folder.iterdir()):
+        found.update(f"\0{path.name}\0".encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+@dataclass
+class Recorder:
+    """A laboratory that keeps what it is asked and what it answers."""
+
+    probe: Probe
+    profile: Profile
+    patience: float
+    answers: list[Answer] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._lab = Laboratory(self.probe, self.profile, patience=self.patience)
+
+    def __enter__(self) -> Self:
+        self._lab.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lab.__exit__()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lab, name)  # prepare, runs, busy, confined
+
+    def observe(self, invocation: Invocation) -> Observation:
+        seen = self._lab.observe(invocation)
+        self._keep(Answer((Step("observe", invocation),), seen))
+        return seen
+
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+        seen, changes = self._lab.effect(invocation)
+        self._keep(Answer((Step("effect", invocation),), seen, changes))
+        return seen, changes
+
+    def _keep(self, answer: Answer) -> None:
+        """Once: in a room of its own, the laboratory runs equal calls once, too."""
+        if all(kept.steps != answer.steps for kept in self.answers):
+            self.answers.append(answer)
+
+    @contextmanager
+    def room(self) -> Iterator[Room]:
+        with self._lab.room() as room:
+            yield _RecorderRoom(room, self.answers)
+
+
+@dataclass
+class _RecorderRoom:
+    room: Room
+    answers: list[Answer]
+    steps: tuple[Step, ...] = ()
+
+    def run(self, invocation: Invocation) -> Observation:
+        seen = self.room.run(invocation)
+        self._keep(Step("run", invocation), seen)
+        return seen
+
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+        seen, changes = self.room.effect(invocation)
+        self._keep(Step("effect", invocation), seen, changes)
+        return seen, changes
+
+    def state(self) -> tuple[str, ...] | None:
+        state = self.room.state()
+        self._keep(Step("state"), state=state)
+        return state
+
+    def _keep(self, step: Step, *seen: Any, **more: Any) -> None:
+        self.steps += (step,)
+        # In a room: what was done before it is a part of the question, also when it was nothing.
+        self.answers.append(Answer((Step("room"), *self.steps), *seen, **more))
+
+
+class Recorded:
+    """A laboratory that runs nothing."""
+
+    confined = None
+    runs = 0
+    busy = 0.0
+
+    def __init__(self, recording: Recording, patience: float) -> None:
+        self.patience = patience
+        self._answers: dict[tuple[Step, ...], list[Answer]] = {}
+        self._lock = threading.Lock()
+        for answer in recording.answers:
+            self._answers.setdefault(answer.steps, []).append(answer)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def prepare(self, machine: tuple[str, ...], state: Invocation | None) -> None:
+        """The rooms of the recording were prepared."""
+
+    def answer(self, *steps: Step) -> Answer:
+        with self._lock:
+            try:
+                kept = self._answers[steps]
+            except KeyError:
+                raise Unrecorded(steps) from None
+            return kept.pop(0) if len(kept) > 1 else kept[0]
+
+    def observe(self, invocation: Invocation) -> Observation:
+        return _seen(self.answer(Step("observe", invocation)))
+
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+        answer = self.answer(Step("effect", invocation))
+        return _seen(answer), answer.changes
+
+    @contextmanager
+    def room(self) -> Iterator[Room]:
+        yield _RecordedRoom(self)
+
+
+@dataclass
+class _RecordedRoom:
+    lab: Recorded
+    steps: tuple[Step, ...] = (Step("room"),)
+
+    def run(self, invocation: Invocation) -> Observation:
+        return _seen(self._answer(Step("run", invocation)))
+
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+        answer = self._answer(Step("effect", invocation))
+        return _seen(answer), answer.changes
+
+    def state(self) -> tuple[str, ...] | None:
+        return self._answer(Step("state")).state
+
+    def _answer(self, step: Step) -> Answer:
+        self.steps += (step,)
+        return self.lab.answer(*self.steps)
+
+
+def _seen(answer: Answer) -> Observation:
+    assert answer.seen is not None
+    return answer.seen

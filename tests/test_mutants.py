@@ -1,0 +1,98 @@
+"""`./dev mutants`: what is broken, which tests are asked, and that the tree itself stays as it is."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.documentation import ROOT
+from tests.tool.drive import LIMIT
+from tools.breaks import breaks, excerpt
+from tools.mutants import nearest
+
+MUTANTS = [sys.executable, "-m", "tools.mutants"]
+BROKEN = [
+    ("if a:\n    b = c\n", "negate a condition", "if (not (a)):"),
+    ("def f():\n    raise ValueError\n", "do not raise", "pass"),
+    ("def f():\n    return a\n", "return nothing", "return None"),
+    ("run(a)\n", "do not call", "pass"),
+    ("b = a == c\n", "compare the other way", "b = (a != c)"),
+    ("b = a < c\n", "compare the other way", "b = (a <= c)"),
+    ("b = a in c\n", "compare the other way", "b = (a not in c)"),
+    ("b = a and c\n", "swap and and or", "b = (a or c)"),
+    ("a = True\n", "flip a constant", "a = False"),
+    ("a = 7\n", "change a number", "a = (8)"),
+]
+
+
+@pytest.mark.parametrize("source, what, line", BROKEN)
+def test_each_kind_of_break_changes_one_thing(source, what, line):
+    (found,) = (each for each in breaks(source.encode()) if each.what == what)
+
+    changed = found.apply(source.encode()).decode()
+
+    assert line in changed
+    assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source))
+    assert excerpt(source.encode(), found).endswith(f"+ {line}")
+
+
+def test_what_cannot_matter_is_left_alone():
+    source = (
+        '"""Text."""\nfrom a import b\nif TYPE_CHECKING:\n    c = 1\n'
+        "def f(x: Literal[1]) -> Literal[2]:\n    assert x == 3\n    return None\n"
+    )
+
+    assert breaks(source.encode()) == []
+
+
+def test_every_break_of_a_real_module_compiles_and_differs():
+    source = (ROOT / "src/operable/kernel/redact/names.py").read_bytes()
+    found = breaks(source)
+
+    assert len(found) > 20
+    assert len({each.apply(source) for each in found} | {source}) == len(found) + 1
+    for each in found:
+        compile(each.apply(source), "names.py", "exec")
+
+
+def test_the_tests_that_mirror_a_module_are_asked_first():
+    asked = nearest(Path("src/operable/wire/frames.py"), 3)
+
+    assert asked[0] == Path("tests/wire/test_frames.py")
+    assert len(asked) == len(set(asked)) == 3
+
+
+@pytest.mark.timeout(300)
+def test_breaks_are_made_in_a_copy_and_the_tests_there_notice_them():
+    module = ROOT / "src/operable/kernel/nesting.py"
+    before = (module.read_bytes(), module.stat().st_mtime_ns)
+
+    done = subprocess.run(
+        [*MUTANTS, str(module), "--points", "3", "--files", "1", "--at-least", "99.9"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+    *survivors, last = done.stdout.split("\n\n")
+    noticed = 3 - len(survivors)
+    assert last.startswith(f"{noticed} of 3 breaks were noticed"), done
+    assert done.stderr.count("noticed: src/operable/kernel/nesting.py:") == noticed > 0
+    assert done.returncode == (1 if survivors else 0)
+    assert (module.read_bytes(), module.stat().st_mtime_ns) == before
+
+
+def test_nothing_to_break_is_bad_usage(tmp_path):
+    nothing = tmp_path / "other.py"
+    nothing.write_text("a = 1\n")
+
+    usage = subprocess.run(
+        [*MUTANTS, str(nothing)], cwd=ROOT, timeout=LIMIT, check=False, capture_output=True
+    )
+
+    assert (usage.returncode, usage.stdout) == (64, b"")
+    assert b"No module of src/operable" in usage.stderr

@@ -1,0 +1,44 @@
+"""Which tests start processes: `./dev test --fast` leaves them out.
+
+A file of tests is heavy when it can reach what starts a process through the modules of tests that it imports, or when it
+imports a part of the product whose business that is. A test is heavy when it asks for a program or for time, too. What is
+left decides, parses, judges and renders, and is run in two minutes.
+"""
+
+import sys
+from collections.abc import Iterator
+from functools import cache
+from types import ModuleType
+
+import pytest
+
+_STARTERS = {"subprocess", "asyncio.subprocess", "multiprocessing", "pty"}
+# Parts of the product that start processes for whoever calls them.
+_PARTS = ("operable.proc", "operable.run", "operable.testing", "operable.host.session", "operable.serve")
+
+
+def is_heavy(item: pytest.Item) -> bool:
+    if any(item.iter_markers("needs")) or any(item.iter_markers("timeout")):
+        return True
+    module = getattr(item, "module", None)
+    return module is not None and _starts(module.__name__)
+
+
+@cache
+def _starts(name: str) -> bool:
+    module = sys.modules.get(name)
+    if module is None:
+        return False
+    names = set(_used(module))
+    if names & _STARTERS or any(used.startswith(_PARTS) for used in names):
+        return True
+    return any(_starts(used) for used in names if used.startswith("tests.") and used != name)
+
+
+def _used(module: ModuleType) -> Iterator[str]:
+    """The modules that a module imports, and those whose names it imports."""
+    for value in vars(module).values():
+        if isinstance(value, ModuleType):
+            yield value.__name__
+        elif isinstance(found := getattr(value, "__module__", None), str):
+            yield found
