@@ -10,6 +10,7 @@ import msgspec
 from bench._growth.operation import BIN, Operation, Run, operable, script
 from operable.agent.history import Text, Turn
 from operable.agent.session_files import State
+from operable.agent.store import KEPT
 from operable.host.registry import EXITED, RUNNING, Registry, SessionMeta, workspace_slug
 
 _SESSIONS = (50, 500, 5000)
@@ -85,28 +86,22 @@ def _idle(folder: Path, size: int) -> Run:
 
 
 def _resumed(folder: Path, size: int) -> Run:
-    """So many sessions of the built-in agent, each of a few turns; the newest is resumed."""
+    """As many sessions of the built-in agent as are kept, of so many turns each; the newest, a short one, is resumed."""
     work = folder / "work"
     work.mkdir()
-    for number in range(size + 1):
+    for number in range(KEPT):
         home = folder / f"home/state/agent/sessions/s-{number:06d}"
         home.mkdir(parents=True)
-        turns = [Turn("user", (Text("word " * 2000),)), Turn("assistant", (Text("answer " * 2000),))]
+        turn = Turn("user", (Text("word " * 20),))
+        turns = [turn] * (1 if number == KEPT - 1 else size)
         state = State(home.name, 1.0, float(number), str(work), turns=turns)
         (home / "state.json").write_bytes(msgspec.json.encode(state))
-        os.utime(home / "state.json", (number, number))
-    words = [
-        str(BIN / "operable-agent"),
-        "--json-stream",
-        "--offline",
-        "--workspace",
-        str(work),
-        "--resume",
-        "latest",
-    ]
+        for place in (home / "state.json", home):
+            os.utime(place, (number, number))
+    words = ["--json-stream", "--offline", "--workspace", str(work), "--resume", "latest"]
     empty = folder / "empty"
     empty.touch()
-    return Run(words, folder, stdin=empty)
+    return Run([str(BIN / "operable-agent"), *words], folder, stdin=empty)
 
 
 def _window(folder: Path, size: int) -> Run:
@@ -130,7 +125,7 @@ OPERATIONS = [
     Operation("agent logs --limit 5", _EVENTS, _page("first"), True, True),
     Operation("agent logs --limit 5 --after N", _EVENTS, _page("last"), True, True),
     Operation(f"agent logs --follow, idle {_IDLE:g} s", _SESSIONS, _idle, True, True, rounds=2),
-    Operation("operable-agent --resume latest", (50, 500, 5000), _resumed, True, True),
+    Operation("operable-agent --resume latest", (100, 1000, 10_000), _resumed, True, True),
     Operation("the agent's Read of 20 lines", (10_000, 100_000, 1_000_000), _window, True, True),
     Operation(
         "the agent's Read, in the middle", (10_000, 100_000, 1_000_000), _later_window, flat_memory=True

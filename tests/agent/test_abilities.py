@@ -4,6 +4,7 @@ import base64
 import os
 import shutil
 import threading
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -213,3 +214,41 @@ def test_a_command_with_half_of_a_character_is_refused_and_the_next_one_runs(tmp
     assert not refused.ok
     assert "half of a character" in refused.output
     assert use("bash", scene(tmp_path), command="echo fine").ok
+
+
+def test_read_of_a_window_keeps_no_more_of_a_large_file_than_that(tmp_path: Path) -> None:
+    line = "a line of a large file, as logs have them\n"
+    (tmp_path / "large").write_text(line * 1_000_000)
+    given = scene(tmp_path)
+    use("read", given, file_path="large", limit=1)
+    tracemalloc.start()
+    try:
+        first = use("read", given, file_path="large", limit=2)
+        middle = use("read", given, file_path="large", offset=500_000, limit=2)
+        last = use("read", given, file_path="large", offset=999_999, limit=2)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 2_000_000  # of 42
+    assert first.output.splitlines()[0] == f"     1\t{line.strip()}"
+    assert first.output.splitlines()[-1].startswith("(more than ")
+    assert middle.output.splitlines()[0] == f"500001\t{line.strip()}"
+    assert last.output == f"1000000\t{line.strip()}"
+
+
+@pytest.mark.parametrize(
+    "text, offset, limit, expected",
+    [
+        ("", 0, 5, "(empty file)"),
+        ("a", 0, 5, "     1\ta"),
+        ("a\n\nb", 0, 2, "     1\ta\n     2\t\n(1 more lines)"),
+        ("a\nb\n", 1, 1, "     2\tb"),
+        ("a\nb\n", 2, 1, "(no lines there)"),
+        ("a\r\nb\x0bc\n", 0, 2, "     1\ta\r\n     2\tb\x0bc"),
+    ],
+)
+def test_read_shows_the_lines_that_are_there(tmp_path: Path, text, offset, limit, expected) -> None:
+    (tmp_path / "file").write_bytes(text.encode())
+
+    assert use("read", scene(tmp_path), file_path="file", offset=offset, limit=limit).output == expected

@@ -9,6 +9,7 @@ from operable.agent import store as module
 from operable.agent.history import Text, Tokens, Turn
 from operable.agent.store import Sessions
 from operable.kernel.errors import Fail
+from tests.growth import calls
 
 
 def _turn(text: str) -> Turn:
@@ -133,3 +134,25 @@ def test_half_a_character_does_not_keep_a_session_from_being_kept(tmp_path: Path
     again.close()
 
     assert turn == _turn("half ? here")
+
+
+def test_latest_goes_by_the_time_in_the_session_and_reads_no_turn_of_any(tmp_path: Path) -> None:
+    sessions = Sessions(str(tmp_path))
+    for session_id in ("older", "latest-one", "elsewhere"):
+        store = sessions.create(
+            session_id, cwd="/there" if session_id == "elsewhere" else "/here", provider="p", model="m"
+        )
+        for _ in range(5):
+            store.append(_turn("word " * 1000))
+        store.save(Tokens(7), 0.25, "m")
+        store.close()
+    os.utime(tmp_path / "older" / "state.json")  # touched last, used first
+
+    found = sessions._latest("/here")
+    few = calls(lambda: sessions._latest("/here"))
+    for session_id in ("older", "latest-one", "elsewhere"):
+        path = tmp_path / session_id / "state.json"
+        path.write_bytes(path.read_bytes().replace(b'"turns":[', b'"turns":[' + b'"not a turn",' * 5000))
+
+    assert found == "latest-one"
+    assert calls(lambda: sessions._latest("/here")) == few

@@ -15,6 +15,7 @@ from operable.host.log_files import read_log
 from operable.host.registry import Registry, SessionMeta, owner_lives, workspace_slug
 from operable.kernel.errors import Fail
 from operable.wire.events import TextDelta
+from tests.growth import calls
 from tests.requirement import requirement
 
 
@@ -35,6 +36,27 @@ def test_a_session_is_found_by_the_beginning_of_its_id(tmp_path):
             registry.session(wrong)
         assert failure.value.code == "NO_SUCH_SESSION"
         assert failure.value.hint == "operable agent sessions"
+
+
+@pytest.mark.parametrize("wrong", ["../sessions/ses_abc", "/", ".", "..", "ses_abc/", "ses_abc\0"])
+def test_what_is_not_a_name_is_not_a_session(tmp_path, wrong):
+    registry, _ = made(tmp_path, "ses_abc")
+
+    with pytest.raises(Fail) as failure:
+        registry.session(wrong)
+    assert failure.value.code == "NO_SUCH_SESSION"
+
+
+def test_one_session_costs_the_same_beside_any_number_of_others(tmp_path):
+    registry, _ = made(tmp_path, "wanted")
+    few = calls(lambda: registry.session("wanted"))
+    for number in range(200):
+        made(tmp_path, f"ses_{number}")
+
+    assert calls(lambda: registry.session("wanted")) == few
+    assert (
+        calls(lambda: registry.session("wan")) < few + 3 * 200
+    )  # their names are looked at, their files are not
 
 
 def test_sessions_of_other_workspaces_are_not_mixed(tmp_path):

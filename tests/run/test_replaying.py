@@ -1,4 +1,5 @@
 import os
+import tracemalloc
 
 import pytest
 
@@ -95,3 +96,29 @@ def test_a_missing_cassette_is_not_found(tmp_path):
     with pytest.raises(Fail) as caught:
         load(tmp_path / "absent")
     assert caught.value.code == "CASSETTE_NOT_FOUND"
+
+
+def test_a_long_cassette_is_played_without_being_kept(tmp_path):
+    def peak(count):
+        path = tmp_path / f"{count}.cassette"
+        path.write_text(HEAD + '{"type":"out","at":0.1,"line":"a line of output"}\n' * count + END)
+        tracemalloc.start()
+        try:
+            with open(os.devnull, "wb") as nowhere:
+                assert replay(load(path), speed=None, stdout=nowhere.fileno()) == 0
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(10)
+    assert peak(50_000) < peak(5_000) + 100_000
+
+
+def test_what_is_played_is_what_was_checked_also_if_another_file_takes_its_place(tmp_path):
+    path = tmp_path / "a.cassette"
+    path.write_text(HEAD + '{"type":"out","at":0,"line":"checked"}\n' + END)
+    tape = load(path)
+    (tmp_path / "b.cassette").write_text("rubbish")
+    os.replace(tmp_path / "b.cassette", path)
+
+    assert played(tape, speed=None)[1] == played(tape, speed=1000.0)[1] == b"checked\n"

@@ -4,6 +4,7 @@ import os
 import sqlite3
 import stat
 import subprocess
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -333,3 +334,17 @@ def test_old_records_are_forgotten(store, home):
     again = run("create", "b", *KEY)
     assert (again.exit_code, [event["id"] for event in again.results]) == (0, ["b"])
     assert run("create", "b", *KEY).results == again.results
+
+
+def test_a_new_key_looks_at_no_key_but_itself_and_those_that_are_too_old(home, store):
+    run("create", "a", *KEY)
+    with closing(sqlite3.connect(home / "idempotency.sqlite")) as database:
+        plans = [
+            " ".join(step[3] for step in database.execute(f"EXPLAIN QUERY PLAN {statement}", (0.0,)))
+            for statement in (
+                "DELETE FROM events WHERE key IN (SELECT key FROM runs WHERE at <= ?)",
+                "DELETE FROM runs WHERE at <= ?",
+            )
+        ]
+
+    assert not [plan for plan in plans if "SCAN" in plan]

@@ -301,6 +301,24 @@ def test_ls_pages_by_name_and_hides_what_begins_with_a_dot(tmp_path):
     ]
 
 
+def test_find_pages_through_a_folder_that_is_read_more_than_once(tmp_path):
+    names = sorted(f"{number * 7919 % 1000:03d}" for number in range(1000))
+    for name in names:
+        (tmp_path / name).touch()
+
+    first = wrap("find", str(tmp_path), "--limit", "3")
+    after = wrap("find", str(tmp_path), "--limit", "3", "--cursor", first.summary["next_cursor"])
+    filtered = wrap("find", str(tmp_path), "--name", "*99", "--limit", "10")
+    everything = wrap("find", str(tmp_path), "--limit", "5000")
+
+    def found(outcome):
+        return [os.path.basename(event["path"]) for event in outcome.results]
+
+    assert found(first) + found(after) == names[:6]
+    assert found(filtered) == [name for name in names if name.endswith("99")]
+    assert found(everything) == names
+
+
 def test_find_filters_and_warns_of_what_it_may_not_read(tmp_path):
     (tmp_path / "src" / "deep").mkdir(parents=True)
     (tmp_path / "src" / "a.py").write_text("x" * 10)

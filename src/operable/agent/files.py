@@ -9,9 +9,14 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import BinaryIO
 
 from operable.state.atomic import move
 
+# Bytes behind a window whose lines are counted: beyond that, that there are more is all that is said.
+_BEYOND = 256 * 1024
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Not blocking: a FIFO in the place of a file must not hold the agent.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -32,15 +37,48 @@ class TooLargeError(OSError):
 
 def read_file(real: str, limit: int) -> tuple[bytes, int]:
     """(content, mtime in ns) of a regular file."""
+    with _opened(real, limit) as (file, status):
+        return file.read(limit + 1)[:limit], status.st_mtime_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Some lines of a file, without their ends. `more` follow; not `exact`: at least so many."""
+
+    head: bytes  # the first bytes of the file
+    lines: list[bytes]
+    more: int
+    exact: bool
+    size: int
+    modified: int  # mtime in ns
+
+
+def read_window(real: str, offset: int, count: int, *, head: int, limit: int) -> Window:
+    """`count` lines of a regular file behind the first `offset`. What follows them is read only a little further."""
+    with _opened(real, limit) as (file, status):
+        first = file.read(head)
+        file.seek(0)
+        for _ in islice(file, offset):
+            pass
+        lines = [line.removesuffix(b"\n") for line in islice(file, count)]
+        rest = file.read(_BEYOND)
+        exact = len(rest) < _BEYOND
+        more = rest.count(b"\n") + (exact and rest != b"" and not rest.endswith(b"\n"))
+        return Window(first, lines, more, exact, status.st_size, status.st_mtime_ns)
+
+
+@contextmanager
+def _opened(real: str, limit: int) -> Iterator[tuple[BinaryIO, os.stat_result]]:
+    """A regular file of at most so many bytes."""
     with _folder_of(real) as folder:
         descriptor = os.open(os.path.basename(real), _READ, dir_fd=folder)
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise NotAFileError("not a file")
-        if found.st_size > limit:
-            raise TooLargeError(f"it has {found.st_size} bytes, and {limit} are the limit")
-        return file.read(limit + 1)[:limit], found.st_mtime_ns
+        if status.st_size > limit:
+            raise TooLargeError(f"it has {status.st_size} bytes, and {limit} are the limit")
+        yield file, status
 
 
 def replace_file(real: str, data: bytes, *, read_at: int | None = None) -> tuple[bool, int]:

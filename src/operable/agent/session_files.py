@@ -6,6 +6,7 @@ the snapshot's sequence are in it already; what follows the last line end of the
 
 import os
 import time
+from typing import TypeVar
 
 import msgspec
 
@@ -13,6 +14,8 @@ from operable.agent.history import Tokens, Turn
 from operable.kernel.errors import Fail
 from operable.state.atomic import opened
 from operable.state.lock import acquire
+
+_Kind = TypeVar("_Kind")
 
 
 class State(msgspec.Struct, omit_defaults=True):
@@ -40,6 +43,33 @@ class Line(msgspec.Struct, omit_defaults=True):
     at: float = 0.0
 
 
+class Use(msgspec.Struct):
+    """What of a snapshot says when and where a session was used; the decoder steps over the rest."""
+
+    id: str
+    updated_at: float
+    cwd: str
+    sequence: int = 0
+
+
+class _Moment(msgspec.Struct):
+    sequence: int
+    at: float = 0.0
+
+
+def last_use(folder: str, session_id: str) -> Use:
+    """When and where a session was used last. Raises Fail if it cannot be read."""
+    try:
+        with open(os.path.join(folder, "state.json"), "rb") as file:
+            use = msgspec.json.decode(file.read(), type=Use)
+        for line in _lines(os.path.join(folder, "journal.jsonl"), _Moment):
+            if line.sequence > use.sequence:
+                use.updated_at = line.at or use.updated_at
+    except (OSError, msgspec.MsgspecError) as error:
+        raise _damaged(session_id, error) from error
+    return use
+
+
 def lock(folder: str, session_id: str) -> int:
     path = os.path.join(folder, "lock")
     try:
@@ -62,14 +92,9 @@ def load(folder: str, session_id: str, *, repair: str | None = None) -> State:
     """`repair`: by the owner of the lock, who mends what a crash has left; its workspace."""
     try:
         state = _snapshot_of(folder, session_id, repair)
-        journal = _lines(os.path.join(folder, "journal.jsonl"), repair=repair is not None)
+        journal = _lines(os.path.join(folder, "journal.jsonl"), Line, repair=repair is not None)
     except (OSError, msgspec.MsgspecError) as error:
-        raise Fail(
-            "io",
-            "SESSION_DAMAGED",
-            f"Session {session_id} cannot be read: {error}",
-            hint="Start a new session.",
-        ) from error
+        raise _damaged(session_id, error) from error
     for line in journal:
         if line.sequence <= state.sequence:
             continue  # the snapshot was written, but the journal was not yet emptied
@@ -85,6 +110,15 @@ def load(folder: str, session_id: str, *, repair: str | None = None) -> State:
     return state
 
 
+def _damaged(session_id: str, error: Exception) -> Fail:
+    return Fail(
+        "io",
+        "SESSION_DAMAGED",
+        f"Session {session_id} cannot be read: {error}",
+        hint="Start a new session.",
+    )
+
+
 def _snapshot_of(folder: str, session_id: str, repair: str | None) -> State:
     try:
         with open(os.path.join(folder, "state.json"), "rb") as file:
@@ -96,7 +130,7 @@ def _snapshot_of(folder: str, session_id: str, repair: str | None) -> State:
         return State(id=session_id, created_at=time.time(), updated_at=time.time(), cwd=repair)
 
 
-def _lines(path: str, *, repair: bool) -> list[Line]:
+def _lines(path: str, kind: type[_Kind], *, repair: bool = False) -> list[_Kind]:
     """The whole lines of a journal. What follows the last line end was cut off by a crash, or is being written; only the
     owner of the lock knows which, and removes it.
     """
@@ -108,4 +142,4 @@ def _lines(path: str, *, repair: bool) -> list[Line]:
     whole, _, torn = data.rpartition(b"\n")
     if torn and repair:
         os.truncate(path, len(data) - len(torn))
-    return [msgspec.json.decode(line, type=Line) for line in whole.split(b"\n") if line]
+    return [msgspec.json.decode(line, type=kind) for line in whole.split(b"\n") if line]

@@ -22,7 +22,7 @@ import msgspec
 
 from operable.agent.history import Text, Tokens, Turn
 from operable.agent.places import new_session, session_folder, session_unwritable
-from operable.agent.session_files import Line, State, load, lock
+from operable.agent.session_files import Line, State, Use, last_use, load, lock
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 from operable.state.atomic import write_whole
@@ -210,10 +210,24 @@ class Sessions:
             )
 
     def _latest(self, cwd: str) -> str:
-        for listed in self.listing():
-            if listed.cwd == cwd:
-                return listed.id
-        raise Fail("not_found", "SESSION_NOT_FOUND", f"There is no session of {cwd} to resume.")
+        """The session of this workspace that was used last. No turn of any session is read for that.
+
+        Files are written after the time in them was taken: who was not touched since the best one is not better.
+        """
+        best: Use | None = None
+        touched = sorted(((_last_use(folder), folder) for folder in self._folders()), reverse=True)
+        for moment, folder in touched:
+            if best is not None and moment < best.updated_at:
+                break
+            try:
+                use = last_use(folder, unquote(os.path.basename(folder)))
+            except Fail:
+                continue
+            if use.cwd == cwd and (best is None or use.updated_at > best.updated_at):
+                best = use
+        if best is None:
+            raise Fail("not_found", "SESSION_NOT_FOUND", f"There is no session of {cwd} to resume.")
+        return best.id
 
     def _folders(self) -> list[str]:
         try:

@@ -39,7 +39,7 @@ def read(session: str, after: int, *, follow: bool, people: bool = False) -> Ite
     try:
         while True:
             # Asked before reading: what a session wrote before it ended is then never missed.
-            running = follow and registry.session(home.meta.id).meta.status in ALIVE
+            running = follow and registry.renewed(home).meta.status in ALIVE
             while records := cursor.read():
                 yield from map(row, records)
             if not running:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from operable.cli.flow_work import told
 from operable.cli.flow_work_events import FlowAuditProblem, FlowAuditVerdict, FlowRecord
@@ -17,10 +18,13 @@ _NOT_WHOLE = 65
 
 
 def records(by: Caller, newest: int | None) -> Iterator[FlowRecord | Warn]:
-    found, warnings = told(lambda: audit_log.read(by.place("audit"), newest), "audit")
-    for problem in warnings:
-        yield Warn("AUDIT_RECORD_MALFORMED", f"line {problem['line_number']}: {problem['message']}")
-    for record in found:
+    """Oldest first; all of them are read as they are asked for, so that a limit is also one of the work."""
+    path = told(lambda: by.place("audit"), "audit")
+    entries = audit_log.oldest_first(path) if newest is None else _newest(path, newest)
+    while (record := told(lambda: next(entries, None), "audit")) is not None:
+        if isinstance(record, audit_log.Malformed):
+            yield Warn("AUDIT_RECORD_MALFORMED", f"line {record.line}: {record.message}")
+            continue
         # Whoever may write the file may have written this, too: nothing about it is certain.
         source = record.get("source")
         place = source if isinstance(source, dict) else {}
@@ -31,6 +35,16 @@ def records(by: Caller, newest: int | None) -> Iterator[FlowRecord | Warn]:
             outcome=_outcome(record),
             record=record,
         )
+
+
+def _newest(path: str, count: int) -> Iterator[dict[str, Any] | audit_log.Malformed]:
+    entries, left = [], count
+    for each in audit_log.newest_first(path):
+        entries.append(each)
+        left -= isinstance(each, dict)
+        if not left:
+            break
+    yield from reversed(entries)
 
 
 def _outcome(record: dict[str, object]) -> str:

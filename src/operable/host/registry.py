@@ -138,12 +138,10 @@ class Registry:
 
     def session(self, session_id: str) -> SessionHome:
         """One session; a unique beginning of its id is enough. Fail not_found/NO_SUCH_SESSION."""
-        found = (
-            [home for home in self.sessions() if home.meta.id.startswith(session_id)] if session_id else []
-        )
-        exact = [home for home in found if home.meta.id == session_id]
-        if len(exact or found) == 1:
-            return (exact or found)[0]
+        found = self._named(session_id)
+        if len(found) == 1:
+            self.recover(found[0])
+            return found[0]
         problem = "is the beginning of several sessions" if found else "is no session"
         raise Fail(
             "not_found",
@@ -206,6 +204,22 @@ class Registry:
                 "conflict", "SESSION_RUNNING", "the session is running; close it first", target=home.meta.id
             )
         shutil.rmtree(home.folder)
+
+    def _named(self, session_id: str) -> list[SessionHome]:
+        """The sessions of this id, else those that begin with it: their folders have their names, and no other is read."""
+        if (
+            not session_id
+            or session_id[0] == "."
+            or os.path.basename(session_id) != session_id
+            or "\0" in session_id
+        ):
+            return []
+        places = [os.path.join(self.root, slug, "sessions") for slug in _listed(self.root)]
+        exact = [home for place in places if (home := _read(os.path.join(place, session_id))) is not None]
+        if exact:
+            return exact
+        names = ((place, name) for place in places for name in _listed(place) if name.startswith(session_id))
+        return [home for place, name in names if (home := _read(os.path.join(place, name))) is not None]
 
     def _in(self, folder: str) -> Iterator[SessionHome]:
         for name in _listed(folder):

@@ -8,17 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
-from operable.kernel.errors import Fail
 from operable.kernel.nesting import DEEPEST, too_deep
 from operable.offer.action import Action, Confirmation, Progress, Result
 from operable.offer.result import ENDLESS_RESULTS, ResultCollector
 from operable.offer.words import command_words, confirmation_words, offered, unspecified
 from operable.proc.ladder import Graces
-from operable.proc.output import aoutput
-from operable.proc.spawn import prepare
 from operable.run import acall
+from operable.run.discovery import Source, adocument
 from operable.run.validator import self_contained
 from operable.state.paths import VARIABLES
 
@@ -113,13 +109,8 @@ class AoiAdapter:
         return self._item_schemas[action.name]
 
     async def _document(self, command: str, *options: str) -> dict[str, Any] | None:
-        words = [*self._words, "input-schema", "--output", "json", "--command", command, *options]
-        try:
-            answer = await aoutput(prepare(words, inherit=self._inherit, env=self._env, cwd=self._cwd))
-            document = msgspec.json.decode(answer.stdout) if answer.status == 0 else None
-        except (Fail, ValueError, RecursionError):
-            return None
-        return document if isinstance(document, dict) else None
+        source = Source(self._words, env=self._env, inherit=self._inherit, cwd=self._cwd)
+        return await adocument(source, "input-schema", "--output", "json", "--command", command, *options)
 
 
 def _usable(document: dict[str, Any], items: dict[str, Any] | None = None) -> bool:

@@ -4,7 +4,8 @@ Theory of operation. What is asked, and what is made of the answers, is a genera
 the async front door differ in how they run a request. Answers are kept on disk under the identity of the tool: the path,
 size and time of its program and of every file among its leading words, and the version options of the call. A program
 file may stay the same while the package behind it changes (an editable install): `Description.fits` compares the version
-that the stream announces, and a description that does not fit is asked for again.
+that the stream announces, and a description that does not fit is asked for again. The answers to further questions
+(`adocument`) are kept as long as the description is.
 
 A tool is never asked behind the caller's back before it has shown that it speaks AOI: `rm schema` would be a command.
 """
@@ -108,6 +109,27 @@ def cached(source: Source) -> Description | None:
     if not isinstance(entry, dict):
         return None
     return Description(entry.get("schema"), entry.get("capabilities"), tuple(entry.get("notes", ())))
+
+
+async def adocument(source: Source, *arguments: str) -> dict[str, Any] | None:
+    """What the tool answers to these words: kept, or asked for (and then kept). Returns None if it is not an object.
+
+    An answer belongs to the description that is kept about the tool, and is asked for again when that has changed.
+    """
+    try:
+        place, description = _entry(source), cached(source)
+        kept_at = (
+            f"{place}.{digest(list(arguments)).removeprefix('sha256:')[:32]}" if place and description else ""
+        )
+        fingerprint = digest([_FORMAT, description and description.capabilities])
+        if (document := cache.load(kept_at, fingerprint, private=True)) is not None:
+            return document if isinstance(document, dict) else None
+        document, _ = _document(await aoutput(source.command(*arguments)))
+    except Fail:
+        return None
+    if document is not None:
+        cache.keep(kept_at, fingerprint, document, private=True)
+    return document
 
 
 def version_options(argv: Sequence[str]) -> tuple[str, ...]:

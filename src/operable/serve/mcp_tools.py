@@ -7,6 +7,7 @@ needs none, unless it runs code of the project. Results are structured; what is 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 from collections import OrderedDict
@@ -22,6 +23,8 @@ from operable.offer.words import takes_any_words
 from operable.serve.operables import Operable
 
 _KEPT_RESULTS = 50
+# Commands whose tools are asked for their schemas at the same time.
+_AT_ONCE = 8
 _CONFIRM = {
     "type": "boolean",
     "description": "true when the user has agreed to this very call; it cannot be undone",
@@ -81,12 +84,18 @@ class Toolbox:
     async def tools(self) -> dict[str, McpTool]:
         """All that may be called, by name."""
         if self._tools is None:
-            found: dict[str, McpTool] = {}
+            named: dict[str, tuple[Operable, Action]] = {}
             for operable in self._operables:
                 for action in operable.actions:
-                    name = tool_name(operable.name, action.name, kind=operable.kind, taken=found)
-                    found[name] = await _made(name, operable, action)
-            self._tools = found
+                    name = tool_name(operable.name, action.name, kind=operable.kind, taken=named)
+                    named[name] = operable, action
+            turn = asyncio.Semaphore(_AT_ONCE)
+
+            async def made(name: str) -> McpTool:
+                async with turn:
+                    return await _made(name, *named[name])
+
+            self._tools = dict(zip(named, await asyncio.gather(*map(made, named)), strict=True))
         return {name: tool for name, tool in self._tools.items() if self._enabled or not tool.guarded}
 
     async def tool(self, name: str) -> McpTool:

@@ -40,15 +40,57 @@ def bounded_lines(file: BinaryIO, size: int) -> Iterator[bytes]:
         yield line
 
 
+class LogLines:
+    """The lines of one file of a log as it was at one moment: its first `size` bytes, from the beginning or from the end."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self._size = size
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._file.seek(0)
+        return bounded_lines(self._file, self._size)
+
+    def back(self) -> Iterator[tuple[int, bytes]]:
+        """(where it begins, the line), the last one first: a reader of a few pays for a few."""
+        fd, at = self._file.fileno(), self._size
+        end, _ = tail(fd, self._size)
+        if 0 <= end < at:
+            yield end, os.pread(fd, at - end, end)  # torn
+        if end < 0:
+            end = at
+        for line in lines_back(fd, end):
+            end -= len(line)
+            yield end, line
+        if (
+            end > 0
+        ):  # a line that is too long to be a record: what stands before it is read in the other direction
+            self._file.seek(0)
+            places, start = [], 0
+            for line in bounded_lines(self._file, end):
+                places.append((start, line))
+                start += len(line)
+            yield from reversed(places)
+
+    def number(self, place: int) -> int:
+        """The number of the line that begins there, from 1."""
+        self._file.seek(0)
+        count = 0
+        while place > 0 and (data := self._file.read(min(place, LINE_LIMIT))):
+            place -= len(data)
+            count += data.count(b"\n")
+        return count + 1
+
+
 def last_line(path: str) -> bytes | None:
     """The last whole line of a file. Returns None if there is none."""
     with opened(path, os.O_RDONLY) as fd:
         return next(lines_back(fd, tail(fd)[0]), None)
 
 
-def tail(fd: int) -> tuple[int, int]:
+def tail(fd: int, size: int | None = None) -> tuple[int, int]:
     """(where the last whole line ends, the size). What lies between is a torn line."""
-    size = os.fstat(fd).st_size
+    size = os.fstat(fd).st_size if size is None else size
     at = size
     while at > 0 and size - at <= LINE_LIMIT:
         start = max(0, at - _WINDOW)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from operable.state.atomic import open_private, opened
 from operable.state.lock import SHARED, WAIT, held, is_held
-from operable.state.sealed_file import bounded_lines, full_files
+from operable.state.sealed_file import LogLines, full_files
 from operable.state.sealed_head import Head, Stated, UnreadableHeadError, is_signed_by, read_head
 from operable.state.sealed_log import LockError
 from operable.state.sealed_record import DAMAGE, LOST, RETIRED, SIGNED, RecordFormat, SealedRecord
@@ -26,7 +26,7 @@ PROBLEM_LIMIT = 1000
 TAMPERED, GAP, BROKEN, TRUNCATED = "tampered", "gap", "broken", "truncated"
 UNREADABLE, DAMAGED, UNSIGNED = "unreadable", "damaged", "unsigned"
 
-Part = tuple[str, Iterator[bytes]]
+Part = tuple[str, LogLines]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ def frozen(path: str, *, wait: float = WAIT) -> Iterator[tuple[Stated | None, st
             parts: list[Part] = []
             for name in (*full_files(path), *([path] if os.path.lexists(path) else [])):
                 file = stack.enter_context(os.fdopen(open_private(name, os.O_RDONLY), "rb"))
-                parts.append((name, bounded_lines(file, os.fstat(file.fileno()).st_size)))
+                parts.append((name, LogLines(file, os.fstat(file.fileno()).st_size)))
         yield stated, complaint, parts
 
 

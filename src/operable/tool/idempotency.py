@@ -44,6 +44,8 @@ CREATE TABLE IF NOT EXISTS runs (
 CREATE TABLE IF NOT EXISTS events (
   key TEXT NOT NULL, position INTEGER NOT NULL, line TEXT NOT NULL, PRIMARY KEY (key, position)
 ) WITHOUT ROWID;
+-- Every new key removes those that are too old: without this, by looking at all of them.
+CREATE INDEX IF NOT EXISTS runs_by_age ON runs (at);
 """
 
 

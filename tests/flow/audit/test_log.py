@@ -10,11 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operable.flow.audit.log import append, find, read, verify
-from operable.flow.audit.record import GENESIS
+from operable.flow.audit.log import Malformed, append, find, newest_first, oldest_first, read, verify
+from operable.flow.audit.record import GENESIS, STARTED, ExecutionFormat
 from operable.flow.contracts import FlowError
-from operable.state.sealed_head import Head
+from operable.state.sealed_head import Head, write_head
+from operable.state.sealed_record import LOST, Place
 from operable.state.sealed_verdict import frozen
+from tests.growth import calls
 
 CANARY = "canary-4f1c9d-do-not-show"
 
@@ -359,3 +361,65 @@ def test_a_full_disk_is_an_error_and_leaves_the_chain_whole(tmp_path):
     assert answer.stdout.startswith("internal_error the audit log cannot be written")
     found = verify(str(log))
     assert (found["verified"], found["records"]) == (True, 1)
+
+
+def sealed(path, steps, running=()):
+    """A log of these steps: (what a record is, the number of the record that it closes)."""
+    lines, prev = [], GENESIS
+    for seq, (what, closes) in enumerate(steps):
+        place = Place(seq, prev, 0.0, opens=what == STARTED, closes=None if closes == seq else closes)
+        line, prev, _ = ExecutionFormat().seal({"execution_id": f"e{seq}", "status": what}, place)
+        lines.append(b"rubbish\n" if what == "rubbish" else line)
+    path.write_bytes(b"".join(lines))
+    if steps:
+        write_head(str(path), Head(len(steps) - 1, prev), tuple(running), None)
+    return str(path)
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from([STARTED, STARTED, "exit 0", "succeeded", LOST, "rubbish"]),
+        st.none() | st.integers(0, 12),
+    ),
+    max_size=14,
+)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(STEPS)
+def test_from_both_ends_come_the_same_records(tmp_path, steps):
+    path = sealed(tmp_path / "audit.ndjson", steps)
+
+    assert list(oldest_first(path)) == list(newest_first(path))[::-1]
+
+
+def test_the_start_of_an_execution_that_runs_is_shown_without_waiting_for_its_end(tmp_path):
+    steps = [(STARTED, None), ("exit 0", None), (STARTED, None), ("rubbish", None), ("exit 1", 2)]
+    path = sealed(tmp_path / "audit.ndjson", steps, running=[0])
+
+    shown = list(oldest_first(path))
+
+    assert [each if isinstance(each, Malformed) else each["execution_id"] for each in shown] == [
+        "e0", "e1", Malformed(4), "e4",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("reading", [lambda path: read(path, 5), lambda path: find(path, "newest")])
+def test_the_newest_records_cost_the_same_in_a_log_of_any_length(tmp_path, reading):
+    def of(count):
+        path = sealed(tmp_path / f"audit-{count}", [("exit 0", None)] * count)
+        append(path, {"execution_id": "newest"})
+        return lambda: reading(path)
+
+    of(10)()
+    assert calls(of(1000)) < 1.1 * calls(of(100))
+
+
+def test_the_first_records_cost_the_same_in_a_log_of_any_length(tmp_path):
+    def of(count):
+        steps = [step for each in range(count) for step in ((STARTED, None), ("exit 0", 2 * each))]
+        entries = oldest_first(sealed(tmp_path / f"audit-{count}", steps))
+        return lambda: [next(entries) for _ in range(5)]
+
+    of(10)()
+    assert calls(of(1000)) < 1.1 * calls(of(100))

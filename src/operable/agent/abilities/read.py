@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.agent.ability import Ability, Outcome, Scene
-from operable.agent.files import read_file
+from operable.agent.files import Window, read_window
 from operable.agent.workspace import OutsideWorkspaceError, permitted
 
 _LOOK = 8192  # a NUL in the first bytes makes a file binary
@@ -23,28 +23,26 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
         return Outcome("offset and limit are whole numbers, from 0 and from 1", ok=False)
     try:
         real = permitted(scene, path)
-        data, modified = read_file(real, _FILE_LIMIT)
+        window = read_window(real, offset, limit, head=_LOOK, limit=_FILE_LIMIT)
     except (OSError, OutsideWorkspaceError) as error:
         return Outcome(f"Cannot read {path}: {error.strerror or error}", ok=False)
-    if b"\0" in data[:_LOOK]:
-        return Outcome(f"(binary file, {len(data)} bytes)")
-    scene.read_at[real] = modified
-    if scene.shown.get((real, offset, limit)) == modified:
+    if b"\0" in window.head:
+        return Outcome(f"(binary file, {window.size} bytes)")
+    scene.read_at[real] = window.modified
+    if scene.shown.get((real, offset, limit)) == window.modified:
         return Outcome(_UNCHANGED)
-    scene.shown[real, offset, limit] = modified
-    return Outcome(_numbered(data.decode("utf-8", "replace"), offset, limit))
+    scene.shown[real, offset, limit] = window.modified
+    return Outcome(_numbered(window, offset))
 
 
-def _numbered(text: str, offset: int, limit: int) -> str:
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
-    shown = lines[offset : offset + limit]
-    if not shown:
-        return "(no lines there)" if lines else "(empty file)"
-    numbered = "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(shown, offset + 1))
-    more = len(lines) - offset - len(shown)
-    return numbered + (f"\n({more} more lines)" if more > 0 else "")
+def _numbered(window: Window, offset: int) -> str:
+    if not window.lines:
+        return "(no lines there)" if window.head else "(empty file)"
+    lines = (line.decode("utf-8", "replace") for line in window.lines)
+    numbered = "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(lines, offset + 1))
+    if not window.more and window.exact:
+        return numbered
+    return f"{numbered}\n({'' if window.exact else 'more than '}{window.more} more lines)"
 
 
 ABILITY = Ability(

@@ -7,6 +7,7 @@ that are too large are replaced by their digest.
 """
 
 import json
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -109,70 +110,141 @@ def verify(path: str, *, anchor: Head | None = None, key: str | None = None) -> 
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A line that is not a record."""
+
+    line: int
+
+    @property
+    def message(self) -> str:
+        return "malformed audit record skipped"
+
+
 def read(path: str, limit: int | None = None) -> tuple[list[Json], list[Json]]:
     """The newest records, oldest first, over all files, one per execution; and a warning per malformed line."""
     records: list[Json] = []
     warnings: list[Json] = []
-    ended: dict[int, Json] = {}
-    with _reading(), frozen(path) as (_, _, parts):
-        for _, part in reversed(parts):
-            found, bad = _read_one(part)
-            records, warnings = _without_stages(found, ended) + records, bad + warnings
-            if limit is not None and len(records) >= limit:
-                return records[len(records) - limit :], warnings
-    return records, warnings
+    if limit is not None and limit <= 0:
+        return [], []
+    for each in newest_first(path):
+        if isinstance(each, Malformed):
+            warnings.append({"line_number": each.line, "message": each.message})
+            continue
+        records.append(each)
+        if len(records) == limit:
+            break
+    return records[::-1], warnings[::-1]
 
 
 def find(path: str, execution_id: str) -> Json:
     """The newest record of an execution."""
+    for each in newest_first(path):
+        if isinstance(each, dict) and each.get("execution_id") == execution_id:
+            return each
+    raise FlowError("invalid_argument", f"Execution not found in audit log: {execution_id}")
+
+
+def newest_first(path: str) -> Iterator[Json | Malformed]:
+    """The records over all files, one per execution, read from the end: a reader of a few pays for a few."""
     ended: dict[int, Json] = {}
     with _reading(), frozen(path) as (_, _, parts):
         for _, part in reversed(parts):
-            for record in reversed(_without_stages(_read_one(part)[0], ended)):
-                if record.get("execution_id") == execution_id:
-                    return record
-    raise FlowError("invalid_argument", f"Execution not found in audit log: {execution_id}")
+            for place, line in part.back():
+                record = _parsed(line)
+                if record is not None:
+                    yield from _shown_before(record, ended)
+                elif line.strip():
+                    yield Malformed(part.number(place))
+
+
+def oldest_first(path: str) -> Iterator[Json | Malformed]:
+    """The same in the order in which they were written.
+
+    The start of an execution waits for its end, and what was written in between waits with it. Those that run now have none.
+    """
+    waiting: OrderedDict[int, Json | Malformed | None] = (
+        OrderedDict()
+    )  # None: it was closed, and is not shown
+    starts: dict[int, int] = {}  # number of a record whose end is to come -> its place in `waiting`
+    with _reading(), frozen(path) as (stated, _, parts):
+        running = frozenset(() if stated is None else stated.open)
+        for _, part in parts:
+            for number, line in enumerate(part, 1):
+                record = _parsed(line)
+                if record is None and not line.strip():
+                    continue
+                _queue(Malformed(number) if record is None else record, waiting, starts, running)
+                first_start = next(iter(starts.values()), None)
+                while waiting and next(iter(waiting)) != first_start:
+                    shown = waiting.popitem(last=False)[1]
+                    if shown is not None:
+                        yield shown
+    yield from (shown for shown in waiting.values() if shown is not None)
 
 
 def holding(path: str, needle: bytes) -> Iterator[Json]:
     """The records whose line has these bytes, oldest first: reading all of a large log as JSON would take seconds."""
     with _reading(), frozen(path) as (_, _, parts):
         for line in chain.from_iterable(part for _, part in parts):
-            if needle in line:
-                yield from _read_one([line])[0]
+            if needle in line and (record := _parsed(line)) is not None:
+                yield record
 
 
-def _without_stages(records: list[Json], ended: dict[int, Json]) -> list[Json]:
-    """One record per execution. `ended` has what closes records of older files; records of this one are added."""
-    shown: list[Json] = []
-    for record in reversed(records):
-        chain = record.get("chain")
-        place = chain if isinstance(chain, Mapping) else {}
-        if isinstance(place.get("closes"), int):
-            ended[place["closes"]] = record
-            if record.get("status") in (_SILENT, LOST):
-                continue
-        end = ended.pop(place["seq"], None) if place.get("kind") == STARTED else None
-        if end is None:
-            shown.append(record)
-        elif end.get("status") == LOST:
-            shown.append({**record, "status": LOST})
-    shown.reverse()
-    return shown
+def _shown_before(record: Json, ended: dict[int, Json]) -> Iterator[Json]:
+    """What is shown of a record, when all newer ones were seen. `ended` has what closes those that are still to come."""
+    place = _place(record)
+    if isinstance(place.get("closes"), int):
+        ended[place["closes"]] = record
+        if record.get("status") in (_SILENT, LOST):
+            return
+    seq = place.get("seq")
+    end = ended.pop(seq, None) if place.get("kind") == STARTED and isinstance(seq, int) else None
+    if end is None:
+        yield record
+    elif end.get("status") == LOST:
+        yield {**record, "status": LOST}
 
 
-def _read_one(part: Iterable[bytes]) -> tuple[list[Json], list[Json]]:
-    records, warnings = [], []
-    for number, line in enumerate(part, 1):
-        try:
-            record = parse(line)
-        except ValueError:
-            record = None
-        if isinstance(record, dict):
-            records.append(record)
-        elif line.strip():
-            warnings.append({"line_number": number, "message": "malformed audit record skipped"})
-    return records, warnings
+def _queue(
+    entry: Json | Malformed,
+    waiting: OrderedDict[int, Json | Malformed | None],
+    starts: dict[int, int],
+    running: frozenset[int],
+) -> None:
+    """Put an entry behind those that wait, or let it say how the execution ended that one of them has begun."""
+    at = next(reversed(waiting), -1) + 1
+    if isinstance(entry, Malformed):
+        waiting[at] = entry
+        return
+    place = _place(entry)
+    closes = place.get("closes")
+    if isinstance(closes, int):
+        begun = starts.pop(closes, None)
+        if begun is not None:
+            start = waiting[begun]
+            lost = isinstance(start, dict) and entry.get("status") == LOST
+            waiting[begun] = {**start, "status": LOST} if lost else None  # type: ignore[dict-item]
+        if entry.get("status") in (_SILENT, LOST):
+            return
+    waiting[at] = entry
+    seq = place.get("seq")
+    if place.get("kind") == STARTED and isinstance(seq, int) and seq not in running:
+        starts.pop(seq, None)  # so that the first is the one that has waited for the longest
+        starts[seq] = at
+
+
+def _place(record: Json) -> Mapping[str, Any]:
+    chain = record.get("chain")
+    return chain if isinstance(chain, Mapping) else {}
+
+
+def _parsed(line: bytes) -> Json | None:
+    try:
+        record = parse(line)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) else None
 
 
 def _plain(record: Mapping[str, Any], secrets: Known | Iterable[str]) -> Json:

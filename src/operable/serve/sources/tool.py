@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from operable.kernel.errors import Fail
@@ -21,17 +22,19 @@ from operable.run.discovery import describe
 from operable.serve.operables import Operable, Source
 from operable.state.paths import config_path
 
+# Programs that are asked at the same time: each is one process, most of which only starts an interpreter.
+_AT_ONCE = 8
 _SUMMARY = 1000  # characters: models are given all of them at once
 _REQUIRES = re.compile(r"operable(?![\w-])", re.IGNORECASE)
 
 
 def find(workspace: str) -> Iterator[Operable]:
     """Every declared tool; of two with one name the user's own counts."""
-    seen: set[str] = set()
+    places: dict[str, str] = {}
     for name, path in (*_registered(), *_installed()):
-        if name not in seen:
-            seen.add(name)
-            yield _asked(name, path, workspace)
+        places.setdefault(name, path)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        yield from pool.map(lambda name: _asked(name, places[name], workspace), places)
 
 
 def _registered() -> Iterator[tuple[str, str]]:

@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     from operable.wrap.upstream import Upstream
 
 _BATCH = 256
+# Entries of one folder that are kept at first, and so many that all of them are.
+_FEW, _LARGE = 100, 50_000
 
 
 def files(upstream: Upstream) -> Iterator[Any]:
     top = upstream.inputs["path"]
     wanted = _filter(upstream.inputs)
     rows: list[Any] = []
-    for found in _walk(top, _position(upstream.after, top), upstream.inputs.get("max_depth")):
+    batch = _BATCH if upstream.fetch is None else min(_BATCH, upstream.fetch)
+    for found in _walk(top, _position(upstream.after, top), upstream.inputs.get("max_depth"), upstream.fetch):
         if isinstance(found, OSError):
             if rows:
                 yield rows
@@ -36,16 +39,16 @@ def files(upstream: Upstream) -> Iterator[Any]:
         event["depth"] = depth
         if wanted(entry, event):
             rows.append(event)
-            if len(rows) == _BATCH:
+            if len(rows) >= batch:
                 yield rows
                 rows = []
     if rows:
         yield rows
 
 
-def _walk(top: str, after: list[bytes], max_depth: int | None) -> Iterator[Any]:
+def _walk(top: str, after: list[bytes], max_depth: int | None, fetch: int | None) -> Iterator[Any]:
     """Every entry with its depth, parents first; what lies before the position is not even opened."""
-    pending: list[tuple[Iterator[Any], int, list[bytes]]] = [(_listed(top, after), 1, after)]
+    pending: list[tuple[Iterator[Any], int, list[bytes]]] = [(_listed(top, after, fetch), 1, after)]
     while pending:
         entries, depth, rest = pending[-1]
         entry = next(entries, None)
@@ -60,18 +63,35 @@ def _walk(top: str, after: list[bytes], max_depth: int | None) -> Iterator[Any]:
             yield entry, depth
         if entry.is_dir(follow_symlinks=False) and (max_depth is None or depth < max_depth):
             below = rest[1:] if on_the_way else []
-            pending.append((_listed(entry.path, below), depth + 1, below))
+            pending.append((_listed(entry.path, below, fetch), depth + 1, below))
 
 
-def _listed(path: str, after: list[bytes]) -> Iterator[Any]:
-    """The entries of one folder from the position on, sorted; or why it cannot be read."""
-    try:
-        with os.scandir(path) as found:
-            behind = (each for each in found if not after or os.fsencode(each.name) >= after[0])
-            return iter(sorted(behind, key=lambda each: os.fsencode(each.name)))
-    except OSError as problem:
-        problem.filename = path
-        return iter([problem])
+def _listed(path: str, after: list[bytes], fetch: int | None) -> Iterator[Any]:
+    """The entries of one folder from the position on, sorted; or why it cannot be read.
+
+    Of a large folder only the first are kept, as many as are wanted; where more turn out to be needed, it is read again.
+    """
+    from heapq import nsmallest
+
+    start, is_behind = after[0] if after else b"", bytes.__ge__
+    count = _LARGE if fetch is None else max(fetch, _FEW)
+    while True:
+        try:
+            with os.scandir(path) as found:
+                behind = (each for each in found if is_behind(_key(each), start))
+                entries = nsmallest(count, behind, key=_key) if count < _LARGE else sorted(behind, key=_key)
+        except OSError as problem:
+            problem.filename = path
+            yield problem
+            return
+        yield from entries
+        if count >= _LARGE or len(entries) < count:
+            return
+        start, is_behind, count = _key(entries[-1]), bytes.__gt__, count * 8
+
+
+def _key(entry: Any) -> bytes:
+    return os.fsencode(entry.name)
 
 
 def _position(after: Any, top: str) -> list[bytes]:
