@@ -43,7 +43,7 @@ class Line(msgspec.Struct, omit_defaults=True):
     at: float = 0.0
 
 
-class Use(msgspec.Struct):
+class LastUse(msgspec.Struct):
     """What of a snapshot says when and where a session was used; the decoder steps over the rest."""
 
     id: str
@@ -57,11 +57,11 @@ class _Moment(msgspec.Struct):
     at: float = 0.0
 
 
-def last_use(folder: str, session_id: str) -> Use:
+def last_use(folder: str, session_id: str) -> LastUse:
     """When and where a session was used last. Raises Fail if it cannot be read."""
     try:
         with open(os.path.join(folder, "state.json"), "rb") as file:
-            use = msgspec.json.decode(file.read(), type=Use)
+            use = msgspec.json.decode(file.read(), type=LastUse)
         for line in _lines(os.path.join(folder, "journal.jsonl"), _Moment):
             if line.sequence > use.sequence:
                 use.updated_at = line.at or use.updated_at

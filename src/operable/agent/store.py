@@ -22,7 +22,7 @@ import msgspec
 
 from operable.agent.history import Text, Tokens, Turn
 from operable.agent.places import new_session, session_folder, session_unwritable
-from operable.agent.session_files import Line, State, Use, last_use, load, lock
+from operable.agent.session_files import LastUse, Line, State, last_use, load, lock
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 from operable.state.atomic import write_whole
@@ -214,7 +214,7 @@ class Sessions:
 
         Files are written after the time in them was taken: who was not touched since the best one is not better.
         """
-        best: Use | None = None
+        best: LastUse | None = None
         touched = sorted(((_last_use(folder), folder) for folder in self._folders()), reverse=True)
         for moment, folder in touched:
             if best is not None and moment < best.updated_at:

@@ -22,7 +22,7 @@ def records(by: Caller, newest: int | None) -> Iterator[FlowRecord | Warn]:
     path = told(lambda: by.place("audit"), "audit")
     entries = audit_log.oldest_first(path) if newest is None else _newest(path, newest)
     while (record := told(lambda: next(entries, None), "audit")) is not None:
-        if isinstance(record, audit_log.Malformed):
+        if isinstance(record, audit_log.MalformedLine):
             yield Warn("AUDIT_RECORD_MALFORMED", f"line {record.line}: {record.message}")
             continue
         # Whoever may write the file may have written this, too: nothing about it is certain.
@@ -37,7 +37,7 @@ def records(by: Caller, newest: int | None) -> Iterator[FlowRecord | Warn]:
         )
 
 
-def _newest(path: str, count: int) -> Iterator[dict[str, Any] | audit_log.Malformed]:
+def _newest(path: str, count: int) -> Iterator[dict[str, Any] | audit_log.MalformedLine]:
     entries, left = [], count
     for each in audit_log.newest_first(path):
         entries.append(each)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operable.flow.audit.log import Malformed, append, find, newest_first, oldest_first, read, verify
+from operable.flow.audit.log import MalformedLine, append, find, newest_first, oldest_first, read, verify
 from operable.flow.audit.record import GENESIS, STARTED, ExecutionFormat
 from operable.flow.contracts import FlowError
 from operable.state.sealed_head import Head, write_head
@@ -399,8 +399,8 @@ def test_the_start_of_an_execution_that_runs_is_shown_without_waiting_for_its_en
 
     shown = list(oldest_first(path))
 
-    assert [each if isinstance(each, Malformed) else each["execution_id"] for each in shown] == [
-        "e0", "e1", Malformed(4), "e4",
+    assert [each if isinstance(each, MalformedLine) else each["execution_id"] for each in shown] == [
+        "e0", "e1", MalformedLine(4), "e4",
     ]  # fmt: skip
 
 

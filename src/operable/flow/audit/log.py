@@ -111,7 +111,7 @@ def verify(path: str, *, anchor: Head | None = None, key: str | None = None) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed:
+class MalformedLine:
     """A line that is not a record."""
 
     line: int
@@ -128,7 +128,7 @@ def read(path: str, limit: int | None = None) -> tuple[list[Json], list[Json]]:
     if limit is not None and limit <= 0:
         return [], []
     for each in newest_first(path):
-        if isinstance(each, Malformed):
+        if isinstance(each, MalformedLine):
             warnings.append({"line_number": each.line, "message": each.message})
             continue
         records.append(each)
@@ -145,7 +145,7 @@ def find(path: str, execution_id: str) -> Json:
     raise FlowError("invalid_argument", f"Execution not found in audit log: {execution_id}")
 
 
-def newest_first(path: str) -> Iterator[Json | Malformed]:
+def newest_first(path: str) -> Iterator[Json | MalformedLine]:
     """The records over all files, one per execution, read from the end: a reader of a few pays for a few."""
     ended: dict[int, Json] = {}
     with _reading(), frozen(path) as (_, _, parts):
@@ -155,15 +155,15 @@ def newest_first(path: str) -> Iterator[Json | Malformed]:
                 if record is not None:
                     yield from _shown_before(record, ended)
                 elif line.strip():
-                    yield Malformed(part.number(place))
+                    yield MalformedLine(part.number(place))
 
 
-def oldest_first(path: str) -> Iterator[Json | Malformed]:
+def oldest_first(path: str) -> Iterator[Json | MalformedLine]:
     """The same in the order in which they were written.
 
     The start of an execution waits for its end, and what was written in between waits with it. Those that run now have none.
     """
-    waiting: OrderedDict[int, Json | Malformed | None] = (
+    waiting: OrderedDict[int, Json | MalformedLine | None] = (
         OrderedDict()
     )  # None: it was closed, and is not shown
     starts: dict[int, int] = {}  # number of a record whose end is to come -> its place in `waiting`
@@ -174,7 +174,7 @@ def oldest_first(path: str) -> Iterator[Json | Malformed]:
                 record = _parsed(line)
                 if record is None and not line.strip():
                     continue
-                _queue(Malformed(number) if record is None else record, waiting, starts, running)
+                _queue(MalformedLine(number) if record is None else record, waiting, starts, running)
                 first_start = next(iter(starts.values()), None)
                 while waiting and next(iter(waiting)) != first_start:
                     shown = waiting.popitem(last=False)[1]
@@ -207,14 +207,14 @@ def _shown_before(record: Json, ended: dict[int, Json]) -> Iterator[Json]:
 
 
 def _queue(
-    entry: Json | Malformed,
-    waiting: OrderedDict[int, Json | Malformed | None],
+    entry: Json | MalformedLine,
+    waiting: OrderedDict[int, Json | MalformedLine | None],
     starts: dict[int, int],
     running: frozenset[int],
 ) -> None:
     """Put an entry behind those that wait, or let it say how the execution ended that one of them has begun."""
     at = next(reversed(waiting), -1) + 1
-    if isinstance(entry, Malformed):
+    if isinstance(entry, MalformedLine):
         waiting[at] = entry
         return
     place = _place(entry)
