@@ -22,7 +22,7 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
 from tests.campaign.disk import condition, enter, places, spoil
@@ -147,8 +147,9 @@ def _write(store: Store, how: str, number: int, seed: int) -> None:
         for count in itertools.count():
             try:
                 store.step(chance, f"{os.getpid()}-{seed}-{count}", number)
-            except (FlowError, Fail) as problem:
-                store.notes.add("refused", problem.code, str(problem)[:200])
+            except Fail as problem:
+                word = problem.flow_code if isinstance(problem, FlowError) else problem.code
+                store.notes.add("refused", word, str(problem)[:200])
                 time.sleep(0.002)
     except Exception:  # noqa: BLE001 - whatever is not a refusal by name
         store.notes.add("crashed", how, traceback.format_exc()[-3000:])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from operable.cli.agentcli import answer
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 
 VARIABLES = "OUTPUT TARGET SIGNER SIGNING_KEY ALLOWED_SIGNERS EVIDENCE_PROVIDER SCHEDULER_DB SCHEDULER_PREFIX SCHEDULER_BIN SANDBOX"
 
@@ -49,4 +49,4 @@ class Calls:
     def said(self, *words: Any) -> tuple[str, str]:
         """(code, message) of a call that fails."""
         problem = self.refused(*words)
-        return problem.code, problem.message
+        return problem.flow_code, problem.message

@@ -54,7 +54,7 @@ def test_init_writes_the_documented_manifest_prepares_the_home_and_never_overwri
     assert stat.S_IMODE((calls.folder / "agentcli.json").stat().st_mode) == 0o600
     for folder in ("", "manifests", "output", "state", "registry"):
         assert stat.S_IMODE((calls.home / folder).stat().st_mode) == 0o700
-    assert calls.refused("init", "--task-id", "other").code == "invalid_argument"
+    assert calls.refused("init", "--task-id", "other").flow_code == "invalid_argument"
     assert (calls.folder / "agentcli.json").read_text("utf-8") == text
 
 
@@ -75,7 +75,7 @@ def test_init_takes_ids_a_tool_and_a_place_and_warns_once_of_a_tool_that_is_not_
 @requirement("agentcli:cli:init")
 @pytest.mark.parametrize("words", [("--task-id", "a b"), ("--workflow-id", "-"), ("--tool", "rm -rf")])
 def test_init_with_what_can_be_no_name_is_a_validation_error_and_writes_nothing(calls, words):
-    assert calls.refused("init", *words).code == "validation_error"
+    assert calls.refused("init", *words).flow_code == "validation_error"
     assert not (calls.folder / "agentcli.json").exists()
 
 
@@ -139,8 +139,8 @@ def test_the_registry_answers_with_its_documented_members(calls):
     for words in (("show", "p"), ("remove", "p")):
         assert calls.said("registry", *words) == ("invalid_argument", 'Registry entry "p" not found')
     invalid = calls.refused("registry", "add", calls.write("bad.json", {"version": "0.2"}))
-    assert (invalid.code, "validation failed" in invalid.message) == ("validation_error", True)
-    assert calls.refused("registry", "add", path, "--name", "../x").code == "invalid_argument"
+    assert (invalid.flow_code, "validation failed" in invalid.message) == ("validation_error", True)
+    assert calls.refused("registry", "add", path, "--name", "../x").flow_code == "invalid_argument"
     assert "No agentcli manifest found" in calls.refused("import", ".").message
 
 

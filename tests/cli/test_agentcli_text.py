@@ -6,7 +6,7 @@ import re
 import pytest
 
 from operable.cli.agentcli_text import error_text, output_format, rendered
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from tests.requirement import requirement
 
 

@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.cli.agentcli_words import VERBS, read_line
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from tests.requirement import requirement
 
 
 def refused(*argv):
     with pytest.raises(FlowError) as problem:
         read_line(list(argv))
-    return problem.value.code, problem.value.message
+    return problem.value.flow_code, problem.value.message
 
 
 @requirement("agentcli:cli:flags")
@@ -110,6 +110,6 @@ def test_any_words_are_a_line_or_a_refusal_with_a_reason(argv):
     try:
         found = read_line(argv).command
     except FlowError as problem:
-        found = f"refused: {problem.code}" if problem.message else ""
+        found = f"refused: {problem.flow_code}" if problem.message else ""
 
     assert found in ("", *VERBS, "refused: invalid_argument", "refused: unknown_command")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from operable.flow.approve import local_approvals
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
 from operable.flow.run.caller import Caller, bind, content_of
 from operable.flow.run.executor import execute

@@ -17,8 +17,9 @@ import pytest
 from operable.flow.audit import log as audit_log
 from operable.flow.audit.attestation import evidence_payload, make_evidence, verify_evidence
 from operable.flow.audit.verification import verify_execution
-from operable.flow.contracts import FlowError, Surroundings, known
-from operable.flow.failures import rpc_error
+from operable.flow.contracts import Surroundings, known
+from operable.flow.errors import FlowError
+from operable.flow.rpc.errors import rpc_error
 from operable.flow.run.credentials import materialise
 from operable.flow.run.executor import ExecOptions, execute, preview
 from operable.flow.trust.identity.sessions import (

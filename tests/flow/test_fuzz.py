@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operable.flow.compile.target import compile_manifest, listed_targets
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.graph.mermaid import mermaid
 from operable.flow.graph.model import graph
 from operable.flow.graph.svg import svg
@@ -115,7 +115,7 @@ def attempt(function, *arguments):
     try:
         return function(*arguments)
     except FlowError as problem:
-        return None if problem.code and problem.message else pytest.fail("a refusal without a reason")
+        return None if problem.flow_code and problem.message else pytest.fail("a refusal without a reason")
 
 
 def drawn(value):

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.home import home_of, paths, private_folder, read_private, write_private
 from tests.requirement import requirement
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.javascript_json import javascript_json
 from tests.requirement import requirement
 
@@ -65,7 +65,7 @@ def test_what_is_nested_deeper_than_can_be_written_is_for_its_author_to_mend():
         value = [value]
     with pytest.raises(FlowError, match="nested too deeply") as found:
         javascript_json(value)
-    assert found.value.code == "invalid_argument"
+    assert found.value.flow_code == "invalid_argument"
     while value:  # piece by piece: freeing it at once would be as deep
         value = value.pop()
 

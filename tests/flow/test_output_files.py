@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.output_files import write_document
 from tests.requirement import requirement
 
@@ -61,7 +61,7 @@ def test_a_place_that_is_not_the_callers_to_write_is_refused(tmp_path, path, wor
     with pytest.raises(FlowError) as refused:
         write_document(path, {}, cwd=str(here))
 
-    assert (refused.value.code, refused.value.message) == (
+    assert (refused.value.flow_code, refused.value.message) == (
         "invalid_argument",
         words.format(here=here),
     )

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from operable.flow import registry
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.project import discover, import_from
 from tests.flow.manifests import manifest, prompt_task, shell_task
 from tests.requirement import requirement
@@ -60,8 +60,8 @@ def test_text_that_no_utf_8_can_hold_is_kept_in_a_file_that_every_reader_reads(h
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "a b", "x\n", "é"])
 def test_a_name_is_no_path(home, name):
     for call in (registry.show, registry.remove):
-        assert refused(call, home, name).code == "invalid_argument"
-    assert refused(registry.add, home, name, manifest()).code == "invalid_argument"
+        assert refused(call, home, name).flow_code == "invalid_argument"
+    assert refused(registry.add, home, name, manifest()).flow_code == "invalid_argument"
 
 
 @requirement("agentcli:cli:registry")
@@ -92,7 +92,7 @@ def test_one_bad_entry_hides_no_other(home, tmp_path):
         {"name": "other", "parse_error": True},
         {"name": "pipe", "invalid_type_refused": True},
     ]
-    assert refused(registry.show, home, "broken").code == "parse_error"
+    assert refused(registry.show, home, "broken").flow_code == "parse_error"
     assert "non-regular" in refused(registry.show, home, "link").message
 
 

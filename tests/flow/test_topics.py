@@ -2,7 +2,7 @@
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.method import listed_methods
 from operable.flow.topics import describe, targets, topics
 from tests.requirement import requirement
@@ -105,7 +105,7 @@ def test_targets_claim_only_what_holds_without_a_runtime():
 def test_an_unknown_topic_is_the_callers_error(topic, said):
     with pytest.raises(FlowError) as refused:
         describe(topic)
-    assert (refused.value.code, refused.value.message) == (
+    assert (refused.value.flow_code, refused.value.message) == (
         "invalid_argument",
         f"Unknown description target: {said}",
     )

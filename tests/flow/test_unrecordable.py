@@ -15,7 +15,7 @@ import pytest
 
 from operable.flow.audit import log as audit_log
 from operable.flow.canonical import hash_text
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.run.executor import execute
 from tests.flow.callers import audited, caller, script, until
 from tests.flow.executions import refused
@@ -25,7 +25,7 @@ RUNNER = """
 import json, sys
 from operable.flow.run.caller import Caller
 from operable.flow.canonical import hash_text
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.run.executor import execute
 given = json.load(open(sys.argv[1]))
 by = Caller(given["cwd"], given["environment"], given["home"])
@@ -33,7 +33,7 @@ exec(sys.argv[2] if len(sys.argv) > 2 else "")
 try:
     print(execute(given["manifest"], "a", by)["ok"])
 except FlowError as problem:
-    print(problem.code, problem.message)
+    print(problem.flow_code, problem.message)
 """
 FILL = """
 import contextlib, os
@@ -136,7 +136,7 @@ def test_a_task_does_not_run_when_something_else_is_in_the_place_of_its_log(tmp_
     place = Path(str(by.home), "state", name)
     place.mkdir(parents=True)
 
-    assert refused(manifest(script("touch ran")), "a", by).code == "internal_error"
+    assert refused(manifest(script("touch ran")), "a", by).flow_code == "internal_error"
     assert os.listdir(by.cwd) == []
 
 

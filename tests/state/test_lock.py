@@ -14,7 +14,7 @@ import pytest
 
 from operable.flow.audit import log as audit_log
 from operable.flow.audit.log import verify
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.state.lock import EXCLUSIVE, SHARED, acquire, held, is_locked
 from tests.flow.callers import until
 

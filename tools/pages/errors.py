@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from operable.flow.errors import EXACT, MEANINGS, FlowError
+from operable.flow.rpc.errors import rpc_error
 from operable.kernel import errors
 from tools.failures import ERRNO, Failure, failures
 from tools.markdown import code, table
@@ -73,6 +75,14 @@ def render() -> str:
             "",
             *_codes(failures(ROOT / "src" / "operable")),
             "",
+            "## Codes of workflows",
+            "",
+            "A failure of a workflow has the word of the agentcli contract as `flow_code`, besides its code. JSON-RPC says",
+            "the word and its type; `operable flow` ends with the exit code of the category. The code",
+            f"{_joined(EXACT)} names such a failure more exactly.",
+            "",
+            *table(("word", "type", "JSON-RPC", "code", "category", "exit"), _words()),
+            "",
             "## Codes of `outline`",
             "",
             *_codes(failures(ROOT / "examples" / "outline" / "src")),
@@ -92,6 +102,25 @@ def _exit_codes() -> list[tuple[str, str, str]]:
         (str(value), code(name), EXIT_CODES[name])
         for name, value in sorted(constants.items(), key=lambda item: item[1])
     ]
+
+
+def _words() -> list[tuple[str, ...]]:
+    return [
+        (
+            code(word),
+            code(meaning.error_type),
+            str(rpc_error(FlowError(word, ""))["code"]),
+            code(meaning.code),
+            code(meaning.category),
+            str(errors.CATEGORIES[meaning.category][1]),
+        )
+        for word, meaning in sorted(MEANINGS.items())
+    ]
+
+
+def _joined(exact: dict[str, str]) -> str:
+    named = [f"{code(name)} ({category})" for name, category in exact.items()]
+    return f"{', '.join(named[:-1])} or {named[-1]}"
 
 
 def _codes(found: list[Failure]) -> list[str]:

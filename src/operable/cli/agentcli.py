@@ -17,7 +17,7 @@ _SHELL_STATUS_OF_A_BROKEN_PIPE = 1  # that program knows no other status
 def main() -> None:
     """Entry point of the console script."""
     from operable.cli.agentcli_text import error_text
-    from operable.flow.contracts import FlowError
+    from operable.flow.errors import FlowError
 
     try:
         text = answer(sys.argv[1:])
@@ -94,7 +94,7 @@ def usage() -> str:
 
 
 def _internal(problem: Exception) -> Any:
-    from operable.flow.contracts import FlowError
+    from operable.flow.errors import FlowError
     from operable.kernel.errors import Fail
     from operable.kernel.redact import redact_text
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from operable.cli.agentcli_input import read_input
 from operable.cli.agentcli_words import Line
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import invalid_argument
 from operable.flow.home import home_of
 from operable.flow.method import Defaults, method
 from operable.flow.run.caller import Caller

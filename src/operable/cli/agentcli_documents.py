@@ -9,7 +9,7 @@ from typing import Any
 
 from operable.cli.agentcli_call import Call, Json
 from operable.flow.compile.target import invalid
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import invalid_argument
 from operable.flow.home import paths, private_folder
 from operable.flow.manifest.combination import combine
 from operable.flow.manifest.scaffold import scaffold

@@ -6,8 +6,7 @@ import os
 from typing import Any
 
 from operable.flow.canonical import parse
-from operable.flow.contracts import FlowError
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.home import FILE_LIMIT, expanded
 from operable.flow.method import Defaults
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.contracts import FlowError
-from operable.flow.failures import error_type, invalid_argument, known_code
+from operable.flow.errors import FlowError, error_type, invalid_argument, known_code
 from operable.flow.javascript_json import javascript_json
 
 _TOKENS = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)')
@@ -46,7 +45,7 @@ def rendered(payload: Any, form: str, *, pretty: bool) -> str:
 def error_text(problem: FlowError) -> str:
     """A failure as that program's callers read it."""
     validation = problem.details.get("validation")
-    code = "validation_error" if validation is not None else known_code(problem.code)
+    code = "validation_error" if validation is not None else known_code(problem.flow_code)
     said: dict[str, Any] = {
         "ok": False,
         "error": problem.message,

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from operable.flow.contracts import FlowError
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import FlowError, invalid_argument
 
 GLOBAL_FLAGS = frozenset("json pretty ndjson version".split())
 GLOBAL_VALUES = frozenset({"home"})

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from operable.cli.flow_work import Planned, told, warned
+from operable.cli.flow_input import addressed
+from operable.cli.flow_work import Planned, warned
 from operable.cli.flow_work_events import FlowApproval
 from operable.flow.approve import local_approvals
 from operable.flow.manifest.selection import select
@@ -31,14 +32,15 @@ def planned_grant(
 ) -> Iterator[Change | Warn]:
     """The approval as a plan: bound to what the task is now. Who may not approve it is refused already."""
     approver = by or by_whom.principal
-    selected = told(lambda: select(manifest, task, workflow), source)
-    bound = bind(selected, by_whom, timeout_ms=timeout_ms, instance_id=instance_id)
-    content = content_of(selected, bound, by_whom)
-    told(lambda: local_approvals.check_grant(selected.task, approver, ttl), source)
+    with addressed(source):
+        selected = select(manifest, task, workflow)
+        bound = bind(selected, by_whom, timeout_ms=timeout_ms, instance_id=instance_id)
+        content = content_of(selected, bound, by_whom)
+        local_approvals.check_grant(selected.task, approver, ttl)
 
     def grant() -> FlowApproval:
-        made = told(
-            lambda: local_approvals.grant(
+        with addressed(source, task, by=by_whom, workflow=workflow):
+            made = local_approvals.grant(
                 by_whom.approvals,
                 selected,
                 bound.binding,
@@ -49,12 +51,7 @@ def planned_grant(
                 ttl=ttl,
                 signer=signer or by_whom.environment.get("AGENTCLI_SIGNER") or "ssh",
                 key=key,
-            ),
-            source,
-            task,
-            by=by_whom,
-            workflow=workflow,
-        )
+            )
         return FlowApproval(status="pending", **made)
 
     yield from warned(local_approvals.scope_warnings(selected.task, by_whom.believing(), approver=approver))
@@ -78,7 +75,8 @@ def planned_revocation(
     approval_id: str, by_whom: Caller, *, by: str | None, reason: str | None
 ) -> Change | None:
     """None when it was revoked already."""
-    found = told(lambda: local_approvals.listed(by_whom.approvals), approval_id)
+    with addressed(approval_id):
+        found = local_approvals.listed(by_whom.approvals)
     approval = next((each for each in found if each["approval_id"] == approval_id), None)
     if approval is None:
         raise Fail(
@@ -100,9 +98,8 @@ def planned_revocation(
 
     def take_back() -> FlowApproval:
         who = by or by_whom.principal
-        done = told(
-            lambda: local_approvals.revoke(by_whom.approvals, approval_id, by=who, reason=reason), approval_id
-        )
+        with addressed(approval_id):
+            done = local_approvals.revoke(by_whom.approvals, approval_id, by=who, reason=reason)
         return FlowApproval(**done)
 
     return Planned(
@@ -111,9 +108,7 @@ def planned_revocation(
 
 
 def listed(by_whom: Caller, *, status: str, workflow: str | None, task: str | None) -> Iterator[FlowApproval]:
-    found = told(
-        lambda: local_approvals.listed(by_whom.approvals, status=status, workflow_id=workflow, task_id=task),
-        "approvals",
-    )
+    with addressed("approvals"):
+        found = local_approvals.listed(by_whom.approvals, status=status, workflow_id=workflow, task_id=task)
     for each in found:
         yield FlowApproval(**each)

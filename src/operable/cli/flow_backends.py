@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from operable.cli.flow_backend_events import AppliedJob, PlannedJob
-from operable.cli.flow_input import as_fail, read_manifest
+from operable.cli.flow_input import addressed, read_manifest
 from operable.cli.flow_rpc import defaults_of
-from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.contracts import Surroundings
 from operable.flow.home import home_of
 from operable.flow.method import Defaults
 from operable.flow.scheduler.backends import Backend, apply, backend_of, plan
 from operable.flow.scheduler.reconciliation import ApplyOptions, Step
-from operable.kernel.errors import Fail
 from operable.tool import Change, Context, Warn
 
 _WIDTH = 100  # characters of a value in a diff for people; programs get all of it
@@ -37,18 +36,14 @@ class Application:
     surroundings: Surroundings
 
     def steps(self, warnings: list[str]) -> list[Step]:
-        try:
+        with addressed(self.source):
             return plan(self.manifest, self.backend, self.options, self.surroundings, warnings.append)
-        except FlowError as problem:
-            raise backend_fail(problem, self.source) from problem
 
     def done(self, fingerprints: tuple[str, ...]) -> list[AppliedJob]:
         """Apply what has these fingerprints, and nothing else."""
         options = replace(self.options, expected=fingerprints, skip_unchanged=True)
-        try:
+        with addressed(self.source):
             result = apply(self.manifest, self.backend, options, self.surroundings)
-        except FlowError as problem:
-            raise backend_fail(problem, self.source) from problem
         return [_applied(action) for action in result["actions"] if action["action"] != "unchanged"]
 
 
@@ -87,27 +82,21 @@ def application(
     defaults = local_defaults(home=home, scheduler_prefix=scheduler_prefix, scheduler_bin=scheduler_bin)
     manifest = read_manifest(source)
     around = Surroundings(defaults.cwd, defaults.environment, network=network)
-    try:
+    with addressed(source):
         backend = backend_of({"target": target, "dbPath": db}, defaults)
-    except FlowError as problem:
-        raise backend_fail(problem, source) from problem
     return Application(source, manifest, backend, options, around)
 
 
 def local_defaults(
     *, home: str | None = None, scheduler_prefix: str | None = None, scheduler_bin: str | None = None
 ) -> Defaults:
-    try:
+    with addressed("."):
         return defaults_of(db=None, home=home, prefix=scheduler_prefix, program=scheduler_bin, compat=None)
-    except FlowError as problem:
-        raise as_fail(problem, ".") from problem
 
 
 def local_home(home: str | None) -> str:
-    try:
+    with addressed(home or "home"):
         return home_of(os.environ, home)
-    except FlowError as problem:
-        raise as_fail(problem, home or "home") from problem
 
 
 def planned(work: Application) -> Iterator[Change | Warn]:
@@ -175,29 +164,3 @@ def _applied(action: dict[str, Any]) -> AppliedJob:
         adopted_from_job_id=action.get("adopted_from_job_id"),
         authorization_proof_verification=action.get("authorization_proof_verification"),
     )
-
-
-def backend_fail(problem: FlowError, source: str) -> Fail:
-    """A failure of a backend as one of ours; what was already done goes along."""
-    told = {name: value for name, value in problem.details.items() if name != "validation"}
-    match problem.code:
-        case "invalid_argument" if "refused" in told:
-            hint = "change these tasks; nothing was written"
-            return Fail("validation", "JOBS_REFUSED", problem.message, target=source, hint=hint, **told)
-        case "scheduler_error" | "HANDOFF_ARTIFACT_INVALID":
-            return Fail("io", "BACKEND_FAILED", problem.message, target=source, **told)
-        case "parse_error":
-            return Fail("validation", "BACKEND_ANSWER_INVALID", problem.message, target=source, **told)
-        case "plan_changed":
-            return Fail(
-                "conflict", "PLAN_CHANGED", problem.message, target=source, hint="look again with --dry-run"
-            )
-        case "unsupported_capability":
-            return Fail("config", "CAPABILITY_MISSING", problem.message, target=source, **told)
-        case "authorization_proof_failed" | "authorization_proof_invalid" | "unknown_verifier":
-            allow = "allow it with --allow-proof-command" if "allow" in told else None
-            return Fail("authz", "PROOF_FAILED", problem.message, target=source, hint=allow, **told)
-        case "network_not_allowed":
-            hint = "allow it with --allow-network"
-            return Fail("authz", "FLOW_NOT_ALLOWED", problem.message, target=source, hint=hint, **told)
-    return as_fail(problem, source)

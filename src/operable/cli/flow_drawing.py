@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_input import as_fail, read_manifest
-from operable.flow.contracts import FlowError
+from operable.cli.flow_input import addressed, read_manifest
 from operable.flow.graph.mermaid import mermaid
 from operable.flow.graph.model import graph
 from operable.flow.graph.svg import svg
@@ -22,8 +21,6 @@ def drawing(file: str, language: str, runs: int, after: str | None) -> str:
         raise Fail(
             "usage", "TIME_INVALID", f"{after} is no time", hint="2026-11-15T09:00", target=after
         ) from problem
-    try:
+    with addressed(file):
         workflows = graph(read_manifest(file), start, runs)
-    except FlowError as problem:
-        raise as_fail(problem, file) from problem
     return svg(workflows) if language == "svg" else mermaid(workflows)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from operable.cli.flow_work import Planned, failure, told, warned, work_of
+from operable.cli.flow_input import addressed
+from operable.cli.flow_work import Planned, warned, work_of
 from operable.cli.flow_work_events import FlowExecution, FlowTask
-from operable.flow.contracts import FlowError
 from operable.flow.run.caller import Caller
 from operable.flow.run.executor import ExecOptions, execute, preview
 from operable.flow.run.workflow import RunOptions, WorkflowRun
@@ -21,14 +21,18 @@ _VOLATILE = ("ok", "execution_id", "timestamp", "source")
 
 
 def planned_execution(manifest: Any, task: str, by: Caller, options: ExecOptions, source: str) -> Change:
-    shown = told(lambda: preview(manifest, task, by, options), source)
+    with addressed(source):
+        shown = preview(manifest, task, by, options)
     place = shown["source"]
+
+    def work() -> Any:
+        with addressed(source, task, by=by, workflow=options.workflow_id):
+            return execute(manifest, task, by, options)
+
     return Planned(
         "execute",
         f"{place['workflow_id']}/{place['task_id']}",
-        lambda: told(
-            lambda: execute(manifest, task, by, options), source, task, by=by, workflow=options.workflow_id
-        ),
+        work,
         preview={name: value for name, value in shown.items() if name not in _VOLATILE},
     )
 
@@ -55,8 +59,9 @@ def executed(changes: list[Change], context: Context) -> Iterator[FlowExecution 
 
 def planned_run(manifest: Any, by: Caller, options: RunOptions, source: str) -> Iterator[Change | Warn]:
     """One change per task that could run; the first of them has the run."""
-    run = told(lambda: WorkflowRun(manifest, by, options), source)
-    shown = run.preview()
+    with addressed(source):
+        run = WorkflowRun(manifest, by, options)
+        shown = run.preview()
     yield from warned(shown["warnings"])
     for task in shown["tasks"]:
         if task["status"] == "planned":
@@ -70,7 +75,7 @@ def planned_run(manifest: Any, by: Caller, options: RunOptions, source: str) -> 
 
 def ran(changes: list[Change], context: Context) -> Iterator[FlowTask | Warn]:
     run: WorkflowRun = work_of(changes[0])()
-    try:
+    with addressed(changes[0].target):
         for record in run:
             task = record["source"]["task_id"]
             yield from warned([f"{task}: {text}" for text in (record["execution"] or {}).get("warnings", ())])
@@ -82,8 +87,6 @@ def ran(changes: list[Change], context: Context) -> Iterator[FlowTask | Warn]:
                 execution_id=record["execution_id"],
                 record=record,
             )
-    except FlowError as problem:
-        raise failure(problem, changes[0].target) from problem
     result = run.result()
     counts = {name: result["summary"][name] for name in ("succeeded", "failed", "skipped")}
     context.conclude(exit_code=0 if result["ok"] else _FAILED, **counts)

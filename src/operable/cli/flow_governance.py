@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 from operable.cli import flow_work
-from operable.cli.flow_input import read_manifest
+from operable.cli.flow_input import ALLOWING, addressed, read_manifest
 from operable.cli.flow_work_events import FlowDecision, FlowDelegation, FlowIdentity, FlowProof, FlowProvider
-from operable.flow.contracts import FlowError, NotAllowed
+from operable.flow.errors import NotAllowed
 from operable.flow.manifest.selection import select
 from operable.flow.method import method
 from operable.flow.run.caller import Allowance, bind
@@ -24,7 +25,6 @@ from operable.kernel.errors import Fail
 
 Kind = Literal["identity", "authorization", "authorization-proof", "evidence", "signing"]
 _METHODS = {"authorization-proof": "authorizationProof"}
-_OPTIONS = {"allowCommands": "--allow-commands", "allowNetwork": "--allow-network"}
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,18 @@ class TaskQuestion:
             "allowCommands": self.allow_commands,
             "allowNetwork": self.allow_network,
         }
-        try:
+        with self.addressed():
             return method(f"agentcli.{name}").run(params, flow_work.defaults())
-        except FlowError as problem:
-            raise self.failure(problem) from problem
 
-    def failure(self, problem: FlowError) -> Fail:
-        found = flow_work.failure(problem, self.file or "-", self.task or "TASK")
-        if isinstance(problem, NotAllowed):
-            found.hint = self._again(_OPTIONS[problem.details["allow"]])
-        return found
+    @contextmanager
+    def addressed(self) -> Iterator[None]:
+        """Failures inside name the manifest; those that the user may allow say with which command line."""
+        with addressed(self.file or "-", self.task or "TASK"):
+            try:
+                yield
+            except NotAllowed as refusal:
+                refusal.hint = self._again(ALLOWING[refusal.details["allow"]])
+                raise
 
     def _again(self, option: str) -> str:
         """The command line that allows it."""
@@ -126,13 +128,11 @@ def evidence(action: str, name: str | None) -> Iterator[FlowProvider]:
 
 def whoami(asked: TaskQuestion) -> FlowIdentity:
     by, manifest = flow_work.caller(), asked.manifest
-    try:
+    with asked.addressed():
         selected = select(manifest, asked.task, asked.workflow)
         allowance = Allowance(commands=asked.allow_commands, network=asked.allow_network)
         found = identify(selected, bind(selected, by), by, allowance, tolerate_handoff=True)
         found.release()
-    except FlowError as problem:
-        raise asked.failure(problem) from problem
     return FlowIdentity(
         **selected.source,
         principal_used=found.principal,

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from operable.flow.canonical import parse
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.kernel.errors import Fail
 from operable.tool.descriptors import complain, input_descriptor
 
+if TYPE_CHECKING:
+    from operable.flow.run.caller import Caller
+
 _LIMIT = 16 * 1024 * 1024
+# What a failure says that a request may allow, and the option that allows it here.
+ALLOWING = {
+    "allowCommands": "--allow-commands",
+    "allowNetwork": "--allow-network",
+    "allowProofCommand": "--allow-proof-command",
+}
+_HINTS = {
+    "JOBS_REFUSED": "change these tasks; nothing was written",
+    "PLAN_CHANGED": "look again with --dry-run",
+}
 
 
 def read_manifest(source: str) -> Any:
@@ -48,25 +63,58 @@ def read_manifest(source: str) -> Any:
         ) from problem
 
 
-def as_fail(problem: FlowError, source: str) -> Fail:
-    """A failure of a flow as one of ours; what the manifest's validator found goes along."""
-    validation = problem.details.get("validation")
-    if not validation:
-        refused = problem.code == "invalid_argument"
+@contextmanager
+def addressed(
+    source: str, task: str = "TASK", *, by: Caller | None = None, workflow: str | None = None
+) -> Iterator[None]:
+    """Failures of a flow inside name what they are about, and say what to do next."""
+    try:
+        yield
+    except FlowError as failure:
+        missing = failure.details.pop("keyless", False) or failure.flow_code == "approval_required"
+        if missing and failure.hint is None:
+            failure.hint = _approval_line(source, task, by, workflow)
+        raise _explained(failure, source) from None
+
+
+def _explained(failure: FlowError, source: str) -> Fail:
+    """The failure with its target and its hint; what the validator found, in the validator's words."""
+    validation = failure.details.get("validation")
+    if validation:
+        first = validation["errors"][0]
         return Fail(
-            "usage" if refused else "validation",
-            "FLOW_ARGUMENT_INVALID" if refused else "FLOW_FAILED",
-            problem.message,
+            "validation",
+            "MANIFEST_INVALID",
+            # The name comes last: after "token.json: " or "authorization.json: " everything would look like a secret.
+            f"{first['path']} {first['message']} (in {source})",
             target=source,
-            flow_code=problem.code,
+            hint=shlex.join(["operable", "flow", "validate", source]),
+            problems=validation["errors"],
         )
-    first = validation["errors"][0]
-    return Fail(
-        "validation",
-        "MANIFEST_INVALID",
-        # The name comes last: after "token.json: " or "authorization.json: " everything would look like a secret.
-        f"{first['path']} {first['message']} (in {source})",
-        target=source,
-        hint=shlex.join(["operable", "flow", "validate", source]),
-        problems=validation["errors"],
-    )
+    failure.target = failure.target or source
+    if failure.hint is None:
+        option = ALLOWING.get(failure.details.get("allow", ""))
+        failure.hint = f"allow it with {option}" if option else _HINTS.get(failure.code)
+    return failure
+
+
+def _approval_line(source: str, task: str, by: Caller | None, workflow: str | None) -> str:
+    """The command that approves a task, with the signature that the caller can give and that would count."""
+    from operable.flow.home import current_folder
+    from operable.flow.run.caller import Caller
+    from operable.flow.trust.keys.signing_keys import signing_key
+
+    by = by or Caller(current_folder(), dict(os.environ))
+
+    words = ["operable", "flow", "approve", source, task]
+    words += ["--workflow", workflow] if workflow else []
+    words += ["--home", by.home] if by.home else []
+    try:
+        keyless = signing_key(None, by.surroundings) is None
+    except FlowError:
+        keyless = False  # there is one that cannot be used: approving says why
+    if keyless:
+        # Where allowed signers are configured, an unsigned approval does not count.
+        signed = by.believing().allowed_signers is not None
+        words += ["--signing-key", "FILE"] if signed else ["--signer", "none"]
+    return shlex.join(words)

@@ -6,9 +6,8 @@ import os
 from collections.abc import Iterator
 
 from operable.cli.flow_backend_events import BackendCapabilities, BackendItem
-from operable.cli.flow_backends import backend_fail, local_defaults, local_home
-from operable.cli.flow_input import as_fail, read_manifest
-from operable.flow.contracts import FlowError
+from operable.cli.flow_backends import local_defaults, local_home
+from operable.cli.flow_input import addressed, read_manifest
 from operable.flow.scheduler.backends import ENGINE, SCHEDULER, backend_of
 from operable.flow.scheduler.inspection import inspect, inspection_of
 from operable.flow.scheduler.job_store import store_path
@@ -39,7 +38,7 @@ def inspected(
         "offset": begin,
         "limit": page.fetch or 1_000_000,
     }
-    try:
+    with addressed(db or target):
         path = db or os.environ.get("AGENTCLI_SCHEDULER_DB")
         if target == ENGINE:
             path = store_path(local_home(home), db, cwd=os.getcwd())
@@ -47,8 +46,6 @@ def inspected(
                 inspection_of(params)  # a wrong entity is wrong also where nothing was applied yet
                 return
         found = inspect(path, inspection_of(params))
-    except FlowError as problem:
-        raise as_fail(problem, db or target) from problem
     for number, item in enumerate(found["items"], begin):
         yield BackendItem(entity=entity, number=number, item=item)
 
@@ -74,12 +71,10 @@ def negotiated(
     """What the scheduler says, against what the manifest needs."""
     manifest = read_manifest(source)
     defaults = local_defaults(scheduler_prefix=scheduler_prefix, scheduler_bin=scheduler_bin)
-    try:
+    with addressed(source):
         backend = backend_of({"target": SCHEDULER, "dbPath": db}, defaults)
         assert backend.client is not None  # noqa: S101 - the scheduler's backend has one
         found = check_capabilities(manifest, backend.client)
-    except FlowError as problem:
-        raise backend_fail(problem, source) from problem
     effective, judged = found["effective"], found["compatibility"]
     version, schema = effective["handoff_version"], effective["schema_version"]
     return BackendCapabilities(

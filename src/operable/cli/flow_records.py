@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from operable.cli.flow_work import told
+from operable.cli.flow_input import addressed
 from operable.cli.flow_work_events import FlowAuditProblem, FlowAuditVerdict, FlowRecord
 from operable.flow.approve.audit_trail import lost_uses
 from operable.flow.audit import log as audit_log
@@ -19,22 +19,26 @@ _NOT_WHOLE = 65
 
 def records(by: Caller, newest: int | None) -> Iterator[FlowRecord | Warn]:
     """Oldest first; all of them are read as they are asked for, so that a limit is also one of the work."""
-    path = told(lambda: by.place("audit"), "audit")
-    entries = audit_log.oldest_first(path) if newest is None else _newest(path, newest)
-    while (record := told(lambda: next(entries, None), "audit")) is not None:
-        if isinstance(record, audit_log.MalformedLine):
-            yield Warn("AUDIT_RECORD_MALFORMED", f"line {record.line}: {record.message}")
-            continue
-        # Whoever may write the file may have written this, too: nothing about it is certain.
-        source = record.get("source")
-        place = source if isinstance(source, dict) else {}
-        yield FlowRecord(
-            execution_id=_text(record.get("execution_id")),
-            timestamp=_text(record.get("timestamp")),
-            task=f"{place.get('workflow_id')}/{place.get('task_id')}",
-            outcome=_outcome(record),
-            record=record,
-        )
+    with addressed("audit"):
+        path = by.place("audit")
+        for record in audit_log.oldest_first(path) if newest is None else _newest(path, newest):
+            if isinstance(record, audit_log.MalformedLine):
+                yield Warn("AUDIT_RECORD_MALFORMED", f"line {record.line}: {record.message}")
+            else:
+                yield _event(record)
+
+
+def _event(record: dict[str, Any]) -> FlowRecord:
+    # A program that may write the file may have written this: nothing about it is certain.
+    source = record.get("source")
+    place = source if isinstance(source, dict) else {}
+    return FlowRecord(
+        execution_id=_text(record.get("execution_id")),
+        timestamp=_text(record.get("timestamp")),
+        task=f"{place.get('workflow_id')}/{place.get('task_id')}",
+        outcome=_outcome(record),
+        record=record,
+    )
 
 
 def _newest(path: str, count: int) -> Iterator[dict[str, Any] | audit_log.MalformedLine]:
@@ -66,8 +70,9 @@ def _text(value: object) -> str | None:
 def verdict(
     by: Caller, context: Context, anchor: str | None, key: str | None = None
 ) -> Iterator[FlowAuditProblem | FlowAuditVerdict]:
-    found = told(lambda: audit_log.verify(by.place("audit"), anchor=_head(anchor), key=key), "audit")
-    lost = told(lambda: lost_uses(by.place("audit"), by.approvals.events()), "audit")
+    with addressed("audit"):
+        found = audit_log.verify(by.place("audit"), anchor=_head(anchor), key=key)
+        lost = lost_uses(by.place("audit"), by.approvals.events())
     found["problems"] += [
         {"code": "approval_use_lost", "message": f"the log does not hold the use of approval {name}"}
         for name in lost

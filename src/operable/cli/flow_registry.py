@@ -8,11 +8,10 @@ from typing import Any
 
 from operable.cli.flow_backend_events import RegisteredFlow, RegisteredManifest, RegistryChange
 from operable.cli.flow_backends import local_home
-from operable.cli.flow_input import as_fail, read_manifest
+from operable.cli.flow_input import addressed, read_manifest
 from operable.flow import registry
 from operable.flow.canonical import canonical_digest
 from operable.flow.compile.target import require_valid
-from operable.flow.contracts import FlowError
 from operable.flow.project import discover, name_of
 from operable.kernel.errors import Fail
 from operable.tool import Change
@@ -36,10 +35,8 @@ class Kept(Change):
 
 
 def listed(home: str | None) -> Iterator[RegisteredFlow]:
-    try:
+    with addressed("registry"):
         entries = registry.entries(local_home(home))
-    except FlowError as problem:
-        raise as_fail(problem, "registry") from problem
     for entry in entries:
         reasons = [words for marker, words in _PROBLEMS.items() if entry.get(marker)]
         yield RegisteredFlow(
@@ -50,10 +47,8 @@ def listed(home: str | None) -> Iterator[RegisteredFlow]:
 def shown(name: str, home: str | None) -> Iterator[RegisteredManifest]:
     place = local_home(home)
     _require(place, name)
-    try:
+    with addressed(name):
         yield RegisteredManifest(name=name, manifest=registry.show(place, name))
-    except FlowError as problem:
-        raise as_fail(problem, name) from problem
 
 
 def planned_addition(file: str, name: str | None, home: str | None) -> Iterator[Change]:
@@ -66,27 +61,21 @@ def planned_addition(file: str, name: str | None, home: str | None) -> Iterator[
 
 def planned_import(folder: str, name: str | None, home: str | None) -> Iterator[Change]:
     place = local_home(home)
-    try:
+    with addressed(folder):
         path, _, manifest = discover(folder)
-    except FlowError as problem:
-        raise as_fail(problem, folder) from problem
     yield _addition(place, name or name_of(folder), manifest, os.path.abspath(path))
 
 
 def _addition(home: str, name: str, manifest: Any, imported_from: str | None) -> Change:
-    try:
+    with addressed(imported_from or name):
         require_valid(manifest)
         return Kept(home, name, manifest, imported_from)
-    except FlowError as problem:
-        raise as_fail(problem, imported_from or name) from problem
 
 
 def added(change: Change) -> RegistryChange:
     assert isinstance(change, Kept)  # noqa: S101 - nobody plans others
-    try:
+    with addressed(change.target):
         done = registry.add(change.home, change.target, change.manifest)
-    except FlowError as problem:
-        raise as_fail(problem, change.target) from problem
     return RegistryChange(
         name=done["name"],
         action="replaced" if done["overwritten"] else "added",
@@ -102,18 +91,14 @@ def planned_removal(name: str, home: str | None) -> Change:
 
 
 def removed(change: Change) -> RegistryChange:
-    try:
+    with addressed(change.target):
         registry.remove(change["home"], change.target)
-    except FlowError as problem:
-        raise as_fail(problem, change.target) from problem
     return RegistryChange(name=change.target, action="removed", path=change["path"], imported_from=None)
 
 
 def _require(home: str, name: str) -> None:
-    try:
+    with addressed(name):
         there = registry.exists(home, name)
-    except FlowError as problem:
-        raise as_fail(problem, name) from problem
     if not there:
         raise Fail(
             "not_found",

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from operable.cli.flow_events import ScaffoldedFlow
-from operable.cli.flow_input import as_fail
+from operable.cli.flow_input import addressed
 from operable.flow.canonical import canonical_digest
-from operable.flow.contracts import FlowError
 from operable.flow.manifest.scaffold import scaffold
 from operable.flow.output_files import write_document
 from operable.kernel.errors import Fail
@@ -28,10 +27,8 @@ class Begun(Change):
 
 
 def planned(file: str, tool: str | None, workflow_id: str, task_id: str) -> Iterator[Change | Warn]:
-    try:
+    with addressed(file):
         manifest = scaffold(tool, workflow_id, task_id)
-    except FlowError as problem:
-        raise as_fail(problem, file) from problem
     _require_free(file)
     if tool is not None and shutil.which(tool) is None:
         yield Warn("TOOL_NOT_FOUND", f"{tool} was not found on PATH")
@@ -41,10 +38,8 @@ def planned(file: str, tool: str | None, workflow_id: str, task_id: str) -> Iter
 def written(change: Change) -> ScaffoldedFlow:
     assert isinstance(change, Begun)  # noqa: S101 - this command plans no other
     _require_free(change.target)
-    try:
+    with addressed(change.target):
         path = write_document(change.target, change.manifest, cwd=os.getcwd())
-    except FlowError as problem:
-        raise as_fail(problem, change.target) from problem
     return ScaffoldedFlow(path=path, manifest=change.manifest)
 
 

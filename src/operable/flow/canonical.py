@@ -15,7 +15,7 @@ import json
 import math
 from typing import Any
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.kernel.canonical import number
 
 _escaped = json.JSONEncoder(ensure_ascii=False).encode
@@ -146,6 +146,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if "__proto__" in value:
         raise UnkeptError('a member named "__proto__" cannot be kept by every reader; rename it')
     return value
+
+
+def spelled(value: Any) -> str:
+    """A value of a request in a message: as JSON has it, and texts without quotes. `None` and `True` are words of ours."""
+    try:
+        return value if isinstance(value, str) else canonical_text(value)
+    except ValueError:  # a number beyond all numbers, or nested too deeply
+        return "…"
 
 
 def _write(value: Any, pieces: list[str], depth: int) -> None:

@@ -9,26 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from operable.flow.errors import NotAllowed
 from operable.kernel import catalogue
 from operable.kernel.redact import Known
-
-
-class FlowError(Exception):
-    """What the caller of a flow must know: `code` is one of the contract's words, `details` go along as they are."""
-
-    def __init__(self, code: str, message: str, **details: Any) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.details = details
-
-
-class NotAllowed(FlowError):  # noqa: N818 - a fact about the operation
-    """An operation that changes nothing was asked to run a command of the manifest, or to use the network.
-
-    No provider may turn this into a missing value or an error of its own: the caller must see what to allow.
-    """
-
 
 # (shell line, further variables, timeout) -> what it printed; ValueError says why there is nothing
 CommandRunner = Callable[[str, Mapping[str, str], float], str]

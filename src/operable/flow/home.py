@@ -10,8 +10,7 @@ import stat
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.contracts import FlowError
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.javascript_json import javascript_json
 from operable.state.atomic import write_whole
 from operable.state.paths import home as operable_home

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from operable.flow.canonical import array_index, quoted
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import invalid_argument
 from operable.kernel.canonical import number
 
 _EXACT = 2**53

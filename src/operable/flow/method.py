@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from operable.flow import methods
-from operable.flow.contracts import FlowError
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import FlowError, invalid_argument
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
 

@@ -8,7 +8,7 @@ import os
 import stat
 from typing import Any
 
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import invalid_argument
 from operable.flow.home import document, write_private
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from operable.flow import registry
 from operable.flow.canonical import parse
-from operable.flow.contracts import FlowError
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.home import read_private
 from operable.flow.manifest.inheritance import Json
 

@@ -10,8 +10,7 @@ import stat
 from typing import Any
 
 from operable.flow.canonical import parse
-from operable.flow.contracts import FlowError
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.home import document, paths, private_folder, read_private, require_folder, write_private
 from operable.flow.manifest.inheritance import Json
 from operable.flow.manifest.validation import validate

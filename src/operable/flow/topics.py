@@ -6,8 +6,9 @@ of the protocol, in its order, under the names that its clients know.
 
 from typing import Any
 
+from operable.flow.canonical import spelled
 from operable.flow.compile.target import listed_targets
-from operable.flow.failures import invalid_argument, spelled
+from operable.flow.errors import invalid_argument
 from operable.flow.manifest.inheritance import Json
 from operable.flow.method import listed_methods
 from operable.flow.scheduler.entities import ENTITIES

@@ -1,11 +1,26 @@
 """The error taxonomy and the exit codes, once for the whole product.
 
-Owns the 14 categories of AOI-CLI section 9.1 with their default retryability, the exit codes of section 6,
-the mapping between the two, and `Fail`, the one structured error that every layer raises and every front end prints.
+Owns the 14 categories of AOI-CLI section 9.1 with their default retryability, the exit codes of section 6, the mapping
+between the two, and `Fail`, the one structured error that every layer raises and every front end prints::
+
+    Exception
+    ├── Fail                       category + code + message; printed as `aoi:error`, decides the exit status
+    │   ├── ManifestError          a Markdown manifest, with all of its problems
+    │   ├── SelectionError         a patch that selects nothing, or too much
+    │   └── FlowError              a workflow; also carries the word of the agentcli contract (`flow_code`)
+    │       ├── NotAllowed         a read-only operation needs a permission that the caller can give
+    │       ├── PolicyEnded        a policy exceeded a limit, which is a no
+    │       └── NoCanonicalTextError
+    ├── OSError, ValueError        of values and files, below the layer that knows what the user asked for
+    └── the peer's faults          `wire.*.Malformed`, `host.arm.PeerError`: an event or a verdict, never a `Fail`
 
 Imports nothing: it is on the cold-start path of every tool, where an `import enum` would cost a third of the interpreter's
 own start. A category is therefore a plain string, checked when a `Fail` is made.
 """
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 EX_OK = 0
 EX_USAGE = 64
@@ -69,7 +84,7 @@ class Fail(Exception):  # noqa: N818 - reads as a verb where it is raised: `rais
         target: str | None = None,
         retryable: bool | None = None,
         exit_code: int | None = None,
-        **details: object,
+        **details: "Any",
     ) -> None:
         super().__init__(message)
         retryable_by_default, default_exit_code = CATEGORIES[category]
@@ -80,7 +95,7 @@ class Fail(Exception):  # noqa: N818 - reads as a verb where it is raised: `rais
         self.target = target
         self.retryable = retryable_by_default if retryable is None else retryable
         self.exit_code = default_exit_code if exit_code is None else exit_code
-        self.details = details
+        self.details: dict[str, Any] = details
 
     def event(self) -> dict[str, object]:
         """The `aoi:error` event of this failure; absent fields are left out, not null."""

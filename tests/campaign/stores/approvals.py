@@ -7,7 +7,7 @@ from typing import Any
 from operable.flow.approve import local_approvals
 from operable.flow.approve.audit_trail import known
 from operable.flow.audit import log as audit_log
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
 from operable.flow.run.caller import Caller, bind, content_of
 from operable.flow.run.executor import ExecOptions, execute

@@ -24,12 +24,12 @@ from tests.requirement import requirement
 def test_a_task_that_waits_for_approval_runs_once_per_approval(tmp_path):
     by = signing_caller(tmp_path)
     value = manifest(script("echo x >> ran", approval={"required": True}))
-    assert refused(value, "a", by).code == "approval_required"
+    assert refused(value, "a", by).flow_code == "approval_required"
     made = approve(by, value)
     done = execute(value, "a", by)
 
     assert done["approval_used"]["approval_id"] == made["approval_id"]
-    assert refused(value, "a", by).code == "approval_required"
+    assert refused(value, "a", by).flow_code == "approval_required"
     assert (Path(by.cwd) / "ran").read_text() == "x\n"
 
 
@@ -37,7 +37,7 @@ def test_a_task_that_waits_for_approval_runs_once_per_approval(tmp_path):
 def test_auto_reject_never_runs_and_auto_approve_always_does(tmp_path):
     by = caller(tmp_path)
 
-    assert refused(manifest(script("true", approval={"policy": "auto-reject"})), "a", by).code == (
+    assert refused(manifest(script("true", approval={"policy": "auto-reject"})), "a", by).flow_code == (
         "approval_auto_rejected"
     )
     assert execute(manifest(script("true", approval={"policy": "auto-approve"})), "a", by)["ok"] is True
@@ -50,7 +50,7 @@ def test_an_approval_is_not_spent_on_a_task_that_another_gate_refuses(tmp_path):
     value = manifest(script("true", approval={"required": True}, contract=contract))
     approve(by, value)
 
-    assert refused(value, "a", by).code == "trust_level_insufficient"
+    assert refused(value, "a", by).flow_code == "trust_level_insufficient"
     assert [each["status"] for each in local_approvals.listed(by.approvals)] == ["pending"]
 
 
@@ -66,7 +66,7 @@ def test_an_approval_whose_use_was_removed_from_the_store_is_not_used_again(tmp_
     assert [each["status"] for each in local_approvals.listed(by.approvals)] == ["consumed"]
     problem = refused(value, "a", by)
 
-    assert problem.code == "approval_log_invalid"
+    assert problem.flow_code == "approval_log_invalid"
     assert (Path(by.cwd) / "ran").read_text() == "x\n"
 
 
@@ -181,7 +181,7 @@ def test_whenever_the_runner_is_killed_what_was_used_is_recorded_and_nothing_is_
     assert approval["status"] == "consumed"
     assert (record["status"], use["status"]) == ("started", "approval_used")
     assert use["approval"]["approval_id"] == approval["approval_id"]
-    assert refused(value, "a", by).code in ("approval_required", "approval_log_invalid")
+    assert refused(value, "a", by).flow_code in ("approval_required", "approval_log_invalid")
     assert os.listdir(by.cwd) == []
     # The lock that was left behind holds nobody up: a new approval is given, and works.
     fresh = approve(by, value)

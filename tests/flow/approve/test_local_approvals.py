@@ -20,7 +20,7 @@ from operable.flow.approve import store as approval_store
 from operable.flow.approve.records import matches_scope
 from operable.flow.audit import log as audit_log
 from operable.flow.canonical import canonical_digest, canonical_text
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
 from operable.flow.run.caller import bind, content_of
 from operable.flow.trust.identity.sessions import timestamp
@@ -106,7 +106,7 @@ def test_a_grant_is_signed_listed_used_once_and_then_consumed(scene):
     assert made["signature"]["method"] == "ssh-signature"
     assert used["approval_id"] == made["approval_id"]
     assert used["signature_verified"] is True
-    assert refused(scene.consume).code == "approval_required"
+    assert refused(scene.consume).flow_code == "approval_required"
     (found,) = local_approvals.listed(scene.store, now=NOW)
     assert (found["status"], found["consumed_by_execution_id"], found["reason"]) == (
         "consumed",
@@ -138,9 +138,9 @@ def test_an_approval_ends_with_its_time_and_a_longer_one_than_the_task_allows_is
 
     assert scene.statuses(NOW + 49) == ["pending"]
     assert scene.statuses(NOW + 50) == ["expired"]
-    assert refused(scene.consume, now=NOW + 51).code == "approval_required"
+    assert refused(scene.consume, now=NOW + 51).flow_code == "approval_required"
     assert "exceeds task approval.timeout_s 100s" in refused(scene.grant, ttl=101).message
-    assert refused(scene.grant, ttl=0).code == "invalid_argument"
+    assert refused(scene.grant, ttl=0).flow_code == "invalid_argument"
 
 
 @pytest.mark.parametrize("timeout_s", [2**40, 2**53, 1e300])
@@ -148,7 +148,7 @@ def test_an_approval_for_longer_than_dates_go_is_refused_and_a_shorter_one_is_no
     scene = Scene(signing_caller(tmp_path), task(timeout_s=timeout_s))
 
     assert "at most" in refused(scene.grant).message
-    assert refused(scene.grant, ttl=2**40).code == "invalid_argument"
+    assert refused(scene.grant, ttl=2**40).flow_code == "invalid_argument"
     assert scene.grant(ttl=50)["expires_at"] > scene.grant(ttl=40)["expires_at"]
 
 
@@ -255,7 +255,7 @@ def test_a_revoked_approval_is_not_used_and_what_cannot_be_revoked_is_said(scene
     local_approvals.revoke(scene.store, made["approval_id"], by="you", reason="no", now=NOW)
     local_approvals.revoke(scene.store, made["approval_id"], now=NOW)  # twice is once
 
-    assert refused(scene.consume).code == "approval_required"
+    assert refused(scene.consume).flow_code == "approval_required"
     assert scene.statuses() == ["revoked"]
     assert "not found" in refused(local_approvals.revoke, scene.store, "nobody").message
     used = scene.grant()
@@ -289,10 +289,10 @@ def test_who_may_approve(approver, scope, fits):
 def test_an_approver_out_of_scope_cannot_grant_and_a_scope_that_changed_voids(tmp_path):
     scene = Scene(signing_caller(tmp_path), task(approver_scope="domain:example.com"))
 
-    assert refused(scene.grant, approver="me@elsewhere").code == "approval_scope_mismatch"
+    assert refused(scene.grant, approver="me@elsewhere").flow_code == "approval_scope_mismatch"
     scene.grant()
     scene.rewrite(lambda event: event.update(approver_scope=None))
-    assert refused(scene.consume).code == "approval_signature_invalid"
+    assert refused(scene.consume).flow_code == "approval_signature_invalid"
 
 
 @requirement("agentcli:approvals:tampering")
@@ -314,7 +314,7 @@ def test_an_edited_record_is_refused_and_not_used_up(scene, change):
     scene.grant()
     scene.rewrite(lambda event: event.update(change))
 
-    assert refused(scene.consume).code == "approval_signature_invalid"
+    assert refused(scene.consume).flow_code == "approval_signature_invalid"
     assert scene.statuses() == ["pending"]
 
 
@@ -348,14 +348,14 @@ def test_the_signature_of_somebody_who_is_not_believed_does_not_count(tmp_path, 
         file.write(f"{ME} {public_line(stranger.public_key())}\n")
     scene.grant()
 
-    assert refused(scene.consume).code == "approval_signature_invalid"
+    assert refused(scene.consume).flow_code == "approval_signature_invalid"
 
 
 @requirement("agentcli:approvals:unsigned")
 def test_an_unsigned_approval_needs_that_word(tmp_path):
     scene = Scene(caller(tmp_path), task())
 
-    assert refused(scene.grant).code == "approval_signature_invalid"
+    assert refused(scene.grant).flow_code == "approval_signature_invalid"
     assert scene.grant(signer="none")["unsigned_explicit"] is True
     assert scene.consume()["signature_verified"] is False
     assert "Unknown signing provider" in refused(scene.grant, signer="pgp").message
@@ -377,7 +377,7 @@ def test_only_what_waits_for_approval_can_be_approved(tmp_path, approval, code, 
     scene = Scene(signing_caller(tmp_path), manifest(script("true", approval=approval)))
     problem = refused(scene.grant)
 
-    assert problem.code == code
+    assert problem.flow_code == code
     assert words in problem.message
 
 
@@ -389,7 +389,7 @@ def test_another_folder_variable_or_manifest_is_another_task_and_the_refusal_say
     scene.bound = bind(scene.selected, caller(tmp_path, TERM="xterm"))
     problem = refused(scene.consume)
 
-    assert problem.code == "approval_required"
+    assert problem.flow_code == "approval_required"
     assert problem.details["changed"] == ["command.env.TERM"]
 
 
@@ -409,7 +409,7 @@ def test_no_more_approvals_wait_than_the_budget_says(tmp_path):
     scene.grant()
     scene.grant()
 
-    assert refused(scene.grant).code == "policy_forbids_approval"
+    assert refused(scene.grant).flow_code == "policy_forbids_approval"
     scene.consume()
     scene.grant()
 
@@ -422,7 +422,7 @@ def test_where_signers_are_named_an_unsigned_approval_does_not_count(scene):
         file.write("# nobody yet\n")
     scene.grant(signer="none")
 
-    assert refused(scene.consume).code == "approval_signature_invalid"
+    assert refused(scene.consume).flow_code == "approval_signature_invalid"
 
 
 CONSUMER = """
@@ -430,7 +430,7 @@ import json, os, sys, time
 from operable.flow.approve import local_approvals
 from operable.flow.approve.audit_trail import record_use
 from operable.flow.run.caller import Caller, bind, content_of
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
 
 given = json.load(open("given.json"))
@@ -449,7 +449,7 @@ try:
     )
     print(used["approval_id"])
 except FlowError as problem:
-    print(problem.code)
+    print(problem.flow_code)
 """
 
 
@@ -502,7 +502,7 @@ def test_a_lock_that_its_owner_left_is_taken_and_a_fresh_one_is_waited_for(scene
         file.write("4194304\n")
     monkeypatch.setattr("operable.flow.approve.store._FOREIGN_PATIENCE", 0.05)
 
-    assert refused(scene.grant).code == "approval_lock_timeout"
+    assert refused(scene.grant).flow_code == "approval_lock_timeout"
     assert os.path.exists(lock)
 
 
@@ -518,7 +518,7 @@ def test_a_lock_of_another_program_counts_as_left_after_half_a_minute(scene, mon
     monkeypatch.setattr("operable.flow.approve.store._FOREIGN_PATIENCE", 0.05 if code else 60.0)
 
     if code:
-        assert refused(scene.grant).code == code
+        assert refused(scene.grant).flow_code == code
     else:
         scene.grant()
         assert not os.path.exists(lock)
@@ -530,10 +530,10 @@ def test_links_and_pipes_in_place_of_the_store_are_refused_without_waiting(tmp_p
     path = by.place("approvals")
     os.makedirs(os.path.dirname(path))
     os.symlink(tmp_path / "elsewhere", path)
-    assert refused(by.approvals.events).code == "approval_log_invalid"
+    assert refused(by.approvals.events).flow_code == "approval_log_invalid"
     os.unlink(path)
     os.mkfifo(path)
-    assert refused(by.approvals.events).code == "approval_log_invalid"
+    assert refused(by.approvals.events).flow_code == "approval_log_invalid"
 
 
 @requirement("agentcli:approvals:malformed")
@@ -569,7 +569,7 @@ def test_whatever_somebody_writes_into_the_store_is_no_approval(scene, events):
     assert {each["status"] for each in local_approvals.listed(scene.store)} <= {
         "pending", "consumed", "expired", "revoked",
     }  # fmt: skip
-    assert refused(scene.consume).code in ("approval_required", "approval_signature_invalid")
+    assert refused(scene.consume).flow_code in ("approval_required", "approval_signature_invalid")
 
 
 def test_a_full_disk_leaves_no_half_of_a_record(scene, monkeypatch):
@@ -598,7 +598,7 @@ def test_what_is_announced_is_announced_before_it_is_used(scene):
         assert used["approver"] == ME
         raise FlowError("internal_error", "the audit log cannot be written")
 
-    assert refused(scene.consume, before=refuse).code == "internal_error"
+    assert refused(scene.consume, before=refuse).flow_code == "internal_error"
     assert scene.statuses() == ["pending"]
 
 
@@ -612,7 +612,7 @@ def test_an_unsigned_approval_of_somebody_out_of_scope_is_refused_when_it_is_use
     scene.grant(signer="none")
     scene.rewrite(lambda event: event.update(change))
 
-    assert refused(scene.consume).code == "approval_scope_mismatch"
+    assert refused(scene.consume).flow_code == "approval_scope_mismatch"
     assert scene.statuses() == ["pending"]
 
 
@@ -622,7 +622,7 @@ def test_an_approval_that_does_not_say_until_when_holds_no_longer(scene, moment)
     scene.rewrite(lambda event: event.update(expires_at=moment))
 
     assert scene.statuses() == ["expired"]
-    assert refused(scene.consume).code == "approval_required"
+    assert refused(scene.consume).flow_code == "approval_required"
 
 
 # -- what the audit log says of approvals holds, whatever the file of approvals says by now
@@ -636,7 +636,7 @@ def test_a_revocation_that_was_removed_from_the_file_still_holds(scene, signer):
     drop(scene, "revoke")
     problem = refused(scene.consume)
 
-    assert problem.code == "approval_log_invalid"
+    assert problem.flow_code == "approval_log_invalid"
     assert problem.message == (
         f"Approval {made['approval_id']} was revoked by boss, and the approvals do not say so"
     )
@@ -658,7 +658,7 @@ def test_an_unsigned_approval_that_was_edited_is_not_what_was_granted(scene, cha
     scene.rewrite(lambda event: event.update(change))
     problem = refused(scene.consume)
 
-    assert problem.code == "approval_log_invalid"
+    assert problem.flow_code == "approval_log_invalid"
     assert problem.message == (
         f"Approval {made['approval_id']} is not what was granted: its record was edited"
     )
@@ -669,7 +669,7 @@ def test_a_signed_approval_does_not_become_an_unsigned_one(scene):
     scene.grant()
     scene.rewrite(lambda event: event.update(signature=None, unsigned_explicit=True))
 
-    assert refused(scene.consume).code == "approval_log_invalid"
+    assert refused(scene.consume).flow_code == "approval_log_invalid"
 
 
 @requirement("agentcli:approvals:tampering")
@@ -679,7 +679,7 @@ def test_an_unsigned_approval_under_another_name_was_granted_by_nobody(scene):
     scene.rewrite(lambda event: event.update(approval_id="f" * 32, expires_at="2100-01-01T00:00:00.000Z"))
     problem = refused(scene.consume)
 
-    assert problem.code == "approval_log_invalid"
+    assert problem.flow_code == "approval_log_invalid"
     assert "the audit log does not know that it was granted" in problem.message
 
 
@@ -711,9 +711,9 @@ def test_an_approval_that_cannot_be_recorded_is_not_given_but_one_can_always_be_
     os.unlink(scene.store.audit)
     os.mkfifo(scene.store.audit)
 
-    assert refused(scene.grant).code == "internal_error"
+    assert refused(scene.grant).flow_code == "internal_error"
     problem = refused(local_approvals.revoke, scene.store, made["approval_id"])
-    assert problem.code == "internal_error"
+    assert problem.flow_code == "internal_error"
     assert problem.message.startswith(f"Approval {made['approval_id']} is revoked, but not recorded: ")
     os.unlink(scene.store.audit)
     assert scene.statuses() == ["revoked"]
@@ -734,7 +734,7 @@ def test_a_lock_of_another_machine_is_not_taken_for_that_of_a_dead_process_of_th
         file.write("operable 4194304 another-kernel\n")
     monkeypatch.setattr("operable.flow.approve.store._FOREIGN_PATIENCE", 0.05)
 
-    assert refused(scene.grant).code == "approval_lock_timeout"
+    assert refused(scene.grant).flow_code == "approval_lock_timeout"
 
 
 @requirement("agentcli:approvals:lock")
@@ -749,7 +749,7 @@ def test_who_lost_the_lock_to_another_program_writes_nothing_and_leaves_its_lock
 
     problem = refused(scene.consume, before=taken)
 
-    assert problem.code == "approval_lock_timeout"
+    assert problem.flow_code == "approval_lock_timeout"
     assert os.path.exists(lock)
     os.unlink(lock)
     assert scene.statuses() == ["pending"]
@@ -769,7 +769,7 @@ def test_an_approval_of_the_future_is_not_one_yet_but_clocks_may_differ_by_a_min
     made = scene.grant()
 
     problem = refused(scene.consume, now=NOW - 61)
-    assert (problem.code, made["approval_id"] in problem.message) == ("approval_log_invalid", True)
+    assert (problem.flow_code, made["approval_id"] in problem.message) == ("approval_log_invalid", True)
     assert "clock" in problem.message
     assert scene.consume(now=NOW - 59)["approval_id"] == made["approval_id"]
 
@@ -837,7 +837,7 @@ def test_both_looking_for_an_approval_and_using_one_need_the_log_of_earlier_uses
         local_approvals.require_pending, scene.store, scene.selected, scene.bound.binding, **wanted
     )
     used = refused(scene.consume, "e2")
-    assert pending.code == used.code == "approval_log_invalid"
+    assert pending.flow_code == used.flow_code == "approval_log_invalid"
     assert pending.details["lost"] == used.details["lost"]
 
 
@@ -878,7 +878,7 @@ def test_a_look_at_an_approval_while_it_is_being_used_is_no_alarm(scene):
                 believing=scene.by.believing(),
                 now=NOW + 1,
             )
-        problems.append(caught.value.code)
+        problems.append(caught.value.flow_code)
 
     looker = threading.Thread(target=look)
     with scene.store.locked():

@@ -9,7 +9,7 @@ from operable.flow.approve import local_approvals
 from operable.flow.approve.audit_trail import Known
 from operable.flow.approve.eligibility import Wanted, usable
 from operable.flow.canonical import canonical_digest
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
 from operable.flow.run.caller import bind, content_of, unbound_of
 from operable.flow.run.executor import execute
@@ -71,7 +71,7 @@ def test_a_file_that_changed_after_its_approval_does_not_run_and_is_named(tmp_pa
     write(tmp_path, name, SCRIPT.replace("ran", "something else"))
 
     problem = refused(value, "a", by)
-    assert (problem.code, problem.details["changed"]) == ("approval_required", [str(path)])
+    assert (problem.flow_code, problem.details["changed"]) == ("approval_required", [str(path)])
     assert str(path) in problem.message
     write(tmp_path, name, SCRIPT)
     assert execute(value, "a", by)["approval_used"]["approval_id"] == approval["approval_id"]
@@ -123,7 +123,7 @@ def test_a_file_that_changes_between_the_gates_and_the_start_does_not_run(tmp_pa
     approve(by, value)
 
     problem = refused(value, "a", by)
-    assert (problem.code, problem.details["changed"]) == ("approval_required", [str(path)])
+    assert (problem.flow_code, problem.details["changed"]) == ("approval_required", [str(path)])
 
 
 @requirement("agentcli:approvals:tampering")
@@ -144,7 +144,7 @@ def test_what_an_approval_says_of_files_is_signed_and_recorded(tmp_path, change)
     with open(path, "w", encoding="utf-8") as file:
         file.write(json.dumps(event) + "\n")
 
-    assert refused(value, "a", by).code == "approval_signature_invalid"
+    assert refused(value, "a", by).flow_code == "approval_signature_invalid"
 
 
 @requirement("agentcli:approvals:binding")
@@ -175,7 +175,7 @@ def test_an_approval_that_names_no_files_is_for_none(tmp_path):
             continue
         with pytest.raises(FlowError, match=message) as caught:
             usable(events, lambda _: trail, wanted, by.believing())
-        assert caught.value.code == "approval_required"
+        assert caught.value.flow_code == "approval_required"
 
 
 def test_the_digests_are_of_the_program_and_of_regular_files_only(tmp_path):
@@ -220,7 +220,7 @@ def test_a_scope_that_no_allowed_signer_proves_is_warned_about_when_it_is_approv
     (warning,) = local_approvals.scope_warnings(task, by.believing(), approver=ME)
     assert warning == f"the allowed signers have no entry for {ME}; the approval will not count"
     approve(by, SCOPED)
-    assert refused(SCOPED, "a", by).code == "approval_signature_invalid"
+    assert refused(SCOPED, "a", by).flow_code == "approval_signature_invalid"
 
     signers.write_text(f"{ME} {public}\n")
     assert local_approvals.scope_warnings(task, by.believing(), approver=ME) == []
@@ -257,7 +257,7 @@ def test_a_log_without_the_use_of_a_used_approval_is_an_alarm(tmp_path, how):
     for work in (lambda: execute(value, "a", by), lambda: approve(by, value)):
         with pytest.raises(FlowError) as caught:
             work()
-        assert caught.value.code == "approval_log_invalid"
+        assert caught.value.flow_code == "approval_log_invalid"
         assert caught.value.details["lost"] == [used["approval_id"]]
         assert "removed or replaced" in caught.value.message
 
@@ -368,7 +368,7 @@ def test_a_program_that_is_touched_while_the_task_runs_makes_it_a_failure_that_i
     approve(by, value)
 
     problem = refused(value, "a", by)
-    assert (problem.code, problem.details["changed"]) == ("content_changed", [str(path)])
+    assert (problem.flow_code, problem.details["changed"]) == ("content_changed", [str(path)])
     with open(by.place("audit"), encoding="utf-8") as file:
         assert "content_changed" in file.read().splitlines()[-1]
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from operable.flow.audit.attestation import attest, attestation_text, command_hash, verify_attestation
-from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.contracts import Surroundings
+from operable.flow.errors import FlowError
 from tests.flow.ssh_keys import allowed, written
 from tests.requirement import requirement
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from operable.flow.audit.log import MalformedLine, append, find, newest_first, oldest_first, read, verify
 from operable.flow.audit.record import GENESIS, STARTED, ExecutionFormat
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.state.sealed_head import Head, write_head
 from operable.state.sealed_record import LOST, Place
 from operable.state.sealed_verdict import frozen
@@ -350,7 +350,7 @@ def test_a_full_disk_is_an_error_and_leaves_the_chain_whole(tmp_path):
         "append(sys.argv[1], {'i': 0})\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try: append(sys.argv[1], {'i': 'x' * 2000})\n"
-        "except FlowError as error: print(error.code, error)\n"
+        "except FlowError as error: print(error.flow_code, error)\n"
     )
     log = tmp_path / "log"
 

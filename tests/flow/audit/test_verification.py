@@ -10,7 +10,7 @@ import pytest
 from operable.flow.audit import log as audit_log
 from operable.flow.audit.attestation import attest
 from operable.flow.audit.verification import verify_execution
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.run.executor import ExecOptions, execute
 from operable.flow.trust.identity.sessions import timestamp
 from tests.flow.callers import audited, caller, script, signing_caller

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from operable.flow.contracts import FlowError, Surroundings, entry
+from operable.flow.contracts import Surroundings, entry
+from operable.flow.errors import FlowError
 from operable.flow.trust.policy.authorization import Circumstances, evaluate
 from tests.requirement import requirement
 
@@ -68,7 +69,7 @@ def test_what_cannot_be_evaluated_is_an_error_and_never_a_permit(config):
     with pytest.raises(FlowError) as caught:
         decide(config)
 
-    assert caught.value.code == "authorization_error"
+    assert caught.value.flow_code == "authorization_error"
 
 
 @pytest.mark.parametrize(
@@ -91,4 +92,4 @@ def test_a_policy_that_the_evaluator_cannot_survive_denies(opening, closing, mem
     with pytest.raises(FlowError) as found:
         decide({"policies": f"permit(principal, action, resource) when {{ {nested} }};"}, **members)
 
-    assert (found.value.code, found.value.details) == ("authorization_denied", {"limit": "stack"})
+    assert (found.value.flow_code, found.value.details) == ("authorization_denied", {"limit": "stack"})

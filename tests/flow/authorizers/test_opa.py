@@ -6,7 +6,8 @@ import tarfile
 
 import pytest
 
-from operable.flow.contracts import FlowError, Surroundings, entry
+from operable.flow.contracts import Surroundings, entry
+from operable.flow.errors import FlowError
 from operable.flow.trust.policy.authorization import Circumstances, evaluate
 from tests.flow.loopback import loopback
 from tests.requirement import requirement
@@ -79,7 +80,7 @@ def test_a_server_that_cannot_be_asked_is_an_error_unless_warned(status, body):
             decide(config)
         warned = decide(config, on_error="warn")
 
-    assert caught.value.code == "authorization_error"
+    assert caught.value.flow_code == "authorization_error"
     assert warned["decision"] == "permit"
     assert warned["reason"] == "the policy could not be evaluated; on_error is warn"
 
@@ -100,7 +101,7 @@ def test_rego_that_is_none_is_an_error_and_prints_nothing(config, capfd):
     with pytest.raises(FlowError) as caught:
         decide(config)
 
-    assert caught.value.code == "authorization_error"
+    assert caught.value.flow_code == "authorization_error"
     assert capfd.readouterr().out == ""
 
 
@@ -115,7 +116,7 @@ allow if { some a in numbers.range(1, 3000); some b in numbers.range(1, 3000); s
 """
     with pytest.raises(FlowError, match="DEADLINE_EXCEEDED") as caught:
         decide({"rego": endless}, timeout=2.0, on_error="warn")
-    assert (caught.value.code, caught.value.details) == ("authorization_denied", {"limit": "time"})
+    assert (caught.value.flow_code, caught.value.details) == ("authorization_denied", {"limit": "time"})
 
 
 GREEDY = """package agentcli.authz
@@ -128,7 +129,7 @@ def test_a_policy_that_takes_more_memory_than_it_may_denies_also_where_errors_on
     with pytest.raises(FlowError, match="more than 512 MiB of memory") as caught:
         decide({"rego": GREEDY}, timeout=200.0, **members)
 
-    assert (caught.value.code, caught.value.details) == ("authorization_denied", {"limit": "memory"})
+    assert (caught.value.flow_code, caught.value.details) == ("authorization_denied", {"limit": "memory"})
 
 
 def test_a_policy_that_answers_without_end_denies():
@@ -138,7 +139,7 @@ def test_a_policy_that_answers_without_end_denies():
             timeout=200.0,
         )
 
-    assert (caught.value.code, caught.value.details) == ("authorization_denied", {"limit": "output"})
+    assert (caught.value.flow_code, caught.value.details) == ("authorization_denied", {"limit": "output"})
 
 
 def test_a_module_is_read_from_a_file(tmp_path):

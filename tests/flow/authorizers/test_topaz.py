@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from operable.flow.contracts import FlowError, Surroundings, entry
+from operable.flow.contracts import Surroundings, entry
+from operable.flow.errors import FlowError
 from operable.flow.trust.policy.authorization import Circumstances, evaluate
 from tests.flow.loopback import loopback
 from tests.requirement import requirement
@@ -73,7 +74,7 @@ def test_a_server_that_cannot_be_asked_is_an_error(status, body):
     with loopback(lambda asked: (status, {}, body)) as server, pytest.raises(FlowError) as caught:
         decide(server.url)
 
-    assert caught.value.code == "authorization_error"
+    assert caught.value.flow_code == "authorization_error"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from operable.flow.audit.attestation import (
     without_secrets,
 )
 from operable.flow.canonical import canonical_text, hash_text
-from operable.flow.contracts import FlowError, Surroundings, entry, listed
+from operable.flow.contracts import Surroundings, entry, listed
+from operable.flow.errors import FlowError
 from tests.flow.ssh_keys import allowed, written
 from tests.requirement import requirement
 
@@ -204,7 +205,7 @@ def test_without_a_key_or_a_home_there_is_no_evidence(provider, home, tmp_path):
     with pytest.raises(FlowError) as caught:
         make_evidence(provider, PAYLOAD, {}, around)
 
-    assert caught.value.code == "evidence_failed"
+    assert caught.value.flow_code == "evidence_failed"
 
 
 def test_a_statement_is_dsse_that_others_can_read(signing):

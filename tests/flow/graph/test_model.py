@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.graph.mermaid import mermaid
 from operable.flow.graph.model import graph
 from operable.flow.graph.svg import svg

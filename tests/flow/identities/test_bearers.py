@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from operable.flow.contracts import FlowError, NotAllowed, entry, listed
+from operable.flow.contracts import entry, listed
+from operable.flow.errors import FlowError, NotAllowed
 from operable.flow.trust.identity.sessions import described_session
 from tests.flow.identities.requests import CANARY, problems, request, session
 from tests.requirement import requirement
@@ -124,7 +125,7 @@ def test_a_missing_bearer_token_is_an_error_unless_the_manifest_says_exactly_tha
     assert session("env-bearer", {"token_env": "T"}, required=False)["credentials"] == {}
     with pytest.raises(FlowError, match=r"^Bearer token not found") as caught:
         session("env-bearer", {"token_env": "T"}, **said)
-    assert caught.value.code == "token_not_found"
+    assert caught.value.flow_code == "token_not_found"
 
 
 @requirement("agentcli:providers:bearers")
@@ -163,7 +164,7 @@ def test_file_bearer_says_what_is_wrong_with_the_file(tmp_path, content, code):
     with pytest.raises(FlowError) as caught:
         session("file-bearer", {"token_file": "token"}, cwd=str(tmp_path))
 
-    assert caught.value.code == code
+    assert caught.value.flow_code == code
     assert (
         session("file-bearer", {"token_file": "token"}, cwd=str(tmp_path), required=False)["credentials"]
         == {}
@@ -220,7 +221,7 @@ def test_what_the_local_runtime_cannot_do_is_refused(auth, code):
     with pytest.raises(FlowError) as caught:
         session("env-bearer", {"token_env": "T"}, **auth)
 
-    assert caught.value.code == code
+    assert caught.value.flow_code == code
 
 
 def test_trust_is_never_above_the_declared_ceiling():
@@ -245,4 +246,4 @@ def test_an_unknown_provider_has_its_own_code():
     with pytest.raises(FlowError) as caught:
         session("nobody")
 
-    assert caught.value.code == "unknown_identity_provider"
+    assert caught.value.flow_code == "unknown_identity_provider"

@@ -7,7 +7,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.trust.identity.sessions import described_session
 from tests.flow.identities.requests import CANARY, problems, session
 from tests.flow.loopback import loopback
@@ -185,7 +185,7 @@ def test_errors_of_metadata_servers_show_no_secret(provider):
         with pytest.raises(FlowError) as caught:
             session(provider, config, scopes=["s"])
 
-    assert caught.value.code == "token_request_failed"
+    assert caught.value.flow_code == "token_request_failed"
     assert "invalid_request" in str(caught.value)
     assert CANARY not in str(caught.value)
 

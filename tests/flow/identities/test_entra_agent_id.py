@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from operable.flow.contracts import FlowError, entry
+from operable.flow.contracts import entry
+from operable.flow.errors import FlowError
 from operable.flow.trust.identity.sessions import described_session, resolve_identity
 from tests.flow.identities.requests import CANARY, problems, request, session
 from tests.flow.loopback import loopback
@@ -143,7 +144,7 @@ def test_downscoping_is_declared_tolerated_where_nothing_runs_and_refused_here()
         assert server.asked == [], "nothing is asked for that would not be used"
         found = resolve_identity(asked, tolerate_handoff=True)
 
-    assert refused.value.code == "unsupported_capability"
+    assert refused.value.flow_code == "unsupported_capability"
     assert problems("entra-agent-id", IDS, auth=GOOD, presentation={"handoff": "downscope"}) == []
     assert found is not None
     assert found["handoff"] == {"mode": "downscope", "prepared": False}

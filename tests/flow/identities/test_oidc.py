@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.trust.identity.sessions import described_session
 from tests.flow.identities.requests import CANARY, problems, session
 from tests.flow.loopback import loopback
@@ -90,7 +90,7 @@ def test_a_chain_that_the_policy_forbids_is_refused():
             subject={"principal": "agent://a"}, delegation_policy={"allowed_delegators": ["agent://b"]},
         )  # fmt: skip
 
-    assert caught.value.code == "identity_delegation_invalid"
+    assert caught.value.flow_code == "identity_delegation_invalid"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_refused_request_shows_no_secret(provider, status, body, message):
             inputs={"subject_token": {"value_from": {"env": "T"}}} if provider.endswith("exchange") else None,
         )
 
-    assert caught.value.code == "token_request_failed"
+    assert caught.value.flow_code == "token_request_failed"
     assert message in str(caught.value)
     assert CANARY not in str(caught.value)
     assert len(server.asked) == 1
@@ -140,7 +140,7 @@ def test_a_token_that_has_expired_when_it_arrives_is_refused_before_anything_run
             "oidc-client-credentials", {"token_endpoint": server.url, "client_id": "me", **SECRET}, env=ENV
         )
 
-    assert caught.value.code == "identity_provider_error"
+    assert caught.value.flow_code == "identity_provider_error"
     assert re.fullmatch(
         r"Identity provider oidc-client-credentials failed: its credentials expired at \S+Z; "
         r"is the clock of this machine right\?",

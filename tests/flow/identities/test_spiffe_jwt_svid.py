@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from joserfc.jwk import RSAKey
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.trust.identity.sessions import described_session
 from tests.flow.identities.requests import problems, session
 from tests.flow.proofs.tokens import EC, RSA, named, pem, token
@@ -99,18 +99,18 @@ def test_anything_else_has_its_code(tmp_path, made, code):
     with pytest.raises(FlowError) as caught:
         found(tmp_path, svid)
 
-    assert caught.value.code == code
+    assert caught.value.flow_code == code
     assert not svid or svid not in str(caught.value)
 
 
 def test_another_issuer_and_an_ambiguous_set_are_refused(tmp_path):
     with pytest.raises(FlowError) as caught:
         found(tmp_path, token(claims()), {**CONFIG, "issuer": "spiffe://other"})
-    assert caught.value.code == "spiffe_issuer_mismatch"
+    assert caught.value.flow_code == "spiffe_issuer_mismatch"
     config = {"svid_file": "svid", "audience": "api", "jwks": {"keys": [JWK, {**JWK, "kid": "k2"}]}}
     with pytest.raises(FlowError) as caught:
         found(tmp_path, token(claims()), config)
-    assert caught.value.code == "spiffe_trust_invalid"
+    assert caught.value.flow_code == "spiffe_trust_invalid"
 
 
 def test_an_optional_svid_may_be_missing(tmp_path):

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from operable.flow.contracts import FlowError, NotAllowed, entry
+from operable.flow.contracts import entry
+from operable.flow.errors import FlowError, NotAllowed
 from operable.flow.trust.identity.sessions import described_session, release_session, resolve_identity
 from tests.flow.identities.requests import problems, request, session
 from tests.flow.loopback import loopback
@@ -59,7 +60,7 @@ def test_keys_that_do_not_fit_are_refused_without_showing_them(key, scope, messa
     with pytest.raises(FlowError) as caught:
         session("stripe-api-key", KEPT, scope=scope, env={"FULL": key})
 
-    assert caught.value.code == "resolution_failed"
+    assert caught.value.flow_code == "resolution_failed"
     assert message in str(caught.value)
     assert not key or key not in str(caught.value)
 
@@ -69,7 +70,7 @@ def test_a_key_by_command_is_not_fetched_unless_commands_are_allowed():
     with pytest.raises(NotAllowed) as caught:
         session("stripe-api-key", KEPT, scope="cmd", env={"FULL": KEY})
 
-    assert caught.value.code == "commands_not_allowed"
+    assert caught.value.flow_code == "commands_not_allowed"
 
 
 @requirement("agentcli:providers:stripe")
@@ -80,7 +81,7 @@ def test_a_key_is_not_minted_without_the_network():
             session("stripe-api-key", config, env={"MASTER": KEY}, network=False)
 
         assert server.asked == []
-    assert caught.value.code == "network_not_allowed"
+    assert caught.value.flow_code == "network_not_allowed"
 
 
 def stripe(key=KEY, status=200):
@@ -206,7 +207,7 @@ def test_a_declared_handoff_is_refused_here_and_tolerated_where_nothing_runs():
 
     with pytest.raises(FlowError) as caught:
         resolve_identity(asked)
-    assert caught.value.code == "unsupported_capability"
+    assert caught.value.flow_code == "unsupported_capability"
     resolved = resolve_identity(asked, tolerate_handoff=True)
     assert resolved is not None
     assert resolved["handoff"] == {

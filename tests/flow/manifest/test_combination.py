@@ -2,7 +2,7 @@
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.combination import combine
 from tests.flow.manifests import manifest, shell_task
 from tests.requirement import requirement
@@ -39,7 +39,7 @@ def test_what_does_not_fit_together_is_refused():
     assert refused(flow("a"), flow("a")).message == 'Duplicate workflow id "a"'
     versions = refused(flow("a"), flow("b", version="0.1"))
     assert "convert the 0.1 inputs to 0.2" in versions.message
-    assert versions.code == "invalid_argument"
+    assert versions.flow_code == "invalid_argument"
 
 
 @requirement("agentcli:cli:merge")
@@ -58,12 +58,12 @@ def test_a_profile_may_be_defined_twice_only_when_both_say_the_same(array, one, 
 
     assert combine([with_profile("a", one), with_profile("b", one)])[array] == [{"id": "i", **one}]
     conflict = refused(with_profile("a", one), with_profile("b", other))
-    assert (conflict.code, conflict.message) == ("invalid_argument", f'Conflicting {array} id "i"')
+    assert (conflict.flow_code, conflict.message) == ("invalid_argument", f'Conflicting {array} id "i"')
 
 
 @requirement("agentcli:cli:merge")
 def test_every_part_is_a_manifest_itself():
     problem = refused(flow("a"), {"version": "0.2"})
 
-    assert problem.code == "validation_error"
+    assert problem.flow_code == "validation_error"
     assert problem.details["validation"]["errors"][0]["path"] == "$.workflows"

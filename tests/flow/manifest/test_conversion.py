@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.conversion import convert
 from operable.flow.manifest.validation import validate
 from tests.flow.manifests import manifest, prompt_task, shell_task
@@ -170,7 +170,7 @@ def test_a_proof_that_is_declared_is_not_replaced_by_an_attestation():
 def test_only_0_1_is_converted(value):
     with pytest.raises(FlowError) as refused:
         convert(value)
-    assert (refused.value.code, refused.value.message) == (
+    assert (refused.value.flow_code, refused.value.message) == (
         "invalid_argument",
         "Input manifest must be version 0.1",
     )
@@ -181,7 +181,7 @@ def test_what_0_1_tolerated_and_0_2_does_not_is_an_internal_error_with_the_valid
     with pytest.raises(FlowError) as refused:
         convert(old(shell_task(runtime={"timout_ms": 1})))
 
-    assert refused.value.code == "internal_error"
+    assert refused.value.flow_code == "internal_error"
     assert (
         refused.value.details["validation"]["errors"][0]["path"]
         == "$.workflows[0].tasks[0].runtime.timout_ms"

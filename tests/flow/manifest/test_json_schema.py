@@ -9,7 +9,7 @@ import pytest
 
 from operable.flow.compile.job.fields import BY_VERSION
 from operable.flow.compile.target import compile_manifest
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.findings import Findings
 from operable.flow.manifest.json_schema import schema, targets
 from operable.flow.manifest.provider_rules import check_providers
@@ -181,7 +181,7 @@ def test_the_job_schema_describes_every_compiled_field_and_the_legacy_form_is_a_
 def test_unknown_targets_are_the_callers_mistake(target, legacy, said):
     with pytest.raises(FlowError) as refused:
         schema(target, legacy=legacy)
-    assert refused.value.code == "invalid_argument"
+    assert refused.value.flow_code == "invalid_argument"
     assert refused.value.message == f"Unknown schema target: {said}"
 
 

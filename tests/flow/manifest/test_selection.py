@@ -2,7 +2,7 @@
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
 from tests.flow.manifests import manifest, shell_task
 
@@ -33,7 +33,7 @@ def test_what_cannot_be_found_is_told_with_what_there_is(asked, message):
     with pytest.raises(FlowError) as caught:
         select(TWO, *asked)
 
-    assert (caught.value.code, caught.value.message) == ("invalid_argument", message)
+    assert (caught.value.flow_code, caught.value.message) == ("invalid_argument", message)
 
 
 def test_an_invalid_manifest_is_refused_with_its_problems():

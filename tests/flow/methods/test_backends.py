@@ -10,7 +10,7 @@ import pytest
 from operable.flow.canonical import canonical_digest, stable_id
 from operable.flow.compile.job.binding import job_binding_digest, rebound
 from operable.flow.compile.target import compile_manifest
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.method import Defaults
 from operable.flow.rpc.protocol import answer_to
 from operable.flow.scheduler.specs import create_spec

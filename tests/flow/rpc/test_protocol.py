@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.flow.canonical import READ_DEPTH
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.method import Defaults, Method
 from operable.flow.rpc.protocol import _PLAIN, Job, _accept_exactly, accept, answer_to, encode, perform
 from tests.flow.manifests import manifest, shell_task

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.run.credentials import formatted, materialise
 from tests.requirement import requirement
 
@@ -110,7 +110,7 @@ def test_a_binding_that_cannot_be_served_is_refused_before_anything_is_written(
     ):
         pytest.fail("the task must not start")
 
-    assert caught.value.code == code
+    assert caught.value.flow_code == code
     assert os.listdir(tmp_path) == []
     assert CANARY not in str(caught.value)
 
@@ -119,7 +119,7 @@ def test_a_binding_that_cannot_be_served_is_refused_before_anything_is_written(
 def test_two_credentials_cannot_both_be_the_standard_input():
     with pytest.raises(FlowError) as refused, given(bound("stdin"), bound("stdin")):
         pytest.fail("the task must not start")
-    assert refused.value.code == "presentation_stdin_conflict"
+    assert refused.value.flow_code == "presentation_stdin_conflict"
 
 
 @requirement("agentcli:providers:materialisation")
@@ -162,7 +162,7 @@ def test_values_are_formatted(value, form, text):
 def test_a_format_that_does_not_fit_is_refused(value, form):
     with pytest.raises(FlowError) as refused:
         formatted(value, form)
-    assert refused.value.code == "presentation_format_unsupported"
+    assert refused.value.flow_code == "presentation_format_unsupported"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

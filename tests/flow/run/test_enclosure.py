@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.run.allowed_paths import check_paths
 from operable.flow.run.enclosure import constraints, enclosed
 from operable.flow.run.process import Ran, run_command
@@ -105,7 +105,7 @@ def test_a_way_out_that_cannot_be_made_is_refused_before_anything_runs(tmp_path,
     with pytest.raises(FlowError) as caught:
         inside({"network": "restricted"}, tmp_path, "true")
 
-    assert caught.value.code == "sandbox_enforcement_unavailable"
+    assert caught.value.flow_code == "sandbox_enforcement_unavailable"
     assert "Permission denied" in caught.value.message
 
 
@@ -191,7 +191,7 @@ def test_a_link_out_of_the_allowed_paths_is_a_violation(tmp_path):
     with pytest.raises(FlowError) as caught:
         check_paths({"allowed_paths": ["allowed"]}, cwd, str(tmp_path))
 
-    assert caught.value.code == "contract_violation"
+    assert caught.value.flow_code == "contract_violation"
     assert caught.value.details["violations"][0]["field"] == "contract.allowed_paths"
 
 
@@ -206,7 +206,7 @@ def test_an_allowed_path_that_leads_through_a_link_is_refused_because_a_task_cou
         with pytest.raises(FlowError) as caught:
             check_paths({"allowed_paths": [".", named]}, str(cwd), str(tmp_path))
 
-        assert caught.value.code == "sandbox_path_invalid"
+        assert caught.value.flow_code == "sandbox_path_invalid"
         link = tmp_path / ("dangling" if path == "dangling" else "link")
         assert caught.value.message == (
             f"the allowed path {named} leads through the symbolic link {link}; name where it leads to"
@@ -219,7 +219,7 @@ def test_what_belongs_to_the_kernel_cannot_be_allowed(tmp_path, path):
     with pytest.raises(FlowError) as caught:
         check_paths({"allowed_paths": [".", path]}, str(tmp_path), str(tmp_path))
 
-    assert caught.value.code == "sandbox_path_invalid"
+    assert caught.value.flow_code == "sandbox_path_invalid"
     assert caught.value.message == f"the allowed path {path} belongs to the kernel"
 
 
@@ -243,7 +243,7 @@ def test_a_strict_task_is_not_given_everything_because_it_was_started_in_the_roo
     with pytest.raises(FlowError) as caught:
         inside({"sandbox": "strict"}, "/", "true", home="/nowhere")
 
-    assert caught.value.code == "sandbox_path_invalid"
+    assert caught.value.flow_code == "sandbox_path_invalid"
 
 
 @requirement("agentcli:exec:allowed-paths")
@@ -267,7 +267,7 @@ def test_a_folder_that_becomes_a_link_after_the_check_is_not_opened_to_the_task(
         with pytest.raises(FlowError) as caught:
             place.wrap(prepare(["touch", f"{tmp_path}/{swung}/x"], env=env, cwd=work))
 
-    assert caught.value.code == "sandbox_path_invalid"
+    assert caught.value.flow_code == "sandbox_path_invalid"
 
 
 @requirement("agentcli:exec:allowed-paths")
@@ -292,7 +292,7 @@ def test_what_cannot_be_enforced_is_refused_by_name(tmp_path, contract, words):
     ):
         pytest.fail("it ran")
 
-    assert caught.value.code == "sandbox_enforcement_unavailable"
+    assert caught.value.flow_code == "sandbox_enforcement_unavailable"
     assert caught.value.details["constraints"] == words == constraints(contract)
 
 

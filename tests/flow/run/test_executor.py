@@ -70,7 +70,7 @@ def test_a_verify_step_that_takes_too_long_has_not_passed(tmp_path):
     task = script("true", verify={"shell": "sleep 600", "timeout_seconds": 1})
     problem = refused(manifest(task), "a", caller(tmp_path))
 
-    assert problem.code == "verify_failed"
+    assert problem.flow_code == "verify_failed"
     assert problem.message.startswith("Verify command failed (exit ")
     assert (problem.details["verify"]["timed_out"], problem.details["verify"]["passed"]) == (True, False)
 
@@ -175,7 +175,7 @@ def test_verify_decides_warns_or_is_not_asked(tmp_path):
     warned = execute(manifest(script("true", verify={**bad, "on_failure": "warn"})), "a", by)
     failed = execute(manifest(script("false", verify=bad)), "a", by)
 
-    assert problem.code == "verify_failed"
+    assert problem.flow_code == "verify_failed"
     assert problem.message == "Verify command failed (exit 4)"
     assert "stdout" not in problem.details["verify"]
     assert warned["ok"] is True

@@ -135,7 +135,7 @@ def test_credentials_are_gone_also_when_a_later_gate_refuses_or_the_task_fails(t
         problem = refused(refused_value, "a", by)
         failed = execute(manifest(script("exit 3", identity=identity), identity_profiles=[profile]), "a", by)
 
-    assert problem.code == "trust_level_insufficient"
+    assert problem.flow_code == "trust_level_insufficient"
     assert failed["result"]["exit_code"] == 3
     assert len(revoked) == 2
 
@@ -149,7 +149,7 @@ def test_a_credential_that_could_not_be_given_back_is_told_beside_the_refusal_an
         done = execute(minted(server.url), "a", by)
 
     (warning,) = problem.details["cleanup_warnings"]
-    assert problem.code == "trust_level_insufficient"
+    assert problem.flow_code == "trust_level_insufficient"
     assert warning.startswith("Credential cleanup warning: ")
     assert json.loads(error_text(problem))["cleanup_warnings"] == [warning]
     assert [record["warnings"] for record in audited(by)] == [[warning], [warning]]
@@ -165,4 +165,4 @@ def test_a_credential_and_an_input_cannot_both_be_standard_input(tmp_path):
     )
 
     assert execute(good, "a", by)["result"]["stdout"] == "[redacted]"
-    assert refused(bad, "a", by).code == "presentation_stdin_conflict"
+    assert refused(bad, "a", by).flow_code == "presentation_stdin_conflict"

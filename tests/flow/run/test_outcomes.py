@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from operable.flow.audit.verification import verify_execution
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.run.caller import Caller
 from operable.flow.run.executor import ExecOptions, execute
 from tests.flow.callers import audited, caller, script, signing_caller
@@ -94,7 +94,7 @@ def test_evidence_is_made_by_whom_the_caller_the_profile_or_the_environment_name
     try:
         execute(manifest(task, **members), "a", by, options)
     except FlowError as problem:
-        assert (problem.code, profile) == ("evidence_failed", None)  # noqa: PT017 - required, and nobody has a key
+        assert (problem.flow_code, profile) == ("evidence_failed", None)  # noqa: PT017 - required, and nobody has a key
     (record,) = audited(by)
 
     assert record["evidence"]["provider"] == provider
@@ -124,7 +124,7 @@ def test_required_evidence_that_cannot_be_made_fails_after_the_task_ran_and_was_
     by = caller(tmp_path)
     problem = refused(manifest(script("touch ran")), "a", by, ExecOptions(require_evidence=True))
 
-    assert problem.code == "evidence_failed"
+    assert problem.flow_code == "evidence_failed"
     assert os.listdir(by.cwd) == ["ran"]
     assert audited(by)[0]["evidence"]["attested"] is False
 
@@ -138,7 +138,7 @@ def test_an_unknown_signer_is_refused_and_none_is_noted(tmp_path):
         (caller(tmp_path, AGENTCLI_SIGNER="pgp"), ExecOptions()),
     ):
         problem = refused(manifest(), "a", who, options)
-        assert (problem.code, problem.message) == ("invalid_argument", 'Unknown signing provider: "pgp"')
+        assert (problem.flow_code, problem.message) == ("invalid_argument", 'Unknown signing provider: "pgp"')
     quiet = execute(manifest(), "a", caller(tmp_path, AGENTCLI_SIGNER="none"))
     assert (quiet["signer"], quiet["attestation"], quiet["attestation_note"]) == (
         "none",

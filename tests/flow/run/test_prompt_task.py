@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.run.executor import ExecOptions, execute, preview
 from operable.flow.run.workflow import RunOptions, run
 from operable.host import rules
@@ -126,7 +126,7 @@ def test_an_agent_that_is_not_there_is_no_runtime_and_a_dry_run_needs_none(scene
     with pytest.raises(FlowError) as caught:
         execute(value, "a", by)
 
-    assert caught.value.code == "no_runtime"
+    assert caught.value.flow_code == "no_runtime"
     assert preview(value, "a", by)["command"]["agent_id"] == "nobody"
 
 
@@ -161,7 +161,7 @@ def test_a_contract_that_the_agents_own_confinement_does_not_hold_is_refused(sce
     with pytest.raises(FlowError) as caught:
         execute(manifest(asked("hello", contract=contract)), "a", caller(tmp_path))
 
-    assert caught.value.code == "sandbox_enforcement_unavailable"
+    assert caught.value.flow_code == "sandbox_enforcement_unavailable"
     assert "scripted runs in local" in caught.value.message
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.run.trigger_match import condition_holds
 from tests.requirement import requirement
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
 from operable.flow.method import Defaults
 from operable.flow.rpc.protocol import answer_to

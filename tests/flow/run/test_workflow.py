@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.run.executor import ExecOptions
 from operable.flow.run.workflow import RunOptions, WorkflowRun, run
 from tests.flow.callers import audited, caller, script
@@ -36,7 +36,7 @@ def test_the_only_root_is_meant_several_must_be_chosen_and_none_is_an_error(tmp_
     def refused(value, **options):
         with pytest.raises(FlowError) as caught:
             run(value, by, RunOptions(**options))
-        assert caught.value.code == "invalid_argument"
+        assert caught.value.flow_code == "invalid_argument"
         return caught.value.message
 
     assert run(manifest(step("a")), by)["root_task_ids"] == ["a"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from operable.flow.compile.target import compile_manifest, target
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.scheduler.capabilities import (
     compatibility,
     effective,
@@ -167,7 +167,7 @@ def test_fields_are_sent_in_a_version_that_keeps_them_all():
     ):
         with pytest.raises(FlowError) as refused:
             field_version(given, said)
-        assert refused.value.code == "unsupported_capability"
+        assert refused.value.flow_code == "unsupported_capability"
         assert refused.value.details["required_handoff_version"] == needed
         assert refused.value.details["advertised_handoff_version"] == said
     with pytest.raises(
@@ -204,7 +204,7 @@ def test_what_is_sent_for_what_is_needed_and_what_is_advertised(needed, advertis
         refused.value.message
         == f'Scheduler handoff version "{said}" cannot preserve fields requiring version {needed}'
     )
-    assert refused.value.code == "unsupported_capability"
+    assert refused.value.flow_code == "unsupported_capability"
     assert refused.value.details["required_handoff_version"] == str(needed)
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.scheduler.client import SchedulerClient, invocation_of
 from tests.flow.schedulers import OLD, StandIn, capabilities, either
 from tests.requirement import requirement
@@ -88,7 +88,7 @@ def test_a_job_that_is_too_long_for_an_argument_goes_through_standard_input(tmp_
 def test_a_call_that_fails_says_why_and_not_with_what(tmp_path, how, code, words):
     problem = failure(StandIn(tmp_path, jobs_list=how).client().jobs)
 
-    assert (problem.code, problem.message) == (code, words)
+    assert (problem.flow_code, problem.message) == (code, words)
 
 
 @requirement("agentcli:apply:backend-failures")
@@ -96,7 +96,7 @@ def test_a_program_that_is_not_there_or_never_ends_is_a_scheduler_error(tmp_path
     missing = SchedulerClient(invocation_of(None, "/nowhere/scheduler", {}), str(tmp_path), {}, None)
     hanging = StandIn(tmp_path, jobs_list="hang").client(timeout=1.0)
 
-    assert failure(missing.jobs).code == "scheduler_error"
+    assert failure(missing.jobs).flow_code == "scheduler_error"
     assert failure(missing.jobs).message.startswith("Failed to execute scheduler command: ")
     assert "did not end within 1 s" in failure(hanging.jobs).message
 
@@ -106,7 +106,7 @@ def test_a_flood_is_ended_and_nothing_of_it_is_kept(tmp_path, monkeypatch):
 
     problem = failure(StandIn(tmp_path, jobs_list="flood").client().jobs)
 
-    assert problem.code == "scheduler_error"
+    assert problem.flow_code == "scheduler_error"
     assert "printed more than" in problem.message
 
 
@@ -132,14 +132,14 @@ def test_no_answer_is_null_and_no_list_is_an_empty_one(tmp_path):
 def test_the_word_of_the_scheduler_for_what_went_wrong_goes_along(tmp_path, asked, code):
     problem = failure(lambda: asked(either(tmp_path).client()))
 
-    assert (problem.code, problem.details) == ("scheduler_error", {"scheduler_code": code})
+    assert (problem.flow_code, problem.details) == ("scheduler_error", {"scheduler_code": code})
 
 
 def test_a_dry_run_judges_and_writes_nothing(tmp_path):
     client = either(tmp_path).client()
 
     client.add(OLD, dry_run=True)
-    assert failure(lambda: client.add({**OLD, "origin": None}, dry_run=True)).code == "scheduler_error"
+    assert failure(lambda: client.add({**OLD, "origin": None}, dry_run=True)).flow_code == "scheduler_error"
     assert client.jobs() == []
     client.add(OLD)
     client.update("old-1", {"name": "other"}, dry_run=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
 from operable.flow.scheduler.dispatch import dispatch, no_runtime, preview_dispatch
 from tests.flow.manifests import manifest, prompt_task
@@ -93,7 +93,7 @@ def test_what_the_runtime_cannot_keep_is_refused_and_nothing_is_sent(tmp_path, s
     with pytest.raises(FlowError) as refused:
         sent(manifest(prompt_task(**members)), scheduler, tmp_path)
 
-    assert refused.value.code == "unsupported_capability"
+    assert refused.value.flow_code == "unsupported_capability"
     assert scheduler.writes() == []
 
 
@@ -131,7 +131,7 @@ def test_a_task_that_its_policy_rejects_goes_nowhere(tmp_path):
     ):
         with pytest.raises(FlowError) as refused:
             attempt()
-        assert refused.value.code == "approval_auto_rejected"
+        assert refused.value.flow_code == "approval_auto_rejected"
     assert scheduler.calls() == []
 
 
@@ -140,5 +140,5 @@ def test_a_task_that_its_policy_rejects_goes_nowhere(tmp_path):
 def test_without_a_runtime_that_is_said(target):
     problem = no_runtime(select(manifest(prompt_task(target={"session_target": target})), "p"))
 
-    assert problem.code == "no_runtime"
+    assert problem.flow_code == "no_runtime"
     assert f'Task "p" ({target}) requires runtime delegation' in problem.message

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.scheduler.entities import ENTITIES
 from operable.flow.scheduler.field_masks import masked, sanitised
 from operable.flow.scheduler.inspection import inspect, inspection_of
@@ -50,7 +50,7 @@ def shown(path, **params):
 def refused(path, **params):
     with pytest.raises(FlowError) as caught:
         shown(path, **params)
-    assert caught.value.code == "invalid_argument"
+    assert caught.value.flow_code == "invalid_argument"
     return caught.value.message
 
 

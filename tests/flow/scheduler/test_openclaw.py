@@ -10,7 +10,8 @@ import pytest
 from operable.flow.canonical import canonical_digest, stable_id
 from operable.flow.compile.job.fields import BY_VERSION
 from operable.flow.compile.target import compile_manifest
-from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.contracts import Surroundings
+from operable.flow.errors import FlowError
 from operable.flow.scheduler.entities import ENTITIES
 from operable.flow.scheduler.inspection import Inspection, inspect
 from operable.flow.scheduler.openclaw import apply_to_scheduler, check_capabilities, prepare
@@ -124,7 +125,7 @@ def test_a_job_of_the_same_name_is_adopted_with_its_origin(scheduler):
 def test_names_that_are_not_unique_cannot_be_adopted(scheduler):
     twice = manifest(shell_task(), shell_task("b", name="A"))
     problem = refused(scheduler, twice, adopt_by="name")
-    assert (problem.code, problem.message) == (
+    assert (problem.flow_code, problem.message) == (
         "invalid_argument",
         "Cannot use --adopt-by name when compiled job names are not unique: A",
     )
@@ -145,7 +146,7 @@ def test_an_adoption_that_cannot_remove_the_old_row_takes_the_new_one_back(sched
 
     problem = refused(scheduler, manifest(), adopt_by="name")
 
-    assert problem.code == "scheduler_error"
+    assert problem.flow_code == "scheduler_error"
     assert "taken back" in problem.message
     assert [row["id"] for row in scheduler.rows()] == ["old-1"]
 
@@ -168,7 +169,7 @@ def test_a_failure_in_the_middle_says_what_was_done_and_what_was_not(scheduler):
 
     problem = refused(scheduler, manifest(shell_task(), shell_task("b"), shell_task("c")))
 
-    assert (problem.code, problem.message) == ("scheduler_error", "disk full")
+    assert (problem.flow_code, problem.message) == ("scheduler_error", "disk full")
     assert [action["job_id"] for action in problem.details["actions"]] == [A]
     assert [action["job_id"] for action in problem.details["not_applied"]] == [B, stable_id("w", "c")]
 
@@ -177,7 +178,7 @@ def test_a_failure_in_the_middle_says_what_was_done_and_what_was_not(scheduler):
 def test_errors_stop_before_the_first_write_and_warnings_are_told_twice(tmp_path):
     old = either(tmp_path)
     problem = refused(old, manifest(shell_task(output={"format": "json"}, approval={"required": True})))
-    assert problem.code == "unsupported_capability"
+    assert problem.flow_code == "unsupported_capability"
     assert [error["feature"] for error in problem.details["capability_errors"]] == [
         "root_approval_gate",
         "structured_output_format",
@@ -259,7 +260,7 @@ def test_an_artifact_that_was_changed_on_its_way_stops_everything(tmp_path):
 
     problem = refused(scheduler, manifest())
 
-    assert problem.code == "HANDOFF_ARTIFACT_INVALID"
+    assert problem.flow_code == "HANDOFF_ARTIFACT_INVALID"
     assert scheduler.writes() == ["add"]
 
 
@@ -271,7 +272,7 @@ def test_a_job_that_is_not_what_its_artifact_says_stops_everything(tmp_path):
 
     problem = refused(scheduler, manifest())
 
-    assert (problem.code, problem.details["scheduler_code"]) == (
+    assert (problem.flow_code, problem.details["scheduler_code"]) == (
         "scheduler_error",
         "HANDOFF_ARTIFACT_INVALID",
     )
@@ -286,7 +287,7 @@ def test_a_downgraded_runtime_does_not_get_to_change_v4_jobs(tmp_path):
 
     problem = refused(scheduler, manifest())
 
-    assert problem.code == "unsupported_capability"
+    assert problem.flow_code == "unsupported_capability"
     assert "after runtime capability downgrade" in problem.message
     assert scheduler.writes() == ["add"]
 
@@ -342,7 +343,7 @@ def test_a_proof_that_is_missing_or_wrong_stops_before_the_first_write(scheduler
         scheduler, value, around=Surroundings("/", {**scheduler.environment, "PROOF": wrong}), dry_run=True
     )
 
-    assert missing.code == bad.code == "authorization_proof_failed"
+    assert missing.flow_code == bad.flow_code == "authorization_proof_failed"
     assert missing.message.startswith('Authorization proof not available for profile "p"')
     assert bad.message.startswith('Authorization proof verification failed for profile "p"')
     assert scheduler.calls() == [["capabilities"]] * 2
@@ -364,7 +365,7 @@ def test_commands_give_proofs_only_when_that_is_allowed_and_in_the_callers_folde
 def test_a_literal_proof_is_refused_before_anybody_is_asked(scheduler):
     problem = refused(scheduler, with_proof({"literal": "x"}))
 
-    assert problem.code == "validation_error"
+    assert problem.flow_code == "validation_error"
     assert scheduler.calls() == []
 
 
@@ -376,7 +377,7 @@ def test_claims_of_a_task_are_asked_of_its_proof(scheduler):
     def around(proof):
         return Surroundings("/", {**scheduler.environment, "PROOF": proof})
 
-    assert refused(scheduler, value, around=around(other)).code == "authorization_proof_failed"
+    assert refused(scheduler, value, around=around(other)).flow_code == "authorization_proof_failed"
     assert apply(scheduler, value, around=around(good))["ok"]
 
 
@@ -413,7 +414,7 @@ def test_what_was_planned_is_what_is_applied_or_nothing_is(scheduler):
 
     problem = refused(scheduler, GOVERNED, expected=expected)
 
-    assert problem.code == "plan_changed"
+    assert problem.flow_code == "plan_changed"
     assert scheduler.writes() == ["add"]
 
 
@@ -426,7 +427,7 @@ def test_a_plan_is_of_the_manifest_that_was_looked_at(scheduler):
     steps = prepare(value("good"), scheduler.client(), ApplyOptions(), around).steps
     expected = tuple(step.fingerprint for step in steps)
 
-    assert refused(scheduler, value("evil"), expected=expected).code == "plan_changed"
+    assert refused(scheduler, value("evil"), expected=expected).flow_code == "plan_changed"
     assert scheduler.rows() == []
     assert apply(scheduler, value("good"), expected=expected)["job_count"] == 1
 
@@ -466,7 +467,7 @@ def test_a_job_that_was_adopted_is_not_pruned_besides(tmp_path):
 def test_pruning_is_refused_where_nobody_knows_where_jobs_came_from(scheduler):
     problem = refused(scheduler, GOVERNED, prune=True)
 
-    assert problem.code == "unsupported_capability"
+    assert problem.flow_code == "unsupported_capability"
     assert scheduler.writes() == []
 
 
@@ -665,7 +666,7 @@ def test_a_scheduler_that_is_killed_in_the_middle_is_told_and_the_rest_follows_l
     scheduler.behave(jobs_add=None)
     result = apply(scheduler, GOVERNED)
 
-    assert problem.code == "scheduler_error"
+    assert problem.flow_code == "scheduler_error"
     assert [action["job_id"] for action in problem.details["actions"]] == [A]
     assert [action["job_id"] for action in problem.details["not_applied"]] == [B]
     assert [action["action"] for action in result["actions"]] == ["updated", "created"]

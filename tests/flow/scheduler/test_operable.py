@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from operable.flow.canonical import canonical_digest, stable_id
-from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.contracts import Surroundings
+from operable.flow.errors import FlowError
 from operable.flow.scheduler.inspection import Inspection, inspect
 from operable.flow.scheduler.job_store import store_path, stored_jobs, writing
 from operable.flow.scheduler.operable import apply_to_store, plan_for_store
@@ -142,7 +143,7 @@ def test_proofs_are_verified_before_the_store_is_touched(store):
 
     with pytest.raises(FlowError) as refused:
         apply(store, value)
-    assert refused.value.code == "authorization_proof_failed"
+    assert refused.value.flow_code == "authorization_proof_failed"
     assert not os.path.exists(store)
     result = apply(store, value, {"PROOF": fresh(value)})
     assert result["actions"][0]["authorization_proof_verification"]["verified"] is True
@@ -157,7 +158,7 @@ def test_a_plan_that_is_no_longer_true_changes_nothing(store):
     with pytest.raises(FlowError) as refused:
         apply(store, TWO, expected=expected)
 
-    assert refused.value.code == "plan_changed"
+    assert refused.value.flow_code == "plan_changed"
     assert [job["name"] for job in stored_jobs(store)] == ["faster"]
 
 
@@ -175,7 +176,7 @@ def test_a_plan_is_of_the_manifest_that_was_looked_at_also_where_jobs_do_not_sho
     with pytest.raises(FlowError) as refused:
         apply(store, governed("https://evil.example/"), expected=expected)
 
-    assert refused.value.code == "plan_changed"
+    assert refused.value.flow_code == "plan_changed"
     assert ids(store) == []
     assert apply(store, governed("https://good.example/"), expected=expected)["job_count"] == 1
 
@@ -220,7 +221,7 @@ def test_a_store_of_another_version_or_of_something_else_is_left_alone(store, tm
     for call in (lambda: apply(str(other), TWO), lambda: stored_jobs(str(other))):
         with pytest.raises(FlowError) as refused:
             call()
-        assert refused.value.code == "scheduler_error"
+        assert refused.value.flow_code == "scheduler_error"
     assert other.read_text() == "dear diary, " * 1000
 
 
@@ -232,7 +233,7 @@ def test_a_damaged_job_is_named_and_left_and_can_be_looked_at(store, text):
     for call in (lambda: apply(store, manifest()), lambda: plan(store, TWO)):
         with pytest.raises(FlowError, match=f"{B} in the job store is damaged") as refused:
             call()
-        assert refused.value.code == "scheduler_error"
+        assert refused.value.flow_code == "scheduler_error"
 
     assert B in json.dumps(inspect(store, Inspection(target="operable")))
 
@@ -252,12 +253,13 @@ APPLY = """
 import json, sys
 from operable.flow.scheduler.reconciliation import ApplyOptions
 from operable.flow.scheduler.operable import apply_to_store
-from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.errors import FlowError
+from operable.flow.contracts import Surroundings
 sys.stdin.readline()
 try:
     apply_to_store(json.loads(sys.argv[2]), sys.argv[1], ApplyOptions(), Surroundings("/"))
 except FlowError as problem:
-    sys.exit(f"{problem.code}: {problem.message}")
+    sys.exit(f"{problem.flow_code}: {problem.message}")
 """
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from operable.flow.canonical import stable_id
-from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.contracts import Surroundings
+from operable.flow.errors import FlowError
 from operable.flow.scheduler.openclaw import apply_to_scheduler, prepare
 from operable.flow.scheduler.preflight import parents_first
 from operable.flow.scheduler.reconciliation import ApplyOptions, Step
@@ -94,7 +95,7 @@ def test_everything_that_the_scheduler_refuses_is_told_at_once_and_nothing_is_wr
     ids = [stable_id("w", task["id"]) for task in REFUSED]
     assert [entry["job_id"] for entry in problem.details["refused"]] == ids
     assert {entry["scheduler_code"] for entry in problem.details["refused"]} == {"COMMAND_FAILED"}
-    assert problem.code == "invalid_argument"  # the caller can mend it
+    assert problem.flow_code == "invalid_argument"  # the caller can mend it
     assert problem.message == (
         f'The scheduler refuses job "CRON": {problem.details["refused"][0]["message"]} (and 6 more)'
     )
@@ -169,7 +170,7 @@ def test_a_chain_that_the_scheduler_does_not_follow_is_refused_before_anything_i
     scheduler = either(tmp_path, capabilities("3"))
 
     problem = refused(scheduler, chain(11))
-    assert problem.code == "unsupported_capability"
+    assert problem.flow_code == "unsupported_capability"
     assert 'Job "T11" is more than 10 triggers away' in problem.message
     assert scheduler.writes() == []
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.scheduler.reconciliation import adopt_by_of, matched
 from operable.flow.scheduler.specs import differences
 

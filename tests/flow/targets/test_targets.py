@@ -8,7 +8,7 @@ from operable.flow.canonical import canonical_digest, hash_text, stable_id
 from operable.flow.compile.job.fields import BY_VERSION, V1, V2, V3, V4
 from operable.flow.compile.job.shell_text import shell_line
 from operable.flow.compile.target import compile_manifest
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.failure_handlers import expand
 from operable.flow.manifest.validation import validate
 from tests.flow.manifests import Json, manifest, prompt_task, shell_task, triggered
@@ -554,11 +554,11 @@ def test_the_names_of_several_workflows_prefix_jobs_too():
 def test_an_unknown_target_and_an_invalid_manifest_are_errors_of_the_caller():
     with pytest.raises(FlowError) as unknown:
         compile_manifest(manifest(), "cron")
-    assert (unknown.value.code, unknown.value.message) == (
+    assert (unknown.value.flow_code, unknown.value.message) == (
         "invalid_argument",
         "Unsupported compile target: cron",
     )
     with pytest.raises(FlowError) as wrong:
         compile_manifest({}, "standalone")
-    assert (wrong.value.code, wrong.value.message) == ("validation_error", "Manifest validation failed")
+    assert (wrong.value.flow_code, wrong.value.message) == ("validation_error", "Manifest validation failed")
     assert wrong.value.details["validation"]["ok"] is False

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from operable.flow.canonical import canonical_digest
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.run.executor import ExecOptions, execute, preview
 from tests.flow.callers import audited, caller, script
 from tests.flow.executions import CANARY, bearer, refused
@@ -24,7 +24,7 @@ def test_a_folder_outside_of_the_allowed_paths_is_a_violation_also_in_a_dry_run(
     by = caller(tmp_path)
     value = manifest(script("touch ran", contract={"allowed_paths": ["elsewhere"]}))
 
-    assert refused(value, "a", by).code == "contract_violation"
+    assert refused(value, "a", by).flow_code == "contract_violation"
     with pytest.raises(FlowError):
         preview(value, "a", by)
     assert os.listdir(by.cwd) == []
@@ -35,7 +35,7 @@ def test_a_contract_that_cannot_be_held_is_refused_and_nothing_runs(tmp_path):
     by = caller(tmp_path, AGENTCLI_SANDBOX="off")
     problem = refused(manifest(script("touch ran", contract={"network": "none"})), "a", by)
 
-    assert problem.code == "sandbox_enforcement_unavailable"
+    assert problem.flow_code == "sandbox_enforcement_unavailable"
     assert problem.details["constraints"] == ["network denial"]
     assert os.listdir(by.cwd) == []
     assert audited(by)[0]["error"]["code"] == "sandbox_enforcement_unavailable"
@@ -90,7 +90,7 @@ def test_trust_is_enforced_advised_or_left(tmp_path, level, enforcement, outcome
     value = manifest(script("true", contract=contract, identity={k: v for k, v in identity.items() if v}))
     if enforcement == "strict" and outcome:
         problem = refused(value, "a", caller(tmp_path))
-        assert (problem.code, problem.message) == ("trust_level_insufficient", outcome)
+        assert (problem.flow_code, problem.message) == ("trust_level_insufficient", outcome)
     else:
         warnings = execute(value, "a", caller(tmp_path))["warnings"]
         assert [("(advisory)" in text) for text in warnings] == [True] * (outcome == "advisory")
@@ -116,10 +116,13 @@ def test_a_policy_that_says_no_or_wants_more_stops_the_task(tmp_path):
     with loopback(policy(lambda told: "require-escalation")) as server:
         escalated = refused(authorized(server.url), "a", by)
 
-    assert (denied.code, escalated.code) == ("authorization_denied", "authorization_escalation_required")
+    assert (denied.flow_code, escalated.flow_code) == (
+        "authorization_denied",
+        "authorization_escalation_required",
+    )
     assert "not on Sundays" in denied.message
     assert os.listdir(by.cwd) == []
-    assert [record["error"]["code"] for record in audited(by)] == [denied.code, escalated.code]
+    assert [record["error"]["code"] for record in audited(by)] == [denied.flow_code, escalated.flow_code]
 
 
 @requirement("agentcli:exec:authorization")
@@ -168,9 +171,9 @@ def test_proof_comes_before_identity_and_neither_before_an_approval(tmp_path):
         task = script("true", identity={"ref": "i"}, authorization_proof={"ref": "p"}, **more)
         return manifest(task, **members, authorization_proof_profiles=[profile])
 
-    assert refused(value(approval={"policy": "manual"}), "a", by).code == "approval_required"
+    assert refused(value(approval={"policy": "manual"}), "a", by).flow_code == "approval_required"
     assert not order.exists()
-    assert refused(value(), "a", by).code == "authorization_proof_failed"
+    assert refused(value(), "a", by).flow_code == "authorization_proof_failed"
     assert order.read_text() == "proof\n"
 
 
@@ -198,7 +201,7 @@ def test_the_gates_stand_in_the_documented_order(tmp_path):
 
     def attempt():
         value = manifest(script("touch ran", **task), **members)
-        seen.append(refused(value, "a", by, ExecOptions(signer=signer, require_authorization=True)).code)
+        seen.append(refused(value, "a", by, ExecOptions(signer=signer, require_authorization=True)).flow_code)
 
     attempt()
     task["contract"]["allowed_paths"] = ["."]
@@ -276,7 +279,7 @@ def test_the_claims_that_a_task_declares_must_be_those_of_its_proof(tmp_path, wa
         assert done["authorization_proof"]["verified"] is True
         assert done["step_up"]["verified"] is True
     else:
-        assert refused(value, "a", by).code == code
+        assert refused(value, "a", by).flow_code == code
 
 
 @requirement("agentcli:exec:handoff-refused")
@@ -286,4 +289,4 @@ def test_a_handoff_cannot_be_done_here(tmp_path):
     with pytest.raises(FlowError) as caught:
         execute(manifest(task, version="0.1", **members), "a", caller(tmp_path, SECRET=CANARY))
 
-    assert caught.value.code == "unsupported_capability"
+    assert caught.value.flow_code == "unsupported_capability"

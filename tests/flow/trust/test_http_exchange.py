@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from operable.flow.contracts import NotAllowed, Surroundings
+from operable.flow.contracts import Surroundings
+from operable.flow.errors import NotAllowed
 from operable.flow.trust.http_exchange import ExchangeFailed, exchange, form
 from tests.flow.loopback import loopback
 
@@ -24,7 +25,10 @@ def test_nobody_is_asked_without_the_network():
             exchange("POST", f"{server.url}/{CANARY}", around=Surroundings("/", timeout=200))
 
         assert server.asked == []
-    assert (caught.value.code, caught.value.details) == ("network_not_allowed", {"allow": "allowNetwork"})
+    assert (caught.value.flow_code, caught.value.details) == (
+        "network_not_allowed",
+        {"allow": "allowNetwork"},
+    )
     assert CANARY not in str(caught.value)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.trust.levels import enforce_trust
 
 
@@ -26,7 +26,7 @@ def contract(enforcement, required="supervised"):
 def test_too_little_trust_stops_a_strict_task_and_warns_an_advisory_one(given, message):
     with pytest.raises(FlowError) as caught:
         enforce_trust(contract("strict"), given)
-    assert (caught.value.code, str(caught.value)) == ("trust_level_insufficient", message)
+    assert (caught.value.flow_code, str(caught.value)) == ("trust_level_insufficient", message)
     for enforcement in ("advisory", None):
         assert enforce_trust(contract(enforcement), given) == [f"{message} (advisory)"]
     assert enforce_trust(contract("none"), given) == []

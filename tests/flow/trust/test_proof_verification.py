@@ -2,7 +2,8 @@
 
 import pytest
 
-from operable.flow.contracts import FlowError, NotAllowed, Surroundings
+from operable.flow.contracts import Surroundings
+from operable.flow.errors import FlowError, NotAllowed
 from operable.flow.run.value_commands import TaskCommands
 from operable.flow.trust.proof_verification import methods, verify_proof
 from tests.flow.proofs.tokens import ISSUER, MANIFEST, NOW, RSA, pem, token
@@ -51,7 +52,7 @@ def test_a_proof_that_is_not_there_stops_the_task(source, around, message):
     with pytest.raises(FlowError, match=message) as caught:
         proven(source, **{"environment": environment, **around})
 
-    assert caught.value.code == "authorization_proof_failed"
+    assert caught.value.flow_code == "authorization_proof_failed"
     assert str(caught.value).startswith('Authorization proof not available for profile "p": ')
 
 
@@ -59,7 +60,10 @@ def test_a_command_that_nobody_allowed_is_named_as_that_and_not_as_a_missing_pro
     with pytest.raises(NotAllowed, match="not allowed") as caught:
         proven({"command": f"touch {tmp_path}/ran"})
 
-    assert (caught.value.code, caught.value.details) == ("commands_not_allowed", {"allow": "allowCommands"})
+    assert (caught.value.flow_code, caught.value.details) == (
+        "commands_not_allowed",
+        {"allow": "allowCommands"},
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -75,7 +79,7 @@ def test_a_proof_for_another_manifest_stops_the_task():
     with pytest.raises(FlowError, match="not bound to this manifest") as caught:
         proven({"env": "T"}, environment={"T": GOOD}, manifest={**MANIFEST, "version": "0.1"})
 
-    assert caught.value.code == "authorization_proof_failed"
+    assert caught.value.flow_code == "authorization_proof_failed"
     assert str(caught.value) == (
         'Authorization proof verification failed for profile "p": the token is not bound to this manifest'
     )
@@ -96,7 +100,7 @@ def test_profiles_that_cannot_be_used_have_their_codes(proof, code):
     with pytest.raises(FlowError) as caught:
         verify_proof(proof, MANIFEST, Surroundings(cwd="/"))
 
-    assert caught.value.code == code
+    assert caught.value.flow_code == code
 
 
 @requirement("agentcli:exec:proof")

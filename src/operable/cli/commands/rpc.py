@@ -43,17 +43,14 @@ def rpc(
     compat: answer in the shapes of the newest peer where they differ from the draft's
     request_timeout: seconds for one slow request
     """
-    from operable.cli.flow_input import as_fail
+    from operable.cli.flow_input import addressed
     from operable.cli.flow_rpc import answers, defaults_of, require_timeout, serve
-    from operable.flow.contracts import FlowError
 
     require_timeout(request_timeout)
-    try:
+    with addressed("."):
         defaults = defaults_of(
             db=db, home=home, prefix=scheduler_prefix, program=scheduler_bin, compat=compat
         )
-    except FlowError as problem:
-        raise as_fail(problem, ".") from problem
     if context.machine:
         yield from answers(defaults)
     else:

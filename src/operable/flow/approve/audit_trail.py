@@ -14,7 +14,7 @@ from typing import Any
 
 from operable.flow.audit import log as audit_log
 from operable.flow.canonical import canonical_digest
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 
 Json = dict[str, Any]
 _GRANTED, _REVOKED, _USED = "approval_granted", "approval_revoked", "approval_used"

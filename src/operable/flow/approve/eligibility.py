@@ -11,7 +11,8 @@ from operable.flow.approve.audit_trail import Known
 from operable.flow.approve.records import changes, folded, is_future, matches_scope, parts, signed_text
 from operable.flow.audit.attestation import check_ssh
 from operable.flow.canonical import canonical_digest
-from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.contracts import Surroundings
+from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import Selected
 
 Json = dict[str, Any]

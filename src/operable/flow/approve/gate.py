@@ -11,7 +11,7 @@ from typing import Any
 from operable.flow.approve import local_approvals, task_content
 from operable.flow.approve.audit_trail import record_use
 from operable.flow.compile.plan import approval_policy
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.run.caller import unbound_of, unbound_warnings
 from operable.flow.run.execution import Execution
 

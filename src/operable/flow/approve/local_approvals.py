@@ -28,8 +28,8 @@ from operable.flow.approve.records import (
 from operable.flow.approve.store import ApprovalStore
 from operable.flow.canonical import canonical_digest
 from operable.flow.compile.plan import approval_policy
-from operable.flow.contracts import FlowError, Surroundings
-from operable.flow.failures import invalid_argument
+from operable.flow.contracts import Surroundings
+from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.manifest.inheritance import first
 from operable.flow.manifest.selection import Selected
 from operable.flow.trust.identity.sessions import timestamp
@@ -186,7 +186,7 @@ def require_pending(
     try:
         _judge(store, wanted, believing)
     except FlowError as problem:
-        if problem.code != "approval_log_invalid":
+        if problem.flow_code != "approval_log_invalid":
             raise
         # The file and the log are written one after the other: only under the lock do they have to agree.
         with store.locked():
@@ -268,7 +268,7 @@ def revoke(
                 record_revocation(store.audit, found, event)
             except FlowError as problem:
                 message = f"Approval {approval_id} is revoked, but not recorded: {problem.message}"
-                raise FlowError(problem.code, message) from None
+                raise problem.restated(message) from None
     return {"approval_id": approval_id, "status": "revoked"}
 
 

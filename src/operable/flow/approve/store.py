@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 
 from operable.flow.approve.records import Ended
 from operable.flow.canonical import parse
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.state.atomic import link_new, write_whole
 from operable.state.lock import EXCLUSIVE, held, wait_until
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.canonical import canonical_digest, hash_text, parse
-from operable.flow.contracts import Evidence, FlowError, Surroundings, entry, known
+from operable.flow.contracts import Evidence, Surroundings, entry, known
+from operable.flow.errors import FlowError
 from operable.flow.trust.keys import ssh_signatures
 from operable.flow.trust.keys.allowed_signers import may_sign
 from operable.flow.trust.keys.signing_keys import NAMESPACE, believed_signers, signing_key

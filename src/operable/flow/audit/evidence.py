@@ -13,7 +13,7 @@ from operable.flow.audit.attestation import (
     record_mismatches,
     verify_evidence,
 )
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.inheritance import first
 from operable.flow.run.execution import Execution

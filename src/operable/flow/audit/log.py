@@ -17,7 +17,7 @@ from typing import Any
 from operable.flow.audit.attestation import SECTIONS, without_secrets
 from operable.flow.audit.record import STARTED, ExecutionFormat
 from operable.flow.canonical import canonical_text, hash_text, parse
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.kernel.redact import Known, Redactor, as_known
 from operable.state.atomic import NotRegularError
 from operable.state.sealed_end import DamagedError
@@ -286,7 +286,15 @@ def _writing() -> Iterator[None]:
         raise FlowError("internal_error", message) from None
     except SettingError as error:
         message = f"the audit log cannot be written as wanted: {error.strerror}"
-        raise FlowError("internal_error", message, setting=error.filename, hint=error.hint) from None
+        failure = FlowError(
+            "internal_error",
+            message,
+            reported_as="AUDIT_SETTING_INVALID",
+            setting=error.filename,
+            hint=error.hint,
+        )
+        failure.target, failure.hint = error.filename, error.hint
+        raise failure from None
     except OSError as error:
         raise _refused(error, "written") from None
 

@@ -11,7 +11,7 @@ from typing import Any
 from operable.flow.approve.records import is_future
 from operable.flow.audit import log as audit_log
 from operable.flow.audit.attestation import record_mismatches, verify_attestation, verify_evidence
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.run.caller import Caller
 
 Json = dict[str, Any]

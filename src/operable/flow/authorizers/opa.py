@@ -15,7 +15,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.contracts import Authorizer, FlowError, Surroundings
+from operable.flow.contracts import Authorizer, Surroundings
+from operable.flow.errors import FlowError
 from operable.flow.manifest.findings import js_trim
 from operable.flow.manifest.provider_rules import is_safe_endpoint
 from operable.flow.trust.http_exchange import ExchangeFailed, exchange

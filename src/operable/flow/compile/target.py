@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from operable.flow.contracts import FlowError
-from operable.flow.failures import spelled
+from operable.flow.canonical import spelled
+from operable.flow.errors import FlowError
 from operable.flow.manifest.failure_handlers import expand
 from operable.flow.manifest.inheritance import Json
 from operable.flow.manifest.validation import validate

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.contracts import Evidence, FlowError, Surroundings
+from operable.flow.contracts import Evidence, Surroundings
+from operable.flow.errors import FlowError
 
 
 def _attest(

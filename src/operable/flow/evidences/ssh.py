@@ -10,7 +10,8 @@ from typing import Any
 
 from operable.flow.audit.attestation import PAYLOAD_MEMBERS, PAYLOAD_SCHEMA, check_ssh
 from operable.flow.canonical import canonical_text, hash_text, parse
-from operable.flow.contracts import Evidence, FlowError, Surroundings
+from operable.flow.contracts import Evidence, Surroundings
+from operable.flow.errors import FlowError
 from operable.flow.manifest.findings import js_trim
 from operable.flow.trust.keys import ssh_signatures
 from operable.flow.trust.keys.signing_keys import NAMESPACE, PRINCIPAL, signing_key

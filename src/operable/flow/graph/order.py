@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import invalid_argument
 from operable.flow.manifest.selection import task_of
 
 Json = dict[str, Any]

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from operable.flow.contracts import FlowError, Identity, IdentityRequest
+from operable.flow.contracts import Identity, IdentityRequest
+from operable.flow.errors import FlowError
 from operable.flow.manifest.provider_rules import is_safe_endpoint
 from operable.flow.manifest.vocabulary import TRUST_LEVELS
 from operable.flow.trust.http_exchange import Answer, ExchangeFailed, exchange, form

@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.contracts import FlowError, Identity, IdentityRequest
+from operable.flow.contracts import Identity, IdentityRequest
+from operable.flow.errors import FlowError
 from operable.flow.manifest.vocabulary import TRUST_LEVELS
 from operable.flow.trust.identity.sessions import new_session
 from operable.flow.trust.identity.settings import (

@@ -7,7 +7,8 @@ bearer_token. A missing token is an error unless `auth.required` is exactly fals
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.contracts import FlowError, Identity, IdentityRequest
+from operable.flow.contracts import Identity, IdentityRequest
+from operable.flow.errors import FlowError
 from operable.flow.trust.identity.bearer_tokens import given_token, service_token
 from operable.flow.trust.identity.sessions import new_session
 from operable.flow.trust.identity.settings import has_source, is_required, secret, settings, text
@@ -31,7 +32,7 @@ def _resolve(request: IdentityRequest) -> dict[str, Any]:
     try:
         token = token or secret(request, *_INPUTS, code=_MISSING)
     except FlowError as error:
-        if error.code != _MISSING:
+        if error.flow_code != _MISSING:
             raise  # a command that may not run, or a contract that cannot be enforced, is not a missing token
         reason = f": {error.message}"
     if not token:

@@ -7,7 +7,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.contracts import FlowError, Identity, IdentityRequest
+from operable.flow.contracts import Identity, IdentityRequest
+from operable.flow.errors import FlowError
 from operable.flow.manifest.findings import js_trim
 from operable.flow.trust.identity.bearer_tokens import given_token, service_token
 from operable.flow.trust.identity.sessions import new_session
@@ -47,7 +48,7 @@ def _resolve(request: IdentityRequest) -> dict[str, Any]:
         if not token:
             raise FlowError("token_file_empty", f"Bearer token file is empty: {path}")
     except FlowError as error:
-        if is_required(request.identity) or error.code not in _MISSING:
+        if is_required(request.identity) or error.flow_code not in _MISSING:
             raise
         return new_session(request)
     return given_token(request, token, {"source": "file", "token_file": path})

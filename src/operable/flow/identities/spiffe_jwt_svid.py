@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from operable.flow.contracts import FlowError, Identity, IdentityRequest
+from operable.flow.contracts import Identity, IdentityRequest
+from operable.flow.errors import FlowError
 from operable.flow.manifest.findings import js_trim
 from operable.flow.trust.identity.sessions import new_session, timestamp
 from operable.flow.trust.identity.settings import auth_member, is_required, missing_texts, settings

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from operable.flow.contracts import FlowError, Identity, IdentityRequest, NotAllowed
+from operable.flow.contracts import Identity, IdentityRequest
+from operable.flow.errors import FlowError, NotAllowed
 from operable.flow.manifest.vocabulary import TRUST_LEVELS
 from operable.flow.trust.http_exchange import form
 from operable.flow.trust.identity.sessions import new_session

@@ -9,7 +9,7 @@ from typing import Any
 
 from operable.flow.canonical import canonical_text
 from operable.flow.compile.target import require_valid
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import invalid_argument
 from operable.flow.manifest.inheritance import Json
 
 _PROFILES = (

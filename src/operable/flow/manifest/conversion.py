@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from operable.flow.compile.target import require_valid
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.identity_rules import is_structured
 from operable.flow.manifest.inheritance import Json, first
 from operable.flow.manifest.validation import validate

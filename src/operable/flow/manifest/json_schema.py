@@ -8,8 +8,9 @@ warnings there.
 from collections.abc import Callable
 from typing import Any
 
+from operable.flow.canonical import spelled
 from operable.flow.compile.job.shape import JOB
-from operable.flow.failures import invalid_argument, spelled
+from operable.flow.errors import invalid_argument
 from operable.flow.manifest.shape import FLAT_IDENTITY, IDENTITY, MANIFEST, TASK, WORKFLOW, Node
 
 Json = dict[str, Any]

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from operable.flow.canonical import spelled
 from operable.flow.compile.target import require_valid
-from operable.flow.failures import invalid_argument, spelled
+from operable.flow.errors import invalid_argument
 from operable.flow.manifest.failure_handlers import ExpandedManifest, expand
 
 Json = dict[str, Any]

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from operable.flow.audit import log as audit_log
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import invalid_argument
 from operable.flow.manifest.findings import is_integer
 from operable.flow.method import Defaults, Method
 from operable.flow.task_query import caller_of

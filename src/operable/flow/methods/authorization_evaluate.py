@@ -6,7 +6,7 @@ both in the answer; with `--compat 0.5` only the latter.
 
 from typing import Any
 
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import invalid_argument
 from operable.flow.manifest.inheritance import merged_contract
 from operable.flow.method import Defaults, Method
 from operable.flow.task_query import TASK_PARAMS, allowance_of, asked_task

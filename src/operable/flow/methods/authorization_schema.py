@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from operable.flow.canonical import spelled
 from operable.flow.contracts import entry, known
-from operable.flow.failures import invalid_argument, spelled
+from operable.flow.errors import invalid_argument
 from operable.flow.method import Defaults, Method, required
 
 

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import invalid_argument
 from operable.flow.home import home_of
 from operable.flow.method import Defaults, Method
 from operable.flow.project import import_from

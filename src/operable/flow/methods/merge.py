@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import invalid_argument
 from operable.flow.manifest.combination import combine
 from operable.flow.method import Defaults, Method
 

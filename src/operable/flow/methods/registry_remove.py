@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import invalid_argument
 from operable.flow.home import home_of
 from operable.flow.method import Defaults, Method
 from operable.flow.registry import remove

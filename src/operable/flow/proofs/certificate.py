@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from operable.flow.canonical import canonical_text
-from operable.flow.contracts import FlowError, NotAllowed, Proof, ProofRequest
+from operable.flow.contracts import Proof, ProofRequest
+from operable.flow.errors import FlowError, NotAllowed
 from operable.flow.trust import proof_results
 from operable.flow.trust.keys.certificate_issuers import check_dates, check_issued_by, check_signed_by
 from operable.flow.trust.keys.signatures import (

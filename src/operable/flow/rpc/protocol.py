@@ -17,10 +17,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from operable.flow.canonical import UnkeptError, parse
-from operable.flow.contracts import FlowError
-from operable.flow.failures import INTERNAL, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, rpc_error
+from operable.flow.errors import FlowError
 from operable.flow.manifest.validation import MANIFEST_VERSION
 from operable.flow.method import Defaults, Method, method
+from operable.flow.rpc.errors import INTERNAL, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, rpc_error
 
 READY = {
     "jsonrpc": "2.0",

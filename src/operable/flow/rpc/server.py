@@ -18,9 +18,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from operable.flow.contracts import FlowError
-from operable.flow.failures import APPLICATION
+from operable.flow.errors import FlowError
 from operable.flow.method import Defaults
+from operable.flow.rpc.errors import APPLICATION
 from operable.flow.rpc.lines import REQUEST_LIMIT, RequestLines
 from operable.flow.rpc.protocol import READY, Job, accept, encode, perform, too_long
 from operable.kernel.errors import EX_SIGPIPE

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 
 # Folders whose links are the system's own.
 _SYSTEM = ("/", "/var")

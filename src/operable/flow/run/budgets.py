@@ -12,7 +12,7 @@ A limit that cannot be measured is said in a warning: it is a declaration to som
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.inheritance import first
 
 Json = dict[str, Any]

@@ -9,7 +9,8 @@ from operable.flow.approve.eligibility import Believing
 from operable.flow.approve.store import ApprovalStore
 from operable.flow.approve.task_content import content_digests, unbound
 from operable.flow.compile.binding import child_environment, execution_binding, real_folder, task_hash
-from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.contracts import Surroundings
+from operable.flow.errors import FlowError
 from operable.flow.home import home_of, paths, require_folder
 from operable.flow.manifest.inheritance import first, merged_contract
 from operable.flow.manifest.selection import Selected

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from operable.flow.contracts import FlowError, Identity, entry
+from operable.flow.contracts import Identity, entry
+from operable.flow.errors import FlowError
 from operable.flow.javascript_json import javascript_json
 from operable.flow.manifest.findings import ENVIRONMENT_NAME
 from operable.flow.trust.identity.sessions import walk

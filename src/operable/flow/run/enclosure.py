@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.run.allowed_paths import check_unchanged, folders, is_inside
 from operable.kernel.errors import Fail
 from operable.proc.sandbox import enclosure
@@ -84,8 +84,9 @@ def enclosed(
         raise unavailable(wanted, off)
     box = sandbox("bubblewrap")
     egress = enclosure.Egress(_PUBLIC) if contract.get("network") == "restricted" else None
+    confinement = _confinement(contract, cwd, base, environment)
     try:
-        place = enclosure.enclose(box, _confinement(contract, cwd, base, environment), egress=egress)
+        place = enclosure.enclose(box, confinement, egress=egress)
     except Fail as problem:
         raise unavailable(wanted, problem.message) from None
     with place:

@@ -20,7 +20,7 @@ from typing import Any
 from operable.flow.approve.gate import ApprovalGate
 from operable.flow.audit.attestation import attest, attestation_text
 from operable.flow.audit.evidence import add_evidence
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.selection import Selected, select
 from operable.flow.run import postconditions

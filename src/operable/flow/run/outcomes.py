@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.audit import log as audit_log
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest import inheritance
 from operable.flow.run import postconditions
 from operable.flow.run.execution import Execution
@@ -69,7 +69,7 @@ class Conclusion:
         if self._left_behind:
             details["cleanup_warnings"] = it.mask.value(self._left_behind)
         try:
-            self.record(ok=False, error={"code": problem.code, "message": message})
+            self.record(ok=False, error={"code": problem.flow_code, "message": message})
         except FlowError as unrecorded:
             if it.ran is None:
                 raise
@@ -77,8 +77,8 @@ class Conclusion:
             ending = it.recorded_result()
             ran = f"the task has run (exit code {it.ran.exit_code})"
             message = f"{message}; {ran}, and only its start is recorded"
-            return FlowError(unrecorded.code, message, **details, ran=True, result=ending)
-        return FlowError(problem.code, message, **details)
+            return unrecorded.restated(message, **details, ran=True, result=ending)
+        return problem.restated(message, **details)
 
     def record(self, *, ok: bool, error: Mapping[str, Any] | None = None) -> None:
         """Record how it ended, once, as the contract says."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.canonical import hash_text
+from operable.flow.errors import FlowError
 from operable.flow.run.enclosure import Enclosure
 from operable.flow.run.process import Ran, run_command
 from operable.kernel.errors import Fail
@@ -25,6 +26,8 @@ def check(
     command = Command(("sh", "-c", verify["shell"]), _SHELL, dict(environment), cwd)
     try:
         wrapped = enclosure.wrap(command)
+    except FlowError:
+        raise
     except Fail as problem:
         return Ran(problem=problem.message)
     return run_command(wrapped, timeout=float(verify["timeout_seconds"]), limit=_OUTPUT_LIMIT)

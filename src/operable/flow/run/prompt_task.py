@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.inheritance import first, merged_model_policy
 from operable.flow.run import postconditions
 from operable.flow.run.budgets import agent_budget, over_cost

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from operable.flow.errors import FlowError
 from operable.flow.run import postconditions
 from operable.flow.run.credentials import Materialised
 from operable.flow.run.enclosure import Enclosure
@@ -34,6 +35,8 @@ class ShellWork:
         try:
             program = resolve(shell["program"], env=environment, cwd=bound.cwd)
             command = self._enclosure.wrap(Command(argv, program, environment, bound.cwd), given.folders)
+        except FlowError:
+            raise
         except Fail as problem:
             return Ran(problem=problem.message)
         return run_command(

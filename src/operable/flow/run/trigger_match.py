@@ -10,7 +10,7 @@ import os
 import sys
 
 import operable
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.kernel.errors import Fail
 from operable.proc.output import output
 from operable.proc.spawn import prepare

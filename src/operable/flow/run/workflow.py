@@ -14,8 +14,7 @@ from typing import Any
 
 from operable.flow.compile.plan import approval_policy
 from operable.flow.compile.target import require_valid
-from operable.flow.contracts import FlowError
-from operable.flow.failures import invalid_argument
+from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.graph.order import chosen_roots, graph
 from operable.flow.manifest.failure_handlers import expand
 from operable.flow.manifest.inheritance import first
@@ -135,7 +134,7 @@ class WorkflowRun:
         try:
             answer = execute_selected(selected, self._caller, self._options.each)
         except FlowError as problem:
-            error = {"message": problem.message, "code": problem.code, **problem.details}
+            error = {"message": problem.message, "code": problem.flow_code, **problem.details}
             return {
                 **record,
                 "execution_id": problem.details.get("execution_id"),
@@ -183,7 +182,7 @@ class WorkflowRun:
     def _refused(self, task_id: str, outcome: str, problem: FlowError) -> Json:
         return {
             **self._record(task_id, outcome),
-            "error": {"message": problem.message, "code": problem.code, **problem.details},
+            "error": {"message": problem.message, "code": problem.flow_code, **problem.details},
             "status": "failed",
             "reason": problem.message,
         }

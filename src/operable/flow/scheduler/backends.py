@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from operable.flow.canonical import spelled
 from operable.flow.contracts import Surroundings
-from operable.flow.failures import invalid_argument, spelled
+from operable.flow.errors import invalid_argument
 from operable.flow.home import home_of
 from operable.flow.manifest.inheritance import Json
 from operable.flow.method import Defaults, text_of, truthy

@@ -11,7 +11,7 @@ from operable.flow.compile.handoff.artifact import CANONICALIZATION, SCHEMA, V4_
 from operable.flow.compile.job.binding import BINDING_VERSION
 from operable.flow.compile.job.fields import needed_version
 from operable.flow.compile.target import target
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.inheritance import Json
 from operable.flow.scheduler.client import SchedulerClient
 

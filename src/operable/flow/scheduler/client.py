@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from operable.flow.canonical import parse
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.inheritance import Json
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
@@ -123,7 +123,7 @@ class SchedulerClient:
         if result.status != 0:
             reason, code = _reason(result.stdout, result.stderr)
             message = reason or f"Scheduler command failed ({result.status}): {shown}"
-            told = {"scheduler_code": code} if code else {}
+            told: dict[str, Any] = {"scheduler_code": code} if code else {}
             raise FlowError("scheduler_error", redact_text(message)[:_MESSAGE_LIMIT], **told)
         return _answer(result.stdout, shown)
 
@@ -161,4 +161,5 @@ def _answer(stdout: bytes, shown: str) -> Any:
     try:
         return parse(text)
     except (ValueError, RecursionError):
-        raise FlowError("parse_error", f"Scheduler command returned invalid JSON: {shown}") from None
+        message = f"Scheduler command returned invalid JSON: {shown}"
+        raise FlowError("parse_error", message, reported_as="BACKEND_ANSWER_INVALID") from None

@@ -10,7 +10,7 @@ from typing import Any
 
 from operable.flow.compile.plan import approval_policy
 from operable.flow.compile.target import compile_manifest
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import Selected
 from operable.flow.scheduler import capabilities
 from operable.flow.scheduler.client import SchedulerClient

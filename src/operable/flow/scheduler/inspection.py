@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from operable.flow.failures import invalid_argument, spelled
+from operable.flow.canonical import spelled
+from operable.flow.errors import invalid_argument
 from operable.flow.manifest.findings import js_trim
 from operable.flow.manifest.inheritance import Json
 from operable.flow.method import truthy

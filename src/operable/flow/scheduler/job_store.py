@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 
 from operable.flow.canonical import canonical_text
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.home import paths, private_folder, require_folder
 from operable.flow.manifest.inheritance import Json
 from operable.state.atomic import link_new

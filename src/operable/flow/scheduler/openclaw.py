@@ -15,7 +15,8 @@ from operable.flow.canonical import canonical_digest
 from operable.flow.compile.handoff.shape import require_intact
 from operable.flow.compile.job.fields import BY_VERSION
 from operable.flow.compile.target import compile_manifest
-from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.contracts import Surroundings
+from operable.flow.errors import FlowError
 from operable.flow.manifest.inheritance import Json
 from operable.flow.scheduler import capabilities
 from operable.flow.scheduler.client import SchedulerClient
@@ -209,7 +210,7 @@ def _write(prepared: Prepared, client: SchedulerClient, options: ApplyOptions) -
         except FlowError as problem:
             left = [each.report() for each in steps[position:]]
             told = {**problem.details, "actions": done, "not_applied": left}
-            raise FlowError(problem.code, problem.message, **told) from None
+            raise problem.restated(problem.message, **told) from None
         done.append(_reported(step, options))
 
 

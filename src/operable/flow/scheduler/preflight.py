@@ -10,7 +10,7 @@ chain of triggers only so far.
 from collections.abc import Iterable
 from typing import Any
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.inheritance import Json
 from operable.flow.scheduler.client import SchedulerClient
 from operable.flow.scheduler.reconciliation import Step
@@ -67,6 +67,7 @@ def require_taken(steps: list[Step], client: SchedulerClient, version: str) -> N
     raise FlowError(
         "invalid_argument",
         f'The scheduler refuses job "{refused[0]["name"]}": {refused[0]["message"]}{more}',
+        reported_as="JOBS_REFUSED",
         refused=refused,
         actions=[],
         not_applied=[step.report() for step in steps],

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from operable.flow.canonical import canonical_digest, stable_id
+from operable.flow.canonical import canonical_digest, spelled, stable_id
 from operable.flow.compile.binding import child_environment, real_folder
-from operable.flow.contracts import FlowError, NotAllowed, Surroundings
-from operable.flow.failures import invalid_argument, spelled
+from operable.flow.contracts import Surroundings
+from operable.flow.errors import FlowError, NotAllowed, invalid_argument
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.failure_handlers import expand
 from operable.flow.manifest.inheritance import Json
@@ -213,7 +213,7 @@ def _verified(proof: Json, manifest: Json, around: Surroundings) -> Json | None:
     try:
         return verify_proof(proof, manifest, around)
     except NotAllowed as problem:
-        if problem.code != "commands_not_allowed":
+        if problem.flow_code != "commands_not_allowed":
             raise
         # The words that clients of this protocol know for a proof that was not to be had.
         message = f'Authorization proof not available for profile "{proof["ref"]}": {problem.message}'

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from operable.flow.compile.binding import identity_binding
-from operable.flow.contracts import FlowError, IdentityRequest
-from operable.flow.failures import invalid_argument
+from operable.flow.contracts import IdentityRequest
+from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.selection import Selected
 from operable.flow.run.caller import Allowance, Bound, Caller

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.trust.identity.sessions import exceeds
 
 

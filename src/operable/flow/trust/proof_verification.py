@@ -8,19 +8,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.canonical import canonical_digest
-from operable.flow.contracts import (
-    FlowError,
-    HandoffContext,
-    NotAllowed,
-    Proof,
-    ProofRequest,
-    Surroundings,
-    entry,
-    known,
-    listed,
-)
-from operable.flow.failures import spelled
+from operable.flow.canonical import canonical_digest, spelled
+from operable.flow.contracts import HandoffContext, Proof, ProofRequest, Surroundings, entry, known, listed
+from operable.flow.errors import FlowError, NotAllowed
 from operable.flow.trust.value_sources import read_value
 
 Json = dict[str, Any]
@@ -91,6 +81,6 @@ def _value(proof: Mapping[str, Any], surroundings: Surroundings, variables: Mapp
         raise
     except FlowError as error:
         name = proof.get("ref")
-        raise FlowError(
-            error.code, f'Authorization proof not available for profile "{name}": {error.message}'
+        raise error.restated(
+            f'Authorization proof not available for profile "{name}": {error.message}'
         ) from None

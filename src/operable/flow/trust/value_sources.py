@@ -10,7 +10,8 @@ import stat
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.contracts import FlowError, NotAllowed, Surroundings
+from operable.flow.contracts import Surroundings
+from operable.flow.errors import FlowError, NotAllowed
 from operable.flow.manifest.findings import js_trim
 
 SOURCES = ("env", "file", "literal", "command")

@@ -10,7 +10,7 @@ from operable.flow.compile.handoff.artifact import handoff_fields
 from operable.flow.compile.job.binding import job_binding, job_binding_digest, rebound
 from operable.flow.compile.plan import plans
 from operable.flow.compile.target import compile_manifest
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.failure_handlers import expand
 from operable.flow.scheduler.specs import Handoffs
 from tests.flow.manifests import manifest, prompt_task, shell_task
@@ -76,7 +76,7 @@ def test_what_may_be_given_later_changes_the_digest_and_nothing_else_may_be():
     assert plain["effective_task_hash"] == later["effective_task_hash"]
     with pytest.raises(FlowError, match="name cannot be changed") as refused:
         fields(MANIFEST, name="other")
-    assert refused.value.code == "HANDOFF_REBIND_OVERRIDE_INVALID"
+    assert refused.value.flow_code == "HANDOFF_REBIND_OVERRIDE_INVALID"
 
 
 @requirement("agentcli:handoff:media")
@@ -94,7 +94,7 @@ def test_credentials_of_one_task_travel_by_one_medium():
     assert presentation["bindings"][0]["env_key"] == "ENV"
     with pytest.raises(FlowError) as mixed:
         fields(with_bindings("env", "file"))
-    assert mixed.value.code == "HANDOFF_PRESENTATION_MIXED_MEDIA"
+    assert mixed.value.flow_code == "HANDOFF_PRESENTATION_MIXED_MEDIA"
 
 
 @requirement("agentcli:handoff:secrets-hashed")
@@ -329,7 +329,7 @@ def test_delegators_are_sorted_as_javascript_sorts_unique_and_names():
             FlowError, match=r"artifact\.delegation\.allowed_delegators\[1\] must be string"
         ) as refused:
             delegation(wrong)
-        assert refused.value.code == "HANDOFF_ARTIFACT_INVALID"
+        assert refused.value.flow_code == "HANDOFF_ARTIFACT_INVALID"
 
 
 @requirement("agentcli:handoff:defaults")

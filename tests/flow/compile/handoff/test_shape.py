@@ -11,7 +11,7 @@ import pytest
 from operable.flow.canonical import canonical_digest, canonical_text
 from operable.flow.compile.handoff.shape import SHAPE, problems, require_intact
 from operable.flow.compile.target import compile_manifest
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.json_schema import schema
 from operable.flow.scheduler.specs import Handoffs
 from tests.flow.manifests import manifest, prompt_task, shell_task
@@ -199,7 +199,7 @@ def test_a_stored_job_and_its_artifact_belong_together():
     ):
         with pytest.raises(FlowError, match=words) as refused:
             require_intact({**job, **change})
-        assert refused.value.code == "HANDOFF_ARTIFACT_INVALID"
+        assert refused.value.flow_code == "HANDOFF_ARTIFACT_INVALID"
 
 
 @requirement("agentcli:handoff:defaults")

@@ -5,7 +5,7 @@ import pytest
 from operable.flow.canonical import canonical_digest, hash_text
 from operable.flow.compile.job.binding import job_binding, job_binding_digest, rebound
 from operable.flow.compile.target import compile_manifest
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from tests.flow.manifests import manifest, shell_task, triggered
 from tests.requirement import requirement
 
@@ -54,7 +54,7 @@ def test_no_other_field_may_be_given_later():
     for name in [*(set(job) - {"origin"}), "handoff_version", "anything"]:
         with pytest.raises(FlowError) as refused:
             rebound(job, {name: "x"})
-        assert refused.value.code == "HANDOFF_REBIND_OVERRIDE_INVALID", name
+        assert refused.value.flow_code == "HANDOFF_REBIND_OVERRIDE_INVALID", name
 
 
 @requirement("agentcli:handoff:published-digests")

@@ -9,7 +9,7 @@ import pytest
 from operable.flow.canonical import canonical_digest, stable_id
 from operable.flow.compile.job.fields import REBINDABLE, V1, V2, V3, V4
 from operable.flow.compile.target import compile_manifest
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.json_schema import schema
 from operable.flow.scheduler.specs import Handoffs
 from tests.flow.manifests import Json, manifest, prompt_task, shell_task, triggered
@@ -262,7 +262,10 @@ LIMITS = {
 def refused(*tasks: Json, **members: Any) -> list[tuple[str, str]]:
     with pytest.raises(FlowError) as caught:
         jobs_of(*tasks, **members)
-    assert (caught.value.code, caught.value.message) == ("validation_error", "Manifest validation failed")
+    assert (caught.value.flow_code, caught.value.message) == (
+        "validation_error",
+        "Manifest validation failed",
+    )
     found = caught.value.details["validation"]
     assert list(found) == ["ok", "errors", "warnings"]
     assert found["ok"] is False

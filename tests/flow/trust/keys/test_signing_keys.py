@@ -2,7 +2,8 @@
 
 import pytest
 
-from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.contracts import Surroundings
+from operable.flow.errors import FlowError
 from operable.flow.trust.keys.signing_keys import believed_signers, signing_key
 from operable.flow.trust.keys.ssh_signatures import public_blob, public_line
 from tests.flow.ssh_keys import written

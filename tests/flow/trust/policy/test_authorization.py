@@ -2,7 +2,8 @@
 
 import pytest
 
-from operable.flow.contracts import FlowError, Surroundings, listed
+from operable.flow.contracts import Surroundings, listed
+from operable.flow.errors import FlowError
 from operable.flow.trust.policy.authorization import (
     Circumstances,
     described,
@@ -94,7 +95,7 @@ def test_what_cannot_be_asked_has_its_code(authorization, code):
     with pytest.raises(FlowError) as caught:
         evaluate(authorization, TOLD, AROUND)
 
-    assert caught.value.code == code
+    assert caught.value.flow_code == code
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_only_permit_passes(decision, code):
     with pytest.raises(FlowError) as caught:
         enforce(described(decision, "opa", "because", None))
 
-    assert caught.value.code == code
+    assert caught.value.flow_code == code
     assert "because" in str(caught.value)
 
 

@@ -30,15 +30,12 @@ def compile_(
     target: the backend
     explain: say for each task how it was mapped
     """
-    from operable.cli.flow_input import as_fail, read_manifest
+    from operable.cli.flow_input import addressed, read_manifest
     from operable.flow.compile.target import compile_manifest
-    from operable.flow.contracts import FlowError
 
     manifest = read_manifest(file)
-    try:
+    with addressed(file):
         yield CompiledFlow(target=target, output=compile_manifest(manifest, target, explain=explain))
-    except FlowError as problem:
-        raise as_fail(problem, file) from problem
 
 
 COMMAND = compile_

@@ -16,15 +16,12 @@ def convert(file: str = "-") -> Iterator[ConvertedFlow]:
 
     file: the manifest; - is standard input
     """
-    from operable.cli.flow_input import as_fail, read_manifest
-    from operable.flow.contracts import FlowError
+    from operable.cli.flow_input import addressed, read_manifest
     from operable.flow.manifest.conversion import convert as converted
 
     manifest = read_manifest(file)
-    try:
+    with addressed(file):
         yield ConvertedFlow(manifest=converted(manifest))
-    except FlowError as problem:
-        raise as_fail(problem, file) from problem
 
 
 COMMAND = convert

@@ -16,14 +16,11 @@ def describe(topic: str = "commands") -> Iterator[FlowDescription]:
 
     topic: manifest, workflow, task, targets, commands or rpc
     """
-    from operable.cli.flow_input import as_fail
-    from operable.flow.contracts import FlowError
+    from operable.cli.flow_input import addressed
     from operable.flow.topics import describe as described
 
-    try:
+    with addressed(topic):
         yield FlowDescription(topic=topic, description=described(topic))
-    except FlowError as problem:
-        raise as_fail(problem, topic) from problem
 
 
 COMMAND = describe

@@ -20,18 +20,15 @@ def digests(file: str = "-") -> Iterator[FlowDigests]:
 
     file: the manifest; - is standard input
     """
-    from operable.cli.flow_input import as_fail, read_manifest
+    from operable.cli.flow_input import addressed, read_manifest
     from operable.flow.compile.binding import task_digests
     from operable.flow.compile.target import require_valid
-    from operable.flow.contracts import FlowError
 
     manifest = read_manifest(file)
-    try:
+    with addressed(file):
         require_valid(manifest)
         for found in task_digests(manifest):
             yield FlowDigests(**found)
-    except FlowError as problem:
-        raise as_fail(problem, file) from problem
 
 
 COMMAND = digests

@@ -20,15 +20,12 @@ def merge(*files: str) -> Iterator[MergedFlow]:
 
     files: the manifests, two or more; - is standard input
     """
-    from operable.cli.flow_input import as_fail, read_manifest
-    from operable.flow.contracts import FlowError
+    from operable.cli.flow_input import addressed, read_manifest
     from operable.flow.manifest.combination import combine
 
     manifests = [read_manifest(file) for file in files]
-    try:
+    with addressed(" ".join(files)):
         yield MergedFlow(manifest=combine(manifests))
-    except FlowError as problem:
-        raise as_fail(problem, " ".join(files)) from problem
 
 
 COMMAND = merge

@@ -17,14 +17,11 @@ def schema(target: str = "manifest", *, legacy: bool = False) -> Iterator[FlowSc
     target: manifest, workflow, task, scheduler-job, standalone-plan, handoff-v4, rpc-request or rpc-response
     legacy: the older descriptor form
     """
-    from operable.cli.flow_input import as_fail
-    from operable.flow.contracts import FlowError
+    from operable.cli.flow_input import addressed
     from operable.flow.manifest.json_schema import schema as published
 
-    try:
+    with addressed(target):
         form, document = published(target, legacy=legacy)
-    except FlowError as problem:
-        raise as_fail(problem, target) from problem
     yield FlowSchema(target=target, schema_format=form, schema=document)
 
 

@@ -36,13 +36,12 @@ def verify(
     home: where the audit is kept
     """
     from operable.cli import flow_work
+    from operable.cli.flow_input import addressed
     from operable.flow.audit.verification import verify_execution
 
     by = flow_work.caller(home)
-    found = flow_work.told(
-        lambda: verify_execution(execution, by, allowed_signers=allowed_signers, public_key=public_key),
-        execution,
-    )
+    with addressed(execution):
+        found = verify_execution(execution, by, allowed_signers=allowed_signers, public_key=public_key)
     yield FlowVerification(**{name: value for name, value in found.items() if name != "ok"})
     if not found["verified"]:
         context.conclude(exit_code=65)

@@ -6,7 +6,7 @@ Credentials themselves are nowhere in it: a source is there as its hash, a targe
 from typing import Any
 
 from operable.flow.canonical import canonical_digest, hash_text
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.inheritance import Json, first
 
 _DEEPEST = 16

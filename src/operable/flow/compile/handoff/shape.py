@@ -12,7 +12,7 @@ from typing import Any
 from operable.flow.canonical import canonical_digest
 from operable.flow.compile.handoff.artifact import CANONICALIZATION, SCHEMA
 from operable.flow.compile.job.binding import BINDING_VERSION
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.inheritance import Json
 
 _DIGEST = "^sha256:[0-9a-f]{64}$"

@@ -10,7 +10,7 @@ from typing import Any
 
 from operable.flow.canonical import canonical_digest, hash_optional_text
 from operable.flow.compile.job.fields import REBINDABLE
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.manifest.inheritance import Json
 
 BINDING_VERSION = 1

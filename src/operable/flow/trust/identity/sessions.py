@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from operable.flow.contracts import FlowError, Identity, IdentityRequest, entry, known
+from operable.flow.contracts import Identity, IdentityRequest, entry, known
+from operable.flow.errors import FlowError
 from operable.flow.manifest.provider_rules import common_identity_problems
 from operable.flow.manifest.vocabulary import TRUST_LEVELS
 from operable.flow.trust.identity.delegation import validate_chain
@@ -46,6 +47,8 @@ def resolve_identity(request: IdentityRequest, *, tolerate_handoff: bool = False
         raise FlowError("identity_profile_invalid", f"Identity profile is invalid: {'; '.join(problems)}")
     try:
         session = found.resolve(request)
+    except FlowError:
+        raise
     except Fail as fail:
         raise FlowError(
             "identity_provider_error", f"Identity provider {provider} failed: {fail.code}"

@@ -8,7 +8,8 @@ identity).
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.contracts import FlowError, IdentityRequest
+from operable.flow.contracts import IdentityRequest
+from operable.flow.errors import FlowError
 from operable.flow.manifest.findings import js_trim
 from operable.flow.trust.value_sources import SOURCES, read_value
 

@@ -9,7 +9,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.contracts import FlowError, IdentityRequest
+from operable.flow.contracts import IdentityRequest
+from operable.flow.errors import FlowError
 from operable.flow.trust.http_exchange import Answer, ExchangeFailed, exchange, form
 from operable.flow.trust.identity.sessions import timestamp
 

@@ -8,7 +8,8 @@ one proves only that the same user signed, so results say which source was used.
 import os
 from typing import Any
 
-from operable.flow.contracts import FlowError, Surroundings
+from operable.flow.contracts import Surroundings
+from operable.flow.errors import FlowError
 from operable.flow.home import home_of, paths
 from operable.flow.trust.keys.allowed_signers import Signer, parse_signers, read_signers
 from operable.flow.trust.keys.ssh_signatures import private_key

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from operable.flow.contracts import Authorizer, FlowError, NotAllowed, Surroundings, entry, known
+from operable.flow.contracts import Authorizer, Surroundings, entry, known
+from operable.flow.errors import FlowError, NotAllowed
 from operable.flow.trust.policy.evaluator import PolicyEnded
 from operable.kernel.redact import redact_text
 

@@ -13,7 +13,7 @@ import tarfile
 from collections.abc import Iterator
 from typing import Any
 
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 
 _LIMIT = 16 * 1024 * 1024
 # Of an archive, with what is not wanted of it: unpacking it takes time, too.
