@@ -24,7 +24,7 @@ CATALOGUES = {
     "flow/evidences": "EVIDENCE",
     "flow/identities": "IDENTITY",
     "flow/lints": "LINT",
-    "flow/methods": "METHOD",
+    "flow/operations": "OPERATION",
     "flow/proofs": "PROOF",
     "flow/targets": "TARGET",
     "host/arms": "ARM",

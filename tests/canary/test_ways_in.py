@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from operable.app.calling import call
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.run.executor import execute
 from operable.host import define_agent_cli, rules
 from operable.kernel.errors import Fail

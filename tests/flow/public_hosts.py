@@ -53,7 +53,7 @@ for address in sys.argv[1:]:
     try:
         found.append(opener.open(address, timeout=60).read().decode())
     except urllib.error.HTTPError as problem:
-        found.append(f"refused {problem.flow_code}")
+        found.append(f"refused {problem.code}")
     except OSError as problem:
         found.append(type(problem).__name__)
 print(json.dumps(found))

@@ -16,7 +16,7 @@ import pytest
 
 from operable.flow.audit import log as audit_log
 from operable.flow.audit.attestation import evidence_payload, make_evidence, verify_evidence
-from operable.flow.audit.verification import verify_execution
+from operable.flow.audit.evidence import verify_execution
 from operable.flow.contracts import Surroundings, known
 from operable.flow.errors import FlowError
 from operable.flow.rpc.errors import rpc_error

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.flow.canonical import canonical_digest, canonical_text, parse, stable_id, utf16_length
-from operable.flow.method import Defaults
+from operable.flow.operation import Defaults
 from operable.flow.rpc.protocol import answer_to
 from tests.requirement import requirement
 

@@ -23,7 +23,7 @@ from operable.flow.manifest.conversion import convert
 from operable.flow.manifest.lint.rule import lint
 from operable.flow.manifest.schedules import moment
 from operable.flow.manifest.validation import validate
-from operable.flow.method import Defaults, listed_methods
+from operable.flow.operation import Defaults, listed_methods
 from operable.flow.rpc.protocol import answer_to
 from tests.flow.manifests import manifest, prompt_task, shell_task, triggered
 from tests.requirement import requirement
@@ -156,10 +156,10 @@ def requests(draw):
     params = {
         name: draw(manifests() if name == "manifest" else SAFE.get(name, VALUES))
         for name in draw(
-            st.lists(st.sampled_from(method.params), unique=True) if method.params else st.just([])
+            st.lists(st.sampled_from(method.requested), unique=True) if method.requested else st.just([])
         )
     }
-    return {"jsonrpc": "2.0", "id": draw(LEAVES), "method": method.name, "params": params}
+    return {"jsonrpc": "2.0", "id": draw(LEAVES), "method": method.method, "params": params}
 
 
 ENVELOPES = st.dictionaries(

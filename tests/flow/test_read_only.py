@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
-from operable.cli.agentcli_words import VERBS
-from operable.flow.method import Defaults, listed_methods
+from operable.cli.agentcli.words import verbs
+from operable.flow.operation import Defaults, listed_methods
 from operable.flow.rpc.protocol import answer_to
 from tests.cli.drive import operable
 from tests.flow import hostile as hostility
@@ -86,17 +86,17 @@ def test_no_method_of_the_protocol_runs_asks_or_writes_unless_it_says_that_it_ch
     for method in listed_methods():
         if method.changes:
             continue
-        params = {name: value for name, value in FURTHER.items() if name in method.params}
+        params = {name: value for name, value in FURTHER.items() if name in method.requested}
         params |= {"manifest": hostile.manifest, "manifests": [hostile.manifest]}
-        for task in hostile.tasks if method.name in OF_TASKS else [None]:
-            answer = ask(method.name, **params, **({"taskId": task} if task else {}))
+        for task in hostile.tasks if method.method in OF_TASKS else [None]:
+            answer = ask(method.method, **params, **({"taskId": task} if task else {}))
             assert "result" in answer or "error" in answer
-            assert hostile.caught() == [], f"{method.name} {task or ''}"
+            assert hostile.caught() == [], f"{method.method} {task or ''}"
     assert contents(hostile) == before
 
 
 def test_what_changes_something_is_listed_and_its_dry_run_changes_nothing(hostile):
-    changing = {method.name for method in listed_methods() if method.changes}
+    changing = {method.method for method in listed_methods() if method.changes}
     assert changing == {f"agentcli.{name}" for name in ("apply", "import", "registry.add", "registry.remove")}
     before = contents(hostile)
 
@@ -270,11 +270,11 @@ WORDS = {
 
 
 def test_no_verb_of_operable_agentcli_that_only_asks_runs_asks_or_writes(hostile):
-    of_tasks = {name for name, verb in VERBS.items() if "allow-commands" in verb.flags}
+    of_tasks = {name for name, verb in verbs().items() if "allow-commands" in verb.flags}
     tried = [[*name.split(), FILE, task] for name in sorted(of_tasks) for task in ASKED[:3]]
     tried += [
         [*name.split(), *WORDS.get(name, [])]
-        for name in VERBS
+        for name in verbs()
         if name not in CHANGING and name not in of_tasks
     ]
     tried += [["exec", FILE, "variable", "--dry-run"], ["run", FILE, "--all-roots", "--dry-run"]]

@@ -3,7 +3,7 @@
 import pytest
 
 from operable.flow.errors import FlowError
-from operable.flow.method import listed_methods
+from operable.flow.operation import listed_methods
 from operable.flow.topics import describe, targets, topics
 from tests.requirement import requirement
 
@@ -45,7 +45,7 @@ def test_methods_and_notifications_are_those_that_there_are():
     found = describe("rpc")
 
     names = [entry["method"] for entry in found["methods"]]
-    assert names == [method.name for method in listed_methods()]
+    assert names == [found.method for found in listed_methods()]
     assert names[: len(METHODS)] == [f"agentcli.{name}" for name in METHODS]
     assert all(entry["summary"] for entry in found["methods"])
     assert [note["method"] for note in found["notifications"]] == ["agentcli.ready"]

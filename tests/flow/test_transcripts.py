@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from operable.flow.method import listed_methods
+from operable.flow.operation import listed_methods
 from tests.flow.transcribed import Replay, differences, names, read
 from tests.requirement import requirement
 
@@ -53,13 +53,13 @@ def exchanged(method):
     return asked
 
 
-@pytest.mark.parametrize("method", listed_methods(), ids=lambda method: method.name)
+@pytest.mark.parametrize("method", listed_methods(), ids=lambda method: method.method)
 def test_every_method_has_a_transcript_with_a_result_and_if_it_takes_params_an_error(method):
-    assert method.name.removeprefix("agentcli.") in names(), "write tests/flow/transcripts/<method>.jsonl"
+    assert method.method.removeprefix("agentcli.") in names(), "write tests/flow/transcripts/<method>.jsonl"
 
-    answers = exchanged(method.name)
+    answers = exchanged(method.method)
     assert any("result" in answer for answer in answers)
-    assert not method.params or any("error" in answer for answer in answers)
+    assert not method.requested or any("error" in answer for answer in answers)
 
 
 def test_no_answer_holds_a_credential_of_the_environment():

@@ -124,6 +124,19 @@ def test_an_answer_without_docstrings_is_kept_apart(book):
     assert len(kept(book)) == 2
 
 
+def test_records_in_a_room_of_the_package_are_kept_and_a_change_of_them_is_seen(book):
+    room = book / "room"
+    room.mkdir()
+    (room / "__init__.py").touch()
+    (book / "records.py").rename(room / "records.py")
+    (book / "cli.py").write_text(CLI.replace("from book.records", "from book.room.records"))
+
+    document(book)
+    assert len(kept(book)) == 1
+    (room / "records.py").write_text(RECORDS.replace("name: str", "name: str\n    born: int"))
+    assert "born" in json.dumps(document(book))
+
+
 def test_what_uses_records_of_another_package_is_not_kept_because_a_change_would_go_unseen(book):
     other = book.parent / "other"
     other.mkdir()

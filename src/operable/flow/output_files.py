@@ -29,6 +29,11 @@ def write_document(path: str, value: Any, *, cwd: str) -> str:
     return place
 
 
+def with_written(answer: dict[str, Any], value: Any, path: str | None, *, cwd: str) -> dict[str, Any]:
+    """The answer, with the place of the document if a path was given."""
+    return answer if path is None else {**answer, "written_to": write_document(path, value, cwd=cwd)}
+
+
 def _make_privately(folder: str) -> None:
     """With those above it. `os.makedirs` would leave them open to everybody: its mode is for the last one only."""
     if os.path.isdir(folder):

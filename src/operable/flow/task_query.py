@@ -1,20 +1,45 @@
-"""What methods about one task have in common: the manifest and the task that are asked about, and who asks."""
+"""What operations on one task have in common: the task that is meant, who asks, and what the caller allows.
 
-from typing import Any
+It loads the machinery of tasks only when a question is asked: the declarations of operations read `EXECUTION` from here.
+"""
 
-from operable.flow.manifest.selection import Selected, select
-from operable.flow.method import Defaults, flag, required
-from operable.flow.run.caller import Allowance, Bound, Caller, bind
+from __future__ import annotations
 
-TASK_PARAMS = ("manifest", "taskId", "workflowId", "allowCommands", "allowNetwork")
+from typing import TYPE_CHECKING, Any
+
+from operable.flow.operation import SIGNING, WORKFLOW, Defaults, Parameter, flag, required
+
+if TYPE_CHECKING:
+    from operable.flow.manifest.selection import Selected
+    from operable.flow.run.caller import Allowance, Bound, Caller
+    from operable.flow.run.executor import ExecOptions
+    from operable.flow.trust.governance import Identified
+
+# What an execution can be told, alone or as part of a run.
+EXECUTION = (
+    WORKFLOW,
+    Parameter("timeoutMs", "count", option="timeout", unit=" (milliseconds)"),
+    Parameter("evidenceProvider"),
+    *SIGNING,
+    Parameter("dryRun", "flag"),
+    Parameter("requireEvidence", "flag"),
+    Parameter("requireAuthorization", "flag"),
+    Parameter("identityDebug", "flag"),
+    Parameter("presentationDebug", "flag"),
+)
 
 
 def caller_of(defaults: Defaults) -> Caller:
+    from operable.flow.run.caller import Caller
+
     return Caller(defaults.cwd, defaults.environment, defaults.home)
 
 
 def asked_task(params: dict[str, Any], defaults: Defaults) -> tuple[Selected, Bound, Caller]:
     """The task of `manifest`, `taskId`, `workflowId`, and what it is bound to here."""
+    from operable.flow.manifest.selection import select
+    from operable.flow.run.caller import bind
+
     manifest = required(params, "manifest")
     selected = select(manifest, required(params, "taskId"), params.get("workflowId"))
     caller = caller_of(defaults)
@@ -22,5 +47,36 @@ def asked_task(params: dict[str, Any], defaults: Defaults) -> tuple[Selected, Bo
 
 
 def allowance_of(params: dict[str, Any]) -> Allowance:
-    """What the client allows: without its word, neither commands of the manifest nor the network."""
+    """What the client allows: unless it says so, neither commands of the manifest nor the network."""
+    from operable.flow.run.caller import Allowance
+
     return Allowance(commands=flag(params, "allowCommands"), network=flag(params, "allowNetwork"))
+
+
+def identified(params: dict[str, Any], defaults: Defaults) -> Identified:
+    """The identity of the task. Its credentials were obtained and are given back."""
+    from operable.flow.trust.governance import identify
+
+    selected, bound, caller = asked_task(params, defaults)
+    found = identify(selected, bound, caller, allowance_of(params), tolerate_handoff=True)
+    found.release()
+    return found
+
+
+def exec_options(params: dict[str, Any]) -> ExecOptions:
+    """How a task is run, of the parameters in `EXECUTION`."""
+    from operable.flow.run.executor import ExecOptions
+
+    return ExecOptions(
+        workflow_id=params.get("workflowId"),
+        timeout_ms=params.get("timeoutMs"),
+        signer=params.get("signer"),
+        signing_key=params.get("signingKey"),
+        evidence_provider=params.get("evidenceProvider"),
+        instance_id=params.get("instanceId"),
+        require_evidence=flag(params, "requireEvidence"),
+        require_authorization=flag(params, "requireAuthorization"),
+        identity_debug=flag(params, "identityDebug"),
+        presentation_debug=flag(params, "presentationDebug"),
+        approval_id=params.get("approvalId"),
+    )

@@ -10,7 +10,7 @@ from operable.flow.canonical import spelled
 from operable.flow.compile.target import listed_targets
 from operable.flow.errors import invalid_argument
 from operable.flow.manifest.inheritance import Json
-from operable.flow.method import listed_methods
+from operable.flow.operation import listed_methods
 from operable.flow.scheduler.entities import ENTITIES
 
 _COMMANDS = {
@@ -111,7 +111,7 @@ def _rpc() -> Json:
     return {
         "name": "rpc",
         "summary": "JSON-RPC 2.0, one JSON text a line",
-        "methods": [{"method": method.name, "summary": method.summary} for method in listed_methods()],
+        "methods": [{"method": found.method, "summary": found.summary} for found in listed_methods()],
         "notifications": [
             {
                 "method": "agentcli.ready",

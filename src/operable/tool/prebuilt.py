@@ -89,18 +89,23 @@ def keep(tool: Tool, name: str, document: bytes) -> None:
 
 
 def _directories(tool: Tool) -> list[str]:
-    """Where the tool's own sources are: the folder of the module that made it, its catalogue of commands, its groups."""
+    """Where the tool's own sources are: the folder of the module that made it, with its rooms, and its commands."""
     module = sys.modules.get(tool.module)
     file = getattr(module, "__file__", None)
     if not file or not getattr(module, "__package__", None):
         return []  # a loose script has no folder of its own
-    found = [os.path.dirname(file)]
+    folder = os.path.dirname(file)
+    found = [folder, *_packages(folder)]
     if tool.catalogue:
         __import__(tool.catalogue)
         for path in sys.modules[tool.catalogue].__path__:
-            groups = (f"{path}/{name}" for name in os.listdir(path) if name[0] not in "._")
-            found += [path, *(group for group in groups if os.path.isfile(f"{group}/__init__.py"))]
-    return found
+            found += [path, *_packages(path)]
+    return list(dict.fromkeys(found))
+
+
+def _packages(folder: str) -> list[str]:
+    paths = (f"{folder}/{name}" for name in os.listdir(folder) if name[0] not in "._")
+    return [path for path in paths if os.path.isfile(f"{path}/__init__.py")]
 
 
 def _place(tool: Tool, name: str) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from operable.flow.approve import local_approvals
+from operable.flow.audit.evidence import verify_execution
 from operable.flow.audit.log import verify as verify_chain
-from operable.flow.audit.verification import verify_execution
 from operable.flow.run.executor import execute
 from tests.cli.drive import alive
 from tests.flow.callers import audited, caller, script, signing_caller, until

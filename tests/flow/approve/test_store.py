@@ -11,7 +11,7 @@ import pytest
 
 from operable.flow.approve.records import folded
 from operable.flow.approve.store import ApprovalStore
-from operable.flow.contracts import FlowError
+from operable.flow.errors import FlowError
 from operable.flow.trust.identity.sessions import timestamp
 
 DAY = 86_400.0

@@ -346,7 +346,7 @@ def test_a_power_cut_cannot_leave_the_head_behind_the_records(tmp_path, monkeypa
 def test_a_full_disk_is_an_error_and_leaves_the_chain_whole(tmp_path):
     program = (
         "import resource, sys\nfrom operable.flow.audit.log import append\n"
-        "from operable.flow.contracts import FlowError\n"
+        "from operable.flow.errors import FlowError\n"
         "append(sys.argv[1], {'i': 0})\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try: append(sys.argv[1], {'i': 'x' * 2000})\n"

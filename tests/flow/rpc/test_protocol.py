@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from operable.flow.canonical import READ_DEPTH
 from operable.flow.errors import FlowError
-from operable.flow.method import Defaults, Method
+from operable.flow.operation import Defaults, Operation
 from operable.flow.rpc.protocol import _PLAIN, Job, _accept_exactly, accept, answer_to, encode, perform
 from tests.flow.manifests import manifest, shell_task
 from tests.requirement import requirement
@@ -115,7 +115,7 @@ def raising(problem):
     def run(params, defaults):
         raise problem
 
-    return Job(Method(name="agentcli.x", order=0, summary="", run=run), {}, 1, silent=False)
+    return Job(Operation(method="agentcli.x", summary="", run=run), {}, 1, silent=False)
 
 
 @requirement("agentcli:rpc:errors")

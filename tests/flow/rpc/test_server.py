@@ -8,9 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from operable.flow import method as catalogue_of_methods
-from operable.flow import methods
-from operable.flow.method import Defaults
+from operable.flow import operation, operations
+from operable.flow.operation import Defaults
 from operable.flow.rpc import server as rpc_server
 from operable.flow.rpc.server import INLINE_LIMIT, RpcServer
 from operable.kernel.errors import EX_SIGPIPE
@@ -20,13 +19,13 @@ WAIT = 30
 SLOW = '''
 """Waits until a folder says so."""
 import os
-from operable.flow.method import Method
+from operable.flow.operation import Operation
 
 def _run(params, defaults):
     with open(params["gate"]) as gate:  # a named pipe: opens when the test opens its other end
         return {"ok": True, "said": gate.read()}
 
-METHOD = Method(name="agentcli.waiting", order=99, summary="", run=_run, slow=True)
+OPERATION = Operation(method="agentcli.waiting", order=99, summary="", run=_run, slow=True)
 '''
 
 
@@ -34,13 +33,13 @@ METHOD = Method(name="agentcli.waiting", order=99, summary="", run=_run, slow=Tr
 def waiting(tmp_path, monkeypatch):
     """A slow method, and the named pipe that lets it end."""
     (tmp_path / "waiting.py").write_text(SLOW, "utf-8")
-    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
-    catalogue_of_methods.method.cache_clear()
+    monkeypatch.setattr(operations, "__path__", [*operations.__path__, str(tmp_path)])
+    operation.method.cache_clear()
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     yield str(gate)
-    catalogue_of_methods.method.cache_clear()
-    sys.modules.pop("operable.flow.methods.waiting", None)
+    operation.method.cache_clear()
+    sys.modules.pop("operable.flow.operations.waiting", None)
 
 
 class Client:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from operable.flow.audit.verification import verify_execution
+from operable.flow.audit.evidence import verify_execution
 from operable.flow.errors import FlowError
 from operable.flow.run.caller import Caller
 from operable.flow.run.executor import ExecOptions, execute

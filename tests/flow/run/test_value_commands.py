@@ -8,7 +8,7 @@ import pytest
 
 from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
-from operable.flow.method import Defaults
+from operable.flow.operation import Defaults
 from operable.flow.rpc.protocol import answer_to
 from operable.flow.run.caller import bind
 from operable.flow.run.executor import execute

@@ -7,7 +7,7 @@ same requests are answered one after the other, each answer in an `rpc_answer` e
 
 from __future__ import annotations
 
-from operable.cli.flow_events import RpcAnswer
+from operable.cli.flow.events import RpcAnswer
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -43,8 +43,8 @@ def rpc(
     compat: answer in the shapes of the newest peer where they differ from the draft's
     request_timeout: seconds for one slow request
     """
-    from operable.cli.flow_input import addressed
-    from operable.cli.flow_rpc import answers, defaults_of, require_timeout, serve
+    from operable.cli.flow.input import addressed
+    from operable.cli.flow.rpc import answers, defaults_of, require_timeout, serve
 
     require_timeout(request_timeout)
     with addressed("."):

@@ -19,7 +19,7 @@ import msgspec
 from operable.flow.canonical import UnkeptError, parse
 from operable.flow.errors import FlowError
 from operable.flow.manifest.validation import MANIFEST_VERSION
-from operable.flow.method import Defaults, Method, method
+from operable.flow.operation import Defaults, Operation, method
 from operable.flow.rpc.errors import INTERNAL, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, rpc_error
 
 READY = {
@@ -32,9 +32,9 @@ _ARGUMENT = {"code": "invalid_argument", "error_type": "invalid_argument"}
 
 
 class Job(NamedTuple):
-    """A request that may run: its method, its params, and to whom the answer goes."""
+    """A request that may run: its operation, its params, and to whom the answer goes."""
 
-    method: Method
+    operation: Operation
     params: dict[str, Any]
     id: Any
     silent: bool  # a notification: run, never answered
@@ -118,7 +118,7 @@ def _id_of(line: bytes) -> int | str | None:
 def perform(job: Job, defaults: Defaults, report: Callable[[BaseException], None]) -> bytes | None:
     """Run it; the answer, or None for a notification."""
     try:
-        answer = {"jsonrpc": "2.0", "id": job.id, "result": job.method.run(job.params, defaults)}
+        answer = {"jsonrpc": "2.0", "id": job.id, "result": job.operation.answer(job.params, defaults)}
         line = encode(answer)
     except FlowError as problem:
         error = rpc_error(problem)

@@ -19,7 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from operable.flow.errors import FlowError
-from operable.flow.method import Defaults
+from operable.flow.operation import Defaults
 from operable.flow.rpc.errors import APPLICATION
 from operable.flow.rpc.lines import REQUEST_LIMIT, RequestLines
 from operable.flow.rpc.protocol import READY, Job, accept, encode, perform, too_long
@@ -97,7 +97,7 @@ class RpcServer:
         accepted = accept(line)
         if not isinstance(accepted, Job):
             self._answer(accepted)
-        elif accepted.method.slow:
+        elif accepted.operation.slow:
             once = _Once(self, accepted)
             self._beside(self._waiters, once.work, once.timer(), len(line))
         else:
@@ -110,7 +110,7 @@ class RpcServer:
             self._answer(accepted)
             return
         once = _Once(self, accepted)
-        if accepted.method.slow:  # without waiting for room: it has some
+        if accepted.operation.slow:  # without waiting for room: it has some
             self._start(self._waiters, once.work, once.timer(), len(line))
         else:
             once.work(once.timer())

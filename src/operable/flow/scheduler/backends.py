@@ -13,7 +13,7 @@ from operable.flow.contracts import Surroundings
 from operable.flow.errors import invalid_argument
 from operable.flow.home import home_of
 from operable.flow.manifest.inheritance import Json
-from operable.flow.method import Defaults, text_of, truthy
+from operable.flow.operation import Defaults, text_of, truthy
 from operable.flow.scheduler import openclaw, operable
 from operable.flow.scheduler.client import SchedulerClient, invocation_of
 from operable.flow.scheduler.job_store import store_path

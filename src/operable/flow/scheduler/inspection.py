@@ -17,7 +17,7 @@ from operable.flow.canonical import spelled
 from operable.flow.errors import invalid_argument
 from operable.flow.manifest.findings import js_trim
 from operable.flow.manifest.inheritance import Json
-from operable.flow.method import truthy
+from operable.flow.operation import truthy
 from operable.flow.scheduler.entities import BY_TARGET, Entity
 from operable.flow.scheduler.field_masks import masked, sanitised
 from operable.state.sqlite import read_database

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from operable.flow.audit.verification import verify_execution
+from operable.flow.audit.evidence import verify_execution
 from operable.flow.run.executor import execute
 from tests.flow.callers import ME, signing_caller
 from tests.flow.manifests import manifest

@@ -7,7 +7,7 @@ verified before the first write. Jobs that the manifest no longer has stay: `ope
 
 from __future__ import annotations
 
-from operable.cli.flow_backend_events import AppliedJob
+from operable.cli.flow.backend_events import AppliedJob
 from operable.tool import Change, Context, command
 
 TYPE_CHECKING = False
@@ -49,7 +49,7 @@ def apply(
     allow_proof_command: let proofs come from commands that the manifest names
     allow_network: let a dry run fetch keys from addresses that the manifest names
     """
-    from operable.cli.flow_backends import application, planned
+    from operable.cli.flow.backends import application, planned
     from operable.flow.scheduler.reconciliation import ApplyOptions
 
     work = application(
@@ -67,7 +67,7 @@ def apply(
 
 @apply.apply
 def write(changes: list[Change]) -> list[AppliedJob]:
-    from operable.cli.flow_backends import done
+    from operable.cli.flow.backends import done
 
     return done(changes)
 

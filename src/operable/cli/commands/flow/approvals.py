@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_work_events import FlowApproval
+from operable.cli.flow.work_events import FlowApproval
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -30,10 +30,11 @@ def approvals(
     task: only those of this task
     home: where approvals are kept
     """
-    from operable.cli import flow_work
-    from operable.cli.flow_approvals import listed
+    from operable.cli.flow.work import answer
 
-    return listed(flow_work.caller(home), status=status, workflow=workflow, task=task)
+    found = answer("approvals-list", "approvals", home=home, status=status, workflowId=workflow, taskId=task)
+    for each in found["records"]:
+        yield FlowApproval(**each)
 
 
 COMMAND = approvals

@@ -7,7 +7,7 @@ It is used once, by `operable flow exec` or `run`, within its time.
 
 from __future__ import annotations
 
-from operable.cli.flow_work_events import FlowApproval
+from operable.cli.flow.work_events import FlowApproval
 from operable.tool import Change, command
 
 TYPE_CHECKING = False
@@ -52,20 +52,20 @@ def approve(
     signing_key: the private key to sign with
     home: where approvals are kept
     """
-    from operable.cli import flow_work
-    from operable.cli.flow_approvals import planned_grant
-    from operable.cli.flow_input import read_manifest
+    from operable.cli.flow import work
+    from operable.cli.flow.approvals import planned_grant
+    from operable.cli.flow.input import read_manifest
 
     return planned_grant(  # type: ignore[return-value]  # and warnings
         read_manifest(file),
         task,
-        flow_work.caller(home),
+        work.caller(home),
         source=file,
         workflow=workflow,
         by=by,
         reason=reason,
-        ttl=flow_work.positive("--ttl-s", ttl_s),
-        timeout_ms=flow_work.positive("--task-timeout-ms", task_timeout_ms),
+        ttl=work.positive("--ttl-s", ttl_s),
+        timeout_ms=work.positive("--task-timeout-ms", task_timeout_ms),
         instance_id=instance_id,
         signer=signer,
         key=signing_key,
@@ -74,7 +74,7 @@ def approve(
 
 @approve.apply
 def grant(changes: list[Change]) -> Iterator[FlowApproval]:
-    from operable.cli.flow_work import work_of
+    from operable.cli.flow.work import work_of
 
     for change in changes:
         yield work_of(change)()

@@ -7,7 +7,7 @@ anchor to keep elsewhere, `lost` counts the executions whose process ended befor
 
 from __future__ import annotations
 
-from operable.cli.flow_work_events import FlowAuditProblem, FlowAuditVerdict, FlowRecord
+from operable.cli.flow.work_events import FlowAuditProblem, FlowAuditVerdict, FlowRecord
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -42,13 +42,13 @@ def audit(
     key: the file of the Ed25519 key that must have signed the log's head
     home: where the audit is kept
     """
-    from operable.cli import flow_work
-    from operable.cli.flow_records import records, verdict
+    from operable.cli.flow import work
+    from operable.cli.flow.records import records, verdict
 
-    by = flow_work.caller(home)
+    by = work.caller(home)
     if action == "verify":
         return verdict(by, context, anchor, key)
-    return records(by, flow_work.positive("--newest", newest))  # type: ignore[return-value]  # and warnings
+    return records(by, work.positive("--newest", newest))  # type: ignore[return-value]  # and warnings
 
 
 COMMAND = audit

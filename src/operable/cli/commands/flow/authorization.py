@@ -6,7 +6,7 @@ and trust. A no is an answer, with exit status 0.
 
 from __future__ import annotations
 
-from operable.cli.flow_work_events import FlowDecision, FlowProvider
+from operable.cli.flow.work_events import FlowDecision, FlowProvider
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -38,9 +38,9 @@ def authorization(
     allow_commands: run commands that the manifest names as sources of values, under the task's contract
     allow_network: ask servers that the manifest names
     """
-    from operable.cli import flow_governance
+    from operable.cli.flow import governance
 
-    asked = flow_governance.TaskQuestion(
+    asked = governance.TaskQuestion(
         words=("authorization", action),
         file=name,
         task=task,
@@ -48,7 +48,7 @@ def authorization(
         allow_commands=allow_commands,
         allow_network=allow_network,
     )
-    return flow_governance.authorization(action, asked)
+    return governance.authorization(action, asked)
 
 
 COMMAND = authorization

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_work_events import FlowProof, FlowProvider
+from operable.cli.flow.work_events import FlowProof, FlowProvider
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -40,9 +40,9 @@ def authorization_proof(
     allow_commands: run commands that the manifest names as sources of values, under the task's contract
     allow_network: ask servers that the manifest names
     """
-    from operable.cli import flow_governance
+    from operable.cli.flow import governance
 
-    asked = flow_governance.TaskQuestion(
+    asked = governance.TaskQuestion(
         words=("authorization-proof", action),
         file=name,
         task=task,
@@ -50,7 +50,7 @@ def authorization_proof(
         allow_commands=allow_commands,
         allow_network=allow_network,
     )
-    return flow_governance.authorization_proof(action, asked)
+    return governance.authorization_proof(action, asked)
 
 
 COMMAND = authorization_proof

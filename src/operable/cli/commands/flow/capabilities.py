@@ -5,7 +5,7 @@ Asks openclaw-scheduler and writes nothing. Exit status 65 when the manifest nee
 
 from __future__ import annotations
 
-from operable.cli.flow_backend_events import BackendCapabilities
+from operable.cli.flow.backend_events import BackendCapabilities
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ def capabilities(
     scheduler_prefix: the npm prefix that has openclaw-scheduler
     scheduler_bin: the scheduler's program
     """
-    from operable.cli.flow_inspecting import negotiated
+    from operable.cli.flow.inspection import negotiated
 
     found = negotiated(file, db=db, scheduler_prefix=scheduler_prefix, scheduler_bin=scheduler_bin)
     if not found.compatible:

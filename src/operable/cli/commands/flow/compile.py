@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_events import CompiledFlow
+from operable.cli.flow.events import CompiledFlow
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -30,12 +30,11 @@ def compile_(
     target: the backend
     explain: say for each task how it was mapped
     """
-    from operable.cli.flow_input import addressed, read_manifest
-    from operable.flow.compile.target import compile_manifest
+    from operable.cli.flow.input import read_manifest
+    from operable.cli.flow.work import answer
 
-    manifest = read_manifest(file)
-    with addressed(file):
-        yield CompiledFlow(target=target, output=compile_manifest(manifest, target, explain=explain))
+    found = answer("compile", file, manifest=read_manifest(file), target=target, explain=explain)
+    yield CompiledFlow(target=found["target"], output=found["output"])
 
 
 COMMAND = compile_

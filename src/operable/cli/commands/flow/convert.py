@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_events import ConvertedFlow
+from operable.cli.flow.events import ConvertedFlow
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -16,12 +16,10 @@ def convert(file: str = "-") -> Iterator[ConvertedFlow]:
 
     file: the manifest; - is standard input
     """
-    from operable.cli.flow_input import addressed, read_manifest
-    from operable.flow.manifest.conversion import convert as converted
+    from operable.cli.flow.input import read_manifest
+    from operable.cli.flow.work import answer
 
-    manifest = read_manifest(file)
-    with addressed(file):
-        yield ConvertedFlow(manifest=converted(manifest))
+    yield ConvertedFlow(manifest=answer("convert", file, manifest=read_manifest(file))["manifest"])
 
 
 COMMAND = convert

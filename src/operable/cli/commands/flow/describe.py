@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_backend_events import FlowDescription
+from operable.cli.flow.backend_events import FlowDescription
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -16,11 +16,9 @@ def describe(topic: str = "commands") -> Iterator[FlowDescription]:
 
     topic: manifest, workflow, task, targets, commands or rpc
     """
-    from operable.cli.flow_input import addressed
-    from operable.flow.topics import describe as described
+    from operable.cli.flow.work import answer
 
-    with addressed(topic):
-        yield FlowDescription(topic=topic, description=described(topic))
+    yield FlowDescription(topic=topic, description=answer("describe", topic, target=topic)["description"])
 
 
 COMMAND = describe

@@ -6,7 +6,7 @@ the folder; it is void after a change of any of them.
 
 from __future__ import annotations
 
-from operable.cli.flow_events import FlowDigests
+from operable.cli.flow.events import FlowDigests
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ def digests(file: str = "-") -> Iterator[FlowDigests]:
 
     file: the manifest; - is standard input
     """
-    from operable.cli.flow_input import addressed, read_manifest
+    from operable.cli.flow.input import addressed, read_manifest
     from operable.flow.compile.binding import task_digests
     from operable.flow.compile.target import require_valid
 

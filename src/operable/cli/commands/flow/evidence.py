@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_work_events import FlowProvider
+from operable.cli.flow.work_events import FlowProvider
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -24,9 +24,9 @@ def evidence(
     action: what to do
     name: the provider
     """
-    from operable.cli import flow_governance
+    from operable.cli.flow import governance
 
-    return flow_governance.evidence(action, name)
+    return governance.evidence(action, name)
 
 
 COMMAND = evidence

@@ -9,7 +9,7 @@ Gives one `flow_execution`. Exit status 65 when the task failed; a gate that ref
 
 from __future__ import annotations
 
-from operable.cli.flow_work_events import FlowExecution
+from operable.cli.flow.work_events import FlowExecution
 from operable.tool import Change, Context, command
 
 TYPE_CHECKING = False
@@ -66,14 +66,14 @@ def exec_(
     policy: a file with rules for the agent
     home: where approvals and the audit are kept
     """
-    from operable.cli import flow_work
-    from operable.cli.flow_executions import planned_execution
-    from operable.cli.flow_input import read_manifest
+    from operable.cli.flow import work
+    from operable.cli.flow.executions import planned_execution
+    from operable.cli.flow.input import read_manifest
     from operable.flow.run.executor import ExecOptions
 
     options = ExecOptions(
         workflow_id=workflow,
-        timeout_ms=flow_work.positive("--task-timeout-ms", task_timeout_ms),
+        timeout_ms=work.positive("--task-timeout-ms", task_timeout_ms),
         signer=signer,
         signing_key=signing_key,
         evidence_provider=evidence_provider,
@@ -84,14 +84,14 @@ def exec_(
         presentation_debug=presentation_debug,
         approval_id=approval_id,
         agent=agent,
-        policy=flow_work.policy(policy),
+        policy=work.policy(policy),
     )
-    yield planned_execution(read_manifest(file), task, flow_work.caller(home), options, file)
+    yield planned_execution(read_manifest(file), task, work.caller(home), options, file)
 
 
 @exec_.apply
 def run(changes: list[Change], context: Context) -> Iterator[FlowExecution]:
-    from operable.cli.flow_executions import executed
+    from operable.cli.flow.executions import executed
 
     yield from executed(changes, context)  # type: ignore[misc]  # and warnings
 

@@ -5,9 +5,11 @@ The drawing is printed; with `--output jsonl` it is in one `flow_drawing` event.
 
 from __future__ import annotations
 
-from operable.cli.flow_events import FlowDrawing
+from operable.cli.flow.events import FlowDrawing
+from operable.kernel.errors import Fail
 from operable.tool import Context, command
 
+_RUNS = 20  # more would make boxes that nobody reads
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,13 +36,31 @@ def graph(
     runs: how many of the next runs to show
     after: show the runs after this time (ISO 8601) instead of now
     """
-    from operable.cli.flow_drawing import drawing
-
-    text = drawing(file, draw, runs, after)
+    text = _drawn(file, draw, runs, after)
     if context.machine:
         yield FlowDrawing(source=file, language=draw, text=text)
     else:
         context.show(text)
+
+
+def _drawn(file: str, language: str, runs: int, after: str | None) -> str:
+    from operable.cli.flow.input import addressed, read_manifest
+    from operable.flow.graph.mermaid import mermaid
+    from operable.flow.graph.model import graph as drawn
+    from operable.flow.graph.svg import svg
+    from operable.flow.manifest.schedules import moment
+
+    if not 0 <= runs <= _RUNS:
+        raise Fail("usage", "RUNS_OUT_OF_RANGE", f"--runs is between 0 and {_RUNS}", target=str(runs))
+    try:
+        start = moment(after)
+    except ValueError as problem:
+        raise Fail(
+            "usage", "TIME_INVALID", f"{after} is no time", hint="2026-11-15T09:00", target=after
+        ) from problem
+    with addressed(file):
+        workflows = drawn(read_manifest(file), start, runs)
+    return svg(workflows) if language == "svg" else mermaid(workflows)
 
 
 COMMAND = graph

@@ -7,7 +7,7 @@ that, shown to nobody, and given back.
 
 from __future__ import annotations
 
-from operable.cli.flow_work_events import FlowDelegation, FlowIdentity, FlowProvider
+from operable.cli.flow.work_events import FlowDelegation, FlowIdentity, FlowProvider
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -43,9 +43,9 @@ def identity(
     allow_commands: run commands that the manifest names as sources of values, under the task's contract
     allow_network: ask servers that the manifest names
     """
-    from operable.cli import flow_governance
+    from operable.cli.flow import governance
 
-    asked = flow_governance.TaskQuestion(
+    asked = governance.TaskQuestion(
         words=("identity", action),
         file=name,
         task=task,
@@ -53,7 +53,7 @@ def identity(
         allow_commands=allow_commands,
         allow_network=allow_network,
     )
-    return flow_governance.identity(action, asked)
+    return governance.identity(action, asked)
 
 
 COMMAND = identity

@@ -5,7 +5,7 @@ A project says it with a file agentcli.json, or with a path in the member agentc
 
 from __future__ import annotations
 
-from operable.cli.flow_backend_events import RegistryChange
+from operable.cli.flow.backend_events import RegistryChange
 from operable.tool import Change, command
 
 TYPE_CHECKING = False
@@ -23,14 +23,14 @@ def import_(folder: str, *, name: str | None = None, home: str | None = None) ->
     name: what it is called; by default like the folder
     home: another home than AGENTCLI_HOME or ~/.agentcli
     """
-    from operable.cli.flow_registry import planned_import
+    from operable.cli.flow.registry import planned_import
 
     yield from planned_import(folder, name, home)
 
 
 @import_.apply
 def keep(changes: list[Change]) -> Iterator[RegistryChange]:
-    from operable.cli.flow_registry import added
+    from operable.cli.flow.registry import added
 
     yield from map(added, changes)
 

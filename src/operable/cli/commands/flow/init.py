@@ -5,12 +5,16 @@ An existing file is never overwritten. What is missing on PATH is warned about: 
 
 from __future__ import annotations
 
-from operable.cli.flow_events import ScaffoldedFlow
+import os
+
+from operable.cli.flow.events import ScaffoldedFlow
+from operable.kernel.errors import Fail
 from operable.tool import Change, Warn, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 
 @command(
@@ -30,16 +34,43 @@ def init(
     workflow_id: the id of the workflow
     task_id: the id of the task
     """
-    from operable.cli.flow_scaffolding import planned
+    import shutil
 
-    yield from planned(file, tool, workflow_id, task_id)
+    from operable.cli.flow.input import addressed
+    from operable.cli.flow.work import Planned
+    from operable.flow.canonical import canonical_digest
+    from operable.flow.manifest.scaffold import scaffold
+
+    with addressed(file):
+        manifest = scaffold(tool, workflow_id, task_id)
+    _require_free(file)
+    if tool is not None and shutil.which(tool) is None:
+        yield Warn("TOOL_NOT_FOUND", f"{tool} was not found on PATH")
+    yield Planned("create", file, lambda: _written(file, manifest), digest=canonical_digest(manifest))
 
 
 @init.apply
 def write(changes: list[Change]) -> Iterator[ScaffoldedFlow]:
-    from operable.cli.flow_scaffolding import written
+    from operable.cli.flow.work import work_of
 
-    yield from map(written, changes)
+    for change in changes:
+        yield work_of(change)()
+
+
+def _written(file: str, manifest: dict[str, Any]) -> ScaffoldedFlow:
+    from operable.cli.flow.input import addressed
+    from operable.flow.output_files import write_document
+
+    _require_free(file)
+    with addressed(file):
+        return ScaffoldedFlow(path=write_document(file, manifest, cwd=os.getcwd()), manifest=manifest)
+
+
+def _require_free(file: str) -> None:
+    if os.path.lexists(file):
+        raise Fail(
+            "conflict", "FILE_EXISTS", f"{file} is there already", target=file, hint="name another file"
+        )
 
 
 COMMAND = init

@@ -5,7 +5,7 @@ The database is opened read-only. `--where column=value` keeps records whose col
 
 from __future__ import annotations
 
-from operable.cli.flow_backend_events import BackendItem
+from operable.cli.flow.backend_events import BackendItem
 from operable.tool import Page, command
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ def inspect(
     where: only records whose column has this value, as column=value; may be repeated
     sanitize: basic removes terminal sequences and control characters
     """
-    from operable.cli.flow_inspecting import inspected
+    from operable.cli.flow.inspection import inspected
 
     return inspected(
         entity, target=target, db=db, home=home, fields=fields, where=where, sanitize=sanitize, page=page

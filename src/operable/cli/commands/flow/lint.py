@@ -7,7 +7,7 @@ something; with `--strict` warnings count, too.
 
 from __future__ import annotations
 
-from operable.cli.flow_events import FlowLint, FlowLintVerdict
+from operable.cli.flow.events import FlowLint, FlowLintVerdict
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ def lint(
     rule: only this rule; may be repeated
     strict: fail on warnings, too
     """
-    from operable.cli.flow_input import read_manifest
+    from operable.cli.flow.input import read_manifest
     from operable.flow.manifest.lint.rule import lint as looked
     from operable.flow.manifest.lint.rule import rule as known
 

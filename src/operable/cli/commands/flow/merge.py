@@ -6,7 +6,7 @@ differ under one id are refused.
 
 from __future__ import annotations
 
-from operable.cli.flow_backend_events import MergedFlow
+from operable.cli.flow.backend_events import MergedFlow
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -20,12 +20,11 @@ def merge(*files: str) -> Iterator[MergedFlow]:
 
     files: the manifests, two or more; - is standard input
     """
-    from operable.cli.flow_input import addressed, read_manifest
-    from operable.flow.manifest.combination import combine
+    from operable.cli.flow.input import read_manifest
+    from operable.cli.flow.work import answer
 
     manifests = [read_manifest(file) for file in files]
-    with addressed(" ".join(files)):
-        yield MergedFlow(manifest=combine(manifests))
+    yield MergedFlow(manifest=answer("merge", " ".join(files), manifests=manifests)["manifest"])
 
 
 COMMAND = merge

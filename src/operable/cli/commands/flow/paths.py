@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_backend_events import FlowPath
+from operable.cli.flow.backend_events import FlowPath
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -16,10 +16,9 @@ def paths(*, home: str | None = None) -> Iterator[FlowPath]:
 
     home: another home than AGENTCLI_HOME or ~/.agentcli
     """
-    from operable.cli.flow_backends import local_home
-    from operable.flow.home import paths as placed
+    from operable.cli.flow.work import answer
 
-    for name, path in placed(local_home(home)).items():
+    for name, path in answer("paths", home or "home", home=home)["paths"].items():
         yield FlowPath(name=name, path=path)
 
 

@@ -5,7 +5,7 @@ Nothing is written. The backend is read, its capabilities are negotiated and pro
 
 from __future__ import annotations
 
-from operable.cli.flow_backend_events import PlannedJob
+from operable.cli.flow.backend_events import PlannedJob
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ def plan(
     allow_proof_command: let proofs come from commands that the manifest names
     allow_network: let keys be fetched from addresses that the manifest names
     """
-    from operable.cli.flow_backends import application, views
+    from operable.cli.flow.backends import application, views
     from operable.flow.scheduler.reconciliation import ApplyOptions
 
     work = application(

@@ -6,7 +6,7 @@ updated.
 
 from __future__ import annotations
 
-from operable.cli.flow_backend_events import AppliedJob
+from operable.cli.flow.backend_events import AppliedJob
 from operable.tool import Change, Context, command
 
 TYPE_CHECKING = False
@@ -47,7 +47,7 @@ def prune(
     allow_proof_command: let proofs come from commands that the manifest names
     allow_network: let a dry run fetch keys from addresses that the manifest names
     """
-    from operable.cli.flow_backends import application, planned
+    from operable.cli.flow.backends import application, planned
     from operable.flow.scheduler.reconciliation import ApplyOptions
 
     work = application(
@@ -65,7 +65,7 @@ def prune(
 
 @prune.apply
 def remove(changes: list[Change]) -> list[AppliedJob]:
-    from operable.cli.flow_backends import done
+    from operable.cli.flow.backends import done
 
     return done(changes)
 

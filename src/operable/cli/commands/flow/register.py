@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_backend_events import RegistryChange
+from operable.cli.flow.backend_events import RegistryChange
 from operable.tool import Change, command
 
 TYPE_CHECKING = False
@@ -18,14 +18,14 @@ def register(file: str, *, name: str | None = None, home: str | None = None) -> 
     name: what it is called; by default the file's name without its ending
     home: another home than AGENTCLI_HOME or ~/.agentcli
     """
-    from operable.cli.flow_registry import planned_addition
+    from operable.cli.flow.registry import planned_addition
 
     yield from planned_addition(file, name, home)
 
 
 @register.apply
 def keep(changes: list[Change]) -> Iterator[RegistryChange]:
-    from operable.cli.flow_registry import added
+    from operable.cli.flow.registry import added
 
     yield from map(added, changes)
 

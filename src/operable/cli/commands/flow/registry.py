@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_backend_events import RegisteredFlow, RegisteredManifest
+from operable.cli.flow.backend_events import RegisteredFlow, RegisteredManifest
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ def registry(
     name: show the manifest of this name
     home: another home than AGENTCLI_HOME or ~/.agentcli
     """
-    from operable.cli.flow_registry import listed, shown
+    from operable.cli.flow.registry import listed, shown
 
     return listed(home) if name is None else shown(name, home)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_work_events import FlowApproval
+from operable.cli.flow.work_events import FlowApproval
 from operable.tool import Change, command
 
 TYPE_CHECKING = False
@@ -25,17 +25,17 @@ def revoke(
     reason: why
     home: where approvals are kept
     """
-    from operable.cli import flow_work
-    from operable.cli.flow_approvals import planned_revocation
+    from operable.cli.flow import work
+    from operable.cli.flow.approvals import planned_revocation
 
-    change = planned_revocation(approval, flow_work.caller(home), by=by, reason=reason)
+    change = planned_revocation(approval, work.caller(home), by=by, reason=reason)
     if change is not None:
         yield change
 
 
 @revoke.apply
 def take_back(changes: list[Change]) -> Iterator[FlowApproval]:
-    from operable.cli.flow_work import work_of
+    from operable.cli.flow.work import work_of
 
     for change in changes:
         yield work_of(change)()

@@ -6,7 +6,7 @@ in the summary. Exit status 65 when a task failed, also when its failure handler
 
 from __future__ import annotations
 
-from operable.cli.flow_work_events import FlowTask
+from operable.cli.flow.work_events import FlowTask
 from operable.tool import Change, Context, command
 
 TYPE_CHECKING = False
@@ -67,14 +67,14 @@ def run(
     policy: a file with rules for agents
     home: where approvals and the audit are kept
     """
-    from operable.cli import flow_work
-    from operable.cli.flow_executions import planned_run
-    from operable.cli.flow_input import read_manifest
+    from operable.cli.flow import work
+    from operable.cli.flow.executions import planned_run
+    from operable.cli.flow.input import read_manifest
     from operable.flow.run.executor import ExecOptions
     from operable.flow.run.workflow import RunOptions
 
     each = ExecOptions(
-        timeout_ms=flow_work.positive("--task-timeout-ms", task_timeout_ms),
+        timeout_ms=work.positive("--task-timeout-ms", task_timeout_ms),
         signer=signer,
         signing_key=signing_key,
         evidence_provider=evidence_provider,
@@ -84,17 +84,17 @@ def run(
         identity_debug=identity_debug,
         presentation_debug=presentation_debug,
         agent=agent,
-        policy=flow_work.policy(policy),
+        policy=work.policy(policy),
     )
     options = RunOptions(
         workflow_id=workflow, root=root, all_roots=all_roots, prompts=prompts, retry=retry, each=each
     )
-    return planned_run(read_manifest(file), flow_work.caller(home), options, file)  # type: ignore[return-value]  # and warnings
+    return planned_run(read_manifest(file), work.caller(home), options, file)  # type: ignore[return-value]  # and warnings
 
 
 @run.apply
 def go(changes: list[Change], context: Context) -> Iterator[FlowTask]:
-    from operable.cli.flow_executions import ran
+    from operable.cli.flow.executions import ran
 
     yield from ran(changes, context)  # type: ignore[misc]  # and warnings
 

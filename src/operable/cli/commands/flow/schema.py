@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_events import FlowSchema
+from operable.cli.flow.events import FlowSchema
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -17,12 +17,10 @@ def schema(target: str = "manifest", *, legacy: bool = False) -> Iterator[FlowSc
     target: manifest, workflow, task, scheduler-job, standalone-plan, handoff-v4, rpc-request or rpc-response
     legacy: the older descriptor form
     """
-    from operable.cli.flow_input import addressed
-    from operable.flow.manifest.json_schema import schema as published
+    from operable.cli.flow.work import answer
 
-    with addressed(target):
-        form, document = published(target, legacy=legacy)
-    yield FlowSchema(target=target, schema_format=form, schema=document)
+    found = answer("schema", target, target=target, legacy=legacy)
+    yield FlowSchema(target=target, schema_format=found["schema_format"], schema=found["schema"])
 
 
 COMMAND = schema

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_work_events import FlowProvider
+from operable.cli.flow.work_events import FlowProvider
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 @command(limit=None, columns=("name", "capabilities"), examples=["flow signing --output jsonl"])
 def signing() -> Iterator[FlowProvider]:
     """List the signing providers."""
-    yield FlowProvider(kind="signing", name="ssh", capabilities={"methods": ["ssh-signature"]})
-    yield FlowProvider(kind="signing", name="none", capabilities={"methods": []})
+    from operable.cli.flow.work import answer
+
+    for each in answer("signing-providers", "signing")["providers"]:
+        yield FlowProvider(kind="signing", name=each["name"], capabilities={"methods": each["methods"]})
 
 
 COMMAND = signing

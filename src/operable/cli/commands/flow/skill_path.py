@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_backend_events import FlowPath
+from operable.cli.flow.backend_events import FlowPath
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -16,12 +16,11 @@ def skill_path(*, home: str | None = None) -> Iterator[FlowPath]:
 
     home: another home than AGENTCLI_HOME or ~/.agentcli
     """
-    from operable.cli.agentcli_documents import SKILL
-    from operable.cli.flow_backends import local_home
-    from operable.flow.home import paths
+    from operable.cli.flow.work import answer
 
-    yield FlowPath(name="skill_path", path=SKILL)
-    yield FlowPath(name="home_skill_path", path=paths(local_home(home))["skill_path"])
+    found = answer("skill-path", home or "home", home=home)
+    for name in ("skill_path", "home_skill_path"):
+        yield FlowPath(name=name, path=found[name])
 
 
 COMMAND = skill_path

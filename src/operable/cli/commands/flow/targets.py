@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_backend_events import FlowTarget
+from operable.cli.flow.backend_events import FlowTarget
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 )
 def targets() -> Iterator[FlowTarget]:
     """List the backends, what they can do and what they enforce."""
-    from operable.flow.topics import targets as described
+    from operable.cli.flow.work import answer
 
-    for target in described():
+    for target in answer("targets", "targets")["targets"]:
         yield FlowTarget(**target)
 
 

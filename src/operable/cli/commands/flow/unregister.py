@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_backend_events import RegistryChange
+from operable.cli.flow.backend_events import RegistryChange
 from operable.tool import Change, command
 
 TYPE_CHECKING = False
@@ -17,14 +17,14 @@ def unregister(name: str, *, home: str | None = None) -> Iterator[Change]:
     name: what it is called
     home: another home than AGENTCLI_HOME or ~/.agentcli
     """
-    from operable.cli.flow_registry import planned_removal
+    from operable.cli.flow.registry import planned_removal
 
     yield planned_removal(name, home)
 
 
 @unregister.apply
 def forget(changes: list[Change]) -> Iterator[RegistryChange]:
-    from operable.cli.flow_registry import removed
+    from operable.cli.flow.registry import removed
 
     yield from map(removed, changes)
 

@@ -5,7 +5,7 @@ Gives one `flow_problem` per complaint and one `flow_verdict` per file. Exit sta
 
 from __future__ import annotations
 
-from operable.cli.flow_events import FlowProblem, FlowVerdict
+from operable.cli.flow.events import FlowProblem, FlowVerdict
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -23,12 +23,12 @@ def validate(*files: str, context: Context) -> Iterator[FlowProblem | FlowVerdic
 
     files: the manifests; - or none is standard input
     """
-    from operable.cli.flow_input import read_manifest
-    from operable.flow.manifest.validation import validate as judged
+    from operable.cli.flow.input import read_manifest
+    from operable.cli.flow.work import answer
 
     all_ok = True
     for source in files or ("-",):
-        found = judged(read_manifest(source))
+        found = answer("validate", source, manifest=read_manifest(source))
         for level in ("error", "warning"):
             for problem in found[f"{level}s"]:
                 yield FlowProblem(

@@ -7,7 +7,7 @@ status 65 when it is not verified.
 
 from __future__ import annotations
 
-from operable.cli.flow_work_events import FlowVerification
+from operable.cli.flow.work_events import FlowVerification
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -35,13 +35,16 @@ def verify(
     public_key: a file with the key that signs in-toto statements
     home: where the audit is kept
     """
-    from operable.cli import flow_work
-    from operable.cli.flow_input import addressed
-    from operable.flow.audit.verification import verify_execution
+    from operable.cli.flow.work import answer
 
-    by = flow_work.caller(home)
-    with addressed(execution):
-        found = verify_execution(execution, by, allowed_signers=allowed_signers, public_key=public_key)
+    found = answer(
+        "verify",
+        execution,
+        home=home,
+        executionId=execution,
+        allowedSigners=allowed_signers,
+        publicKey=public_key,
+    )
     yield FlowVerification(**{name: value for name, value in found.items() if name != "ok"})
     if not found["verified"]:
         context.conclude(exit_code=65)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.flow_backend_events import FlowVersion
+from operable.cli.flow.backend_events import FlowVersion
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 @command(limit=None, examples=["flow version", "flow version --output jsonl"])
 def version() -> Iterator[FlowVersion]:
     """Show the version of the program and of the manifests that it writes."""
-    from operable import __version__
-    from operable.flow.manifest.validation import MANIFEST_VERSION
+    from operable.cli.flow.work import answer
 
-    yield FlowVersion(package_version=__version__, manifest_version=MANIFEST_VERSION)
+    found = answer("version", "version")
+    yield FlowVersion(package_version=found["package_version"], manifest_version=found["manifest_version"])
 
 
 COMMAND = version

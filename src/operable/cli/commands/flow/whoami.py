@@ -6,7 +6,7 @@ with `--allow-network`.
 
 from __future__ import annotations
 
-from operable.cli.flow_work_events import FlowIdentity
+from operable.cli.flow.work_events import FlowIdentity
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -35,9 +35,9 @@ def whoami(
     allow_commands: run commands that the manifest names as sources of values, under the task's contract
     allow_network: ask servers that the manifest names
     """
-    from operable.cli import flow_governance
+    from operable.cli.flow import governance
 
-    asked = flow_governance.TaskQuestion(
+    asked = governance.TaskQuestion(
         words=("whoami",),
         file=file,
         task=task,
@@ -45,7 +45,7 @@ def whoami(
         allow_commands=allow_commands,
         allow_network=allow_network,
     )
-    yield flow_governance.whoami(asked)
+    yield governance.whoami(asked)
 
 
 COMMAND = whoami

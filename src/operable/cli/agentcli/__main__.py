@@ -1,0 +1,5 @@
+"""`python -m operable.cli.agentcli`."""
+
+from operable.cli.agentcli import main
+
+main()

@@ -1,0 +1,106 @@
+"""`operable-agentcli`: workflow manifests under the flags, output and exit codes of the program that its callers know.
+
+A second door to the functions behind `operable flow` and `operable rpc`, for scripts that were written for agentcli: put it
+in its place and they go on. Success is JSON on stdout and status 0; failure is JSON on stderr and status 1. Where the two
+protocols differ, answers have the shapes of that program's newest release. AOI machine mode is `operable flow`'s matter.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+_SHELL_STATUS_OF_A_BROKEN_PIPE = 1  # that program knows no other status
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    from operable.cli.agentcli.text import error_text
+    from operable.flow.errors import FlowError
+
+    try:
+        text = answer(sys.argv[1:])
+    except FlowError as problem:
+        _print(2, error_text(problem))
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as problem:  # noqa: BLE001 - callers read JSON; a traceback is nothing to them
+        _print(2, error_text(_internal(problem)))
+        sys.exit(1)
+    if text is not None and not _print(1, text):
+        sys.exit(_SHELL_STATUS_OF_A_BROKEN_PIPE)
+
+
+def answer(argv: list[str]) -> str | None:
+    """What a call prints; None when it has printed already. FlowError when it fails."""
+    from operable.cli.agentcli.text import output_format, rendered
+    from operable.cli.agentcli.words import read_line
+
+    line = read_line(argv)
+    form = output_format(line.flags, os.environ)
+    if line.command in ("", "help"):
+        asked = line.flags & {"json", "ndjson"} or os.environ.get("AGENTCLI_OUTPUT")
+        return rendered({"ok": True, "usage": usage()}, form, pretty=False) if asked else usage()
+    if line.command == "serve":
+        _serve(line)
+    from operable.cli.agentcli.input import performed
+
+    return rendered(performed(line, _defaults(line)), form, pretty="pretty" in line.flags)
+
+
+def _defaults(line: Any) -> Any:
+    from operable.cli.flow.rpc import defaults_of
+
+    return defaults_of(
+        db=line.values.get("db"), home=line.values.get("home"), prefix=None, program=None, compat="0.5"
+    )
+
+
+def _serve(line: Any) -> None:
+    from operable.cli.flow.rpc import serve
+    from operable.flow.rpc.server import REQUEST_TIMEOUT
+
+    serve(_defaults(line), REQUEST_TIMEOUT)
+
+
+def usage() -> str:
+    """All commands with their words and flags."""
+    from operable.cli.agentcli.words import GLOBAL_FLAGS, GLOBAL_VALUES, verbs
+
+    lines = ["Usage: agentcli <command> [arguments] [flags]", "", "Commands:"]
+    for name, verb in verbs().items():
+        flags = [
+            *(f"[--{flag}]" for flag in sorted(verb.flags)),
+            *(f"[--{flag} <value>]" for flag in sorted(verb.values)),
+        ]
+        lines.append("  " + " ".join([name, *([verb.usage] if verb.usage else []), *flags]))
+    both = [
+        *(f"--{flag}" for flag in sorted(GLOBAL_FLAGS)),
+        *(f"--{flag} <value>" for flag in sorted(GLOBAL_VALUES)),
+    ]
+    return "\n".join([*lines, "", "Everywhere: " + ", ".join(both)])
+
+
+def _internal(problem: Exception) -> Any:
+    from operable.flow.errors import FlowError
+    from operable.kernel.errors import Fail
+    from operable.kernel.redact import redact_text
+
+    if isinstance(problem, Fail):
+        return FlowError("internal_error", redact_text(problem.message))
+    return FlowError("internal_error", f"Internal error: {type(problem).__name__}")
+
+
+def _print(descriptor: int, text: str) -> bool:
+    """Whether somebody took it. A number that was closed when the process began may be any file by now."""
+    if (sys.__stdout__ if descriptor == 1 else sys.__stderr__) is None:
+        return False
+    view = memoryview(text.encode("utf-8", "backslashreplace") + b"\n")
+    try:
+        while view:
+            view = view[os.write(descriptor, view) :]
+    except OSError:
+        return False
+    return True

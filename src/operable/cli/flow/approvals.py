@@ -1,0 +1,107 @@
+"""Approvals of tasks on the command line: what would be approved or taken back, and what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from operable.cli.flow.input import addressed
+from operable.cli.flow.work import Planned, warned
+from operable.cli.flow.work_events import FlowApproval
+from operable.flow.approve import local_approvals
+from operable.flow.manifest.selection import select
+from operable.flow.run.caller import Caller, bind, content_of, unbound_of, unbound_warnings
+from operable.kernel.errors import Fail
+from operable.tool import Change, Warn
+
+
+def planned_grant(
+    manifest: Any,
+    task: str,
+    by_whom: Caller,
+    *,
+    source: str,
+    workflow: str | None,
+    by: str | None,
+    reason: str | None,
+    ttl: int | None,
+    timeout_ms: int | None,
+    instance_id: str | None,
+    signer: str | None,
+    key: str | None,
+) -> Iterator[Change | Warn]:
+    """The approval as a plan: bound to what the task is now. Who may not approve it is refused already."""
+    approver = by or by_whom.principal
+    with addressed(source):
+        selected = select(manifest, task, workflow)
+        bound = bind(selected, by_whom, timeout_ms=timeout_ms, instance_id=instance_id)
+        content = content_of(selected, bound, by_whom)
+        local_approvals.check_grant(selected.task, approver, ttl)
+
+    def grant() -> FlowApproval:
+        with addressed(source, task, by=by_whom, workflow=workflow):
+            made = local_approvals.grant(
+                by_whom.approvals,
+                selected,
+                bound.binding,
+                content=content,
+                approver=approver,
+                believing=by_whom.believing(),
+                reason=reason,
+                ttl=ttl,
+                signer=signer or by_whom.environment.get("AGENTCLI_SIGNER") or "ssh",
+                key=key,
+            )
+        return FlowApproval(status="pending", **made)
+
+    yield from warned(local_approvals.scope_warnings(selected.task, by_whom.believing(), approver=approver))
+    unbound = unbound_of(selected, bound)
+    yield from warned(unbound_warnings(unbound))
+    yield Planned(
+        "approve",
+        f"{selected.workflow['id']}/{selected.task['id']}",
+        grant,
+        task_hash=bound.task_hash,
+        manifest_digest=bound.manifest_digest,
+        content=content,
+        unbound=unbound,
+        approver=approver,
+        reason=reason,
+        ttl_s=ttl,
+    )
+
+
+def planned_revocation(
+    approval_id: str, by_whom: Caller, *, by: str | None, reason: str | None
+) -> Change | None:
+    """None when it was revoked already."""
+    with addressed(approval_id):
+        found = local_approvals.listed(by_whom.approvals)
+    approval = next((each for each in found if each["approval_id"] == approval_id), None)
+    if approval is None:
+        raise Fail(
+            "not_found",
+            "APPROVAL_NOT_FOUND",
+            f"there is no approval {approval_id}",
+            target=approval_id,
+            hint="operable flow approvals",
+        )
+    if approval["status"] == "consumed":
+        raise Fail(
+            "conflict",
+            "APPROVAL_USED",
+            f"approval {approval_id} was used by execution {approval['consumed_by_execution_id']}",
+            target=approval_id,
+        )
+    if approval["status"] == "revoked":
+        return None
+
+    def take_back() -> FlowApproval:
+        who = by or by_whom.principal
+        with addressed(approval_id):
+            done = local_approvals.revoke(by_whom.approvals, approval_id, by=who, reason=reason)
+        return FlowApproval(**done)
+
+    return Planned(
+        "revoke", approval_id, take_back, workflow_id=approval["workflow_id"], task_id=approval["task_id"]
+    )

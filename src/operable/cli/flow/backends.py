@@ -1,0 +1,166 @@
+"""What the commands of `operable flow` share that plan, apply, prune and inspect: one application, planned and then done.
+
+A planned job carries the whole application along, out of sight: the second phase applies exactly what the first one planned,
+and refuses when the backend has changed in between.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from operable.cli.flow.backend_events import AppliedJob, PlannedJob
+from operable.cli.flow.input import addressed, read_manifest
+from operable.cli.flow.rpc import defaults_of
+from operable.flow.contracts import Surroundings
+from operable.flow.home import home_of
+from operable.flow.operation import Defaults
+from operable.flow.scheduler.backends import Backend, apply, backend_of, plan
+from operable.flow.scheduler.reconciliation import ApplyOptions, Step
+from operable.tool import Change, Context, Warn
+
+_WIDTH = 100  # characters of a value in a diff for people; programs get all of it
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A manifest on its way to a backend."""
+
+    source: str
+    manifest: Any
+    backend: Backend
+    options: ApplyOptions
+    surroundings: Surroundings
+
+    def steps(self, warnings: list[str]) -> list[Step]:
+        with addressed(self.source):
+            return plan(self.manifest, self.backend, self.options, self.surroundings, warnings.append)
+
+    def done(self, fingerprints: tuple[str, ...]) -> list[AppliedJob]:
+        """Apply what has these fingerprints, and nothing else."""
+        options = replace(self.options, expected=fingerprints, skip_unchanged=True)
+        with addressed(self.source):
+            result = apply(self.manifest, self.backend, options, self.surroundings)
+        return [_applied(action) for action in result["actions"] if action["action"] != "unchanged"]
+
+
+class PlannedStep(Change):
+    """A step of an application; people and digests see its fields, the second phase takes the application from it."""
+
+    __slots__ = ("application",)
+
+    def __init__(self, step: Step, application: Application) -> None:
+        super().__init__(
+            _VERBS[step.action],
+            step.name,
+            job_id=step.job_id,
+            adopted_from_job_id=step.adopted_from,
+            changes=list(step.changes) or None,
+            fingerprint=step.fingerprint,
+        )
+        self.application = application
+
+
+_VERBS = {"created": "create", "updated": "update", "adopted": "adopt", "pruned": "prune"}
+
+
+def application(
+    source: str,
+    *,
+    target: str,
+    options: ApplyOptions,
+    db: str | None,
+    home: str | None,
+    scheduler_prefix: str | None,
+    scheduler_bin: str | None,
+    network: bool,
+) -> Application:
+    """What was said on the command line, with the environment's defaults."""
+    defaults = local_defaults(home=home, scheduler_prefix=scheduler_prefix, scheduler_bin=scheduler_bin)
+    manifest = read_manifest(source)
+    around = Surroundings(defaults.cwd, defaults.environment, network=network)
+    with addressed(source):
+        backend = backend_of({"target": target, "dbPath": db}, defaults)
+    return Application(source, manifest, backend, options, around)
+
+
+def local_defaults(
+    *, home: str | None = None, scheduler_prefix: str | None = None, scheduler_bin: str | None = None
+) -> Defaults:
+    with addressed("."):
+        return defaults_of(db=None, home=home, prefix=scheduler_prefix, program=scheduler_bin, compat=None)
+
+
+def local_home(home: str | None) -> str:
+    with addressed(home or "home"):
+        return home_of(os.environ, home)
+
+
+def planned(work: Application) -> Iterator[Change | Warn]:
+    """The first phase: what would be done, and what the backend only half does."""
+    warnings: list[str] = []
+    steps = work.steps(warnings)
+    for text in warnings:
+        yield Warn("CAPABILITY_MISSING", text)
+    for step in steps:
+        if step.action != "unchanged":
+            yield PlannedStep(step, work)
+
+
+def done(changes: list[Change]) -> list[AppliedJob]:
+    """The second phase. A list: it is done as a whole before anybody is told."""
+    first = changes[0]
+    assert isinstance(first, PlannedStep)  # noqa: S101 - `planned` makes no others
+    return first.application.done(tuple(change["fingerprint"] for change in changes))
+
+
+def views(work: Application, context: Context) -> Iterator[PlannedJob | Warn]:
+    """The plan, also of what stays as it is: events for programs, a diff for people."""
+    warnings: list[str] = []
+    steps = work.steps(warnings)
+    for text in warnings:
+        yield Warn("CAPABILITY_MISSING", text)
+    for step in steps:
+        if not context.machine:
+            context.show(_drawn(step))
+            continue
+        yield PlannedJob(
+            action=step.action,
+            name=step.name,
+            job_id=step.job_id,
+            invocation_mode=step.invocation_mode,
+            adopted_from_job_id=step.adopted_from,
+            changes=list(step.changes),
+        )
+
+
+_MARKS = {"created": "+", "updated": "~", "adopted": "~", "unchanged": " ", "pruned": "-"}
+
+
+def _drawn(step: Step) -> str:
+    """A step as people read a diff."""
+    came = f" (was {step.adopted_from})" if step.adopted_from else ""
+    lines = [f"{_MARKS[step.action]} {step.action:9}  {step.name}  {step.job_id}{came}"]
+    for change in step.changes:
+        before, after = (_short(change[name]) for name in ("before", "after"))
+        lines.append(f"    {change['field']}: {before} -> {after}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
+
+
+def _applied(action: dict[str, Any]) -> AppliedJob:
+    return AppliedJob(
+        action=action["action"],
+        name=action["name"],
+        job_id=action["job_id"],
+        invocation_mode=action["invocation_mode"],
+        adopted_from_job_id=action.get("adopted_from_job_id"),
+        authorization_proof_verification=action.get("authorization_proof_verification"),
+    )

@@ -1,0 +1,92 @@
+"""`operable flow exec` and `run`: what would be done, then doing it, told as events and to people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from operable.cli.flow.input import addressed
+from operable.cli.flow.work import Planned, warned, work_of
+from operable.cli.flow.work_events import FlowExecution, FlowTask
+from operable.flow.run.caller import Caller
+from operable.flow.run.executor import ExecOptions, execute, preview
+from operable.flow.run.workflow import RunOptions, WorkflowRun
+from operable.tool import Change, Context, Warn
+from operable.tool.descriptors import complain
+from operable.tool.people import visible
+
+_FAILED = 65
+# They differ from one look to the next; a plan that is confirmed must not.
+_VOLATILE = ("ok", "execution_id", "timestamp", "source")
+
+
+def planned_execution(manifest: Any, task: str, by: Caller, options: ExecOptions, source: str) -> Change:
+    with addressed(source):
+        shown = preview(manifest, task, by, options)
+    place = shown["source"]
+
+    def work() -> Any:
+        with addressed(source, task, by=by, workflow=options.workflow_id):
+            return execute(manifest, task, by, options)
+
+    return Planned(
+        "execute",
+        f"{place['workflow_id']}/{place['task_id']}",
+        work,
+        preview={name: value for name, value in shown.items() if name not in _VOLATILE},
+    )
+
+
+def executed(changes: list[Change], context: Context) -> Iterator[FlowExecution | Warn]:
+    for change in changes:
+        answer = work_of(change)()
+        if not context.machine:
+            context.show(answer["result"]["stdout"])
+            if printed := answer["result"]["stderr"].rstrip("\n"):
+                complain(visible(printed))
+        yield from warned(answer["warnings"])
+        yield FlowExecution(
+            workflow_id=answer["source"]["workflow_id"],
+            task_id=answer["source"]["task_id"],
+            ok=answer["ok"],
+            exit_code=answer["result"]["exit_code"],
+            execution_id=answer["execution_id"],
+            answer=answer,
+        )
+        if not answer["ok"]:
+            context.conclude(exit_code=_FAILED)
+
+
+def planned_run(manifest: Any, by: Caller, options: RunOptions, source: str) -> Iterator[Change | Warn]:
+    """One change per task that could run; the first of them has the run."""
+    with addressed(source):
+        run = WorkflowRun(manifest, by, options)
+        shown = run.preview()
+    yield from warned(shown["warnings"])
+    for task in shown["tasks"]:
+        if task["status"] == "planned":
+            yield Planned(
+                "run",
+                f"{task['source']['workflow_id']}/{task['source']['task_id']}",
+                lambda: run,
+                task={name: value for name, value in task.items() if name not in ("source", "status")},
+            )
+
+
+def ran(changes: list[Change], context: Context) -> Iterator[FlowTask | Warn]:
+    run: WorkflowRun = work_of(changes[0])()
+    with addressed(changes[0].target):
+        for record in run:
+            task = record["source"]["task_id"]
+            yield from warned([f"{task}: {text}" for text in (record["execution"] or {}).get("warnings", ())])
+            yield FlowTask(
+                workflow_id=record["source"]["workflow_id"],
+                task_id=task,
+                status=record["status"],
+                reason=record["reason"],
+                execution_id=record["execution_id"],
+                record=record,
+            )
+    result = run.result()
+    counts = {name: result["summary"][name] for name in ("succeeded", "failed", "skipped")}
+    context.conclude(exit_code=0 if result["ok"] else _FAILED, **counts)

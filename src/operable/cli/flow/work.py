@@ -1,0 +1,71 @@
+"""What the commands of `operable flow` share that run tasks or ask about them: who calls, and what is planned.
+
+A planned execution carries its work along, out of sight: the second phase runs exactly what the first one has shown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from operable.cli.flow.input import addressed
+from operable.flow.home import current_folder
+from operable.flow.operation import Defaults, operation
+from operable.flow.run.caller import Caller
+from operable.kernel.errors import Fail
+from operable.tool import Change, Warn
+
+
+def caller(home: str | None = None) -> Caller:
+    """The user of this command."""
+    with addressed("."):
+        return Caller(current_folder(), dict(os.environ), home)
+
+
+def defaults(home: str | None = None) -> Defaults:
+    by = caller(home)
+    return Defaults(by.cwd, by.environment, home)
+
+
+def answer(name: str, source: str, /, *, home: str | None = None, **params: Any) -> dict[str, Any]:
+    """The answer of an operation, the same that JSON-RPC gives. `source` is what a failure is about."""
+    given = {param: value for param, value in params.items() if value is not None}
+    with addressed(source):
+        return operation(name).run(given, defaults(home))
+
+
+class Planned(Change):
+    """A change that knows how it is done. People and digests see its fields only."""
+
+    __slots__ = ("work",)
+
+    def __init__(self, action: str, target: str, work: Callable[[], Any], **fields: Any) -> None:
+        super().__init__(action, target, **fields)
+        self.work = work
+
+
+def work_of(change: Change) -> Callable[[], Any]:
+    assert isinstance(change, Planned)  # noqa: S101 - these commands plan no others
+    work: Callable[[], Any] = change.work
+    return work
+
+
+def warned(texts: list[str]) -> Iterator[Warn]:
+    for text in texts:
+        yield Warn("FLOW_WARNING", text)
+
+
+def positive(name: str, value: int | None) -> int | None:
+    if value is not None and value < 1:
+        raise Fail("usage", "INVALID_VALUE", f"{name} must be at least 1", target=name)
+    return value
+
+
+def policy(path: str | None) -> Any:
+    """The rules for agents, read before anything runs."""
+    if path is None:
+        return None
+    from operable.host.policy.policy_file import load_policy
+
+    return load_policy(path)

@@ -1,1 +1,0 @@
-"""What clients can ask over JSON-RPC, one method per file; each ends with its `METHOD`."""

@@ -1,0 +1,1 @@
+"""What can be asked of workflow manifests, one operation per file; each ends with its `OPERATION`."""

@@ -1,0 +1,29 @@
+"""Take an approval back. It is still listed, as revoked."""
+
+from typing import Any
+
+from operable.flow.operation import Defaults, Operation, Parameter, filled_text
+
+
+def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
+    from operable.flow.approve.local_approvals import revoke
+    from operable.flow.task_query import caller_of
+
+    caller = caller_of(defaults)
+    revoked = revoke(
+        caller.approvals,
+        filled_text(params, "approvalId"),
+        by=params.get("by") or caller.principal,
+        reason=params.get("reason"),
+    )
+    return {"ok": True, **revoked}
+
+
+OPERATION = Operation(
+    verb="approvals revoke",
+    place=30,
+    summary="Revoke an approval",
+    run=_run,
+    changes=True,
+    params=(Parameter("approvalId", "word", shown="<approval-id>"), Parameter("by"), Parameter("reason")),
+)

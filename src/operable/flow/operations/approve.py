@@ -1,0 +1,51 @@
+"""Approve one execution of a task, exactly as it is now."""
+
+from typing import Any
+
+from operable.flow.operation import MANIFEST, SIGNING, TASK, WORKFLOW, Defaults, Operation, Parameter
+
+
+def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
+    from operable.flow.approve.local_approvals import grant, scope_warnings
+    from operable.flow.manifest.selection import select
+    from operable.flow.run.caller import bind, content_of, unbound_of, unbound_warnings
+    from operable.flow.task_query import caller_of
+
+    caller = caller_of(defaults)
+    selected = select(params["manifest"], params["taskId"], params.get("workflowId"))
+    bound = bind(selected, caller, timeout_ms=params.get("timeoutMs"), instance_id=params.get("instanceId"))
+    approver = params.get("by") or caller.principal
+    approval = grant(
+        caller.approvals,
+        selected,
+        bound.binding,
+        content=content_of(selected, bound, caller),
+        approver=approver,
+        believing=caller.believing(),
+        reason=params.get("reason"),
+        ttl=params.get("ttlS"),
+        signer=params.get("signer") or defaults.environment.get("AGENTCLI_SIGNER") or "ssh",
+        key=params.get("signingKey"),
+    )
+    warnings = scope_warnings(selected.task, caller.believing(), approver=approver)
+    warnings += unbound_warnings(unbound_of(selected, bound))
+    return {"ok": True, "approval": approval, **({"warnings": warnings} if warnings else {})}
+
+
+OPERATION = Operation(
+    verb="approve",
+    place=28,
+    summary="Approve one execution of a task",
+    run=_run,
+    changes=True,
+    params=(
+        MANIFEST,
+        TASK,
+        WORKFLOW,
+        Parameter("by"),
+        Parameter("reason"),
+        Parameter("ttlS", "count", option="ttl-s", unit=" (seconds)"),
+        Parameter("timeoutMs", "count", option="timeout", unit=" (milliseconds)"),
+        *SIGNING,
+    ),
+)

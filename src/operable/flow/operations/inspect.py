@@ -1,0 +1,45 @@
+"""What a scheduler, or our own engine, holds."""
+
+import os
+from typing import Any
+
+from operable.flow.operation import Defaults, Operation, Parameter, text_of
+
+
+def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
+    from operable.flow.home import home_of
+    from operable.flow.scheduler.inspection import inspect, inspection_of
+    from operable.flow.scheduler.job_store import store_path
+
+    asked = inspection_of(params)
+    given = text_of(params, "dbPath")
+    if asked.target == "operable":
+        home = home_of(defaults.environment, defaults.home, cwd=defaults.cwd)
+        return inspect(store_path(home, given, cwd=defaults.cwd), asked)
+    path = given or defaults.db_path
+    return inspect(os.path.join(defaults.cwd, path) if path else None, asked)
+
+
+OPERATION = Operation(
+    method="agentcli.inspect",
+    order=10,
+    verb="inspect",
+    place=9,
+    summary="Read scheduler state with field masks",
+    run=_run,
+    slow=True,
+    params=(
+        Parameter("entity", "word", shown="[entity]"),
+        Parameter("dbPath", option="db"),
+        Parameter("limit", "count"),
+        Parameter("offset", "json", agentcli=False),
+        Parameter("fields"),
+        Parameter(
+            "sanitize",
+            choices=("none", "basic"),
+            refusal="Unsupported sanitize mode: {value}. Accepted values: {choices}",
+        ),
+        Parameter("where", "json", agentcli=False),
+        Parameter("target", agentcli=False),
+    ),
+)
