@@ -42,7 +42,8 @@ import os, resource, sys
 limit, stop_after, stdin, *argv = sys.argv[1:]
 resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit)))
 actions = [(os.POSIX_SPAWN_OPEN, 0, stdin, os.O_RDONLY, 0), (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=actions)
+# A shell in the background ignores SIGINT, and so would everything that it starts.
+pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=actions, setsigdef=[2])
 if float(stop_after):
     import signal, time
     time.sleep(float(stop_after))
@@ -136,6 +137,8 @@ def _once(run: Run) -> Cost:
         text=True,
         check=False,
     )
+    if not done.stdout:
+        raise SystemExit(f"not started: {' '.join(run.argv)}\n{done.stderr[-2000:]}")
     code, cpu, memory = done.stdout.split()
     if int(code) not in (*run.fine, *_ENDED):
         raise SystemExit(f"status {code}: {' '.join(run.argv)}\n{done.stderr[-2000:]}")

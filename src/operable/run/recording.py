@@ -34,6 +34,7 @@ from operable.wire.frames import LineSplitter
 VERSION = 1
 # A cassette is kept in a repository or a bug report; beyond this it is a data set. What exceeds it is marked as such.
 LIMIT = 256 * 1024 * 1024
+_encode_lines = msgspec.json.Encoder().encode_lines
 
 
 def record(
@@ -79,12 +80,15 @@ class Recorder:
         self._size += len(chunk)
         if self._truncated:
             return
-        for line in self._splitter.feed(chunk):
-            self._keep(at, line)
+        lines = list(self._splitter.feed(chunk))
+        harmless = not self._redact or self._redactor.leaves(lines)
+        if not harmless or not self._keep_all(at, lines):
+            for line in lines:
+                self._keep(at, line, harmless=harmless)
 
     def ended(self, end: End, stage: Stage) -> None:
         if not self._truncated and (rest := self._splitter.eof()) is not None:
-            self._keep(self._last_at, rest, eol=False)
+            self._keep(self._last_at, rest, harmless=not self._redact, eol=False)
         self._write(
             {"type": "err", "text": stage.stderr, "total": end.stderr.total, "omitted": end.stderr.omitted}
         )
@@ -110,8 +114,18 @@ class Recorder:
     def _truncated(self) -> bool:
         return self._size > LIMIT or self._splitter.error is not None
 
-    def _keep(self, at: float, line: bytes, *, eol: bool = True) -> None:
-        shown = self._without_secrets(line) if self._redact else line
+    def _keep_all(self, at: float, lines: list[bytes]) -> bool:
+        """Keep the lines of a chunk as they are, in one write; whether all of them are text."""
+        moment = round(at, 4)
+        try:
+            entries = [{"type": "out", "at": moment, "line": line.decode()} for line in lines]
+        except UnicodeDecodeError:
+            return False
+        self._write_data(_encode_lines(entries))
+        return True
+
+    def _keep(self, at: float, line: bytes, *, harmless: bool = False, eol: bool = True) -> None:
+        shown = line if harmless or self._redactor.leaves([line]) else self._without_secrets(line)
         self._changed += shown != line
         entry: dict[str, Any] = {"type": "out", "at": round(at, 4)}
         try:
@@ -131,12 +145,15 @@ class Recorder:
         return line if masked == value else msgspec.json.encode(masked)
 
     def _write(self, entry: dict[str, Any]) -> None:
+        self._write_data(msgspec.json.encode(entry) + b"\n")
+
+    def _write_data(self, data: bytes) -> None:
         if self._failure is not None:
             return
         try:
             if self._file is None:
                 self._file = WholeFile(os.path.abspath(self._path))
-            self._file.write(msgspec.json.encode(entry) + b"\n")
+            self._file.write(data)
         except OSError as error:
             self._failure = _cannot_write(self._path, error)
 

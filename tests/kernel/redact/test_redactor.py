@@ -1,7 +1,9 @@
 """Redaction of structured things: argument vectors, environments, headers, JSON, streams of lines."""
 
+import json
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operable.kernel.redact import (
@@ -217,3 +219,53 @@ def test_a_line_with_nothing_to_hide_is_the_same_object():
 
 def test_text_with_known_secrets_is_masked_by_value():
     assert redact_text("it is hunter2!", ["hunter2"]) == "it is [redacted]!"
+
+
+# Pieces that the rules react to, in every part of a line, and pieces that nothing reacts to.
+PIECES = st.sampled_from(
+    "a note title 17 true null / ? :// https://user:word@host/path?x=1 -H -u -U -p --header --user token password "
+    "PassWord=hunter2 api_key: AKIAIOSFODNN7EXAMPLE ghp_0123456789abcdefghijklmnopqrstuvwxyz bearer Bearer basic Basic "
+    "YWxhZGRpbjpvcGVuc2VzYW1l headers env argv args command_line mysql -pSECRET authorization cookie "
+    '-----BEGIN PRIVATE -----END sesame known-value-of-run known%2Dvalue%2Dof%2Drun \\u006bnown to\u212aen \u0130 \\ { [ } ] " , : ='.split()
+)
+TEXTS = st.lists(PIECES, max_size=5).map(" ".join)
+MEMBERS = st.sampled_from(
+    "type id title name key value token apiKey headers env environ argv args command_line url text".split()
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 9) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(MEMBERS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=800)
+@given(
+    lines=st.lists(
+        JSON.map(json.dumps) | JSON.map(lambda it: json.dumps(it, ensure_ascii=False)) | TEXTS, max_size=3
+    )
+)
+def test_what_is_left_as_it_is_would_be_left_by_every_rule(lines):
+    known = ["known-value-of-run"]
+    data = [line.encode("utf-8", "surrogatepass") for line in lines]
+    if not Redactor(known).leaves(data):
+        return
+    for line in data:
+        assert Redactor(known).line(line) == line
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        assert Redactor(known).value(value) == value
+
+
+def test_harmless_lines_are_left_and_deep_ones_and_those_inside_a_key_are_not():
+    redactor = Redactor(["known-value-of-run"])
+    plain = [b'{"type":"hit","id":"n-1","title":"A note","score":0.5,"path":"a/b.txt"}', b"", "é".encode()]
+
+    assert redactor.leaves(plain)
+    assert redactor.leaves([])
+    assert not redactor.leaves([*plain, b'{"title":"known-value-of-run"}'])
+    assert not redactor.leaves([b"[" * 150 + b"]" * 150])
+    redactor.line(b"-----BEGIN PRIVATE KEY-----")
+    assert not redactor.leaves(plain)

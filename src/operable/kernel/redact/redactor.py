@@ -4,17 +4,24 @@ A value that the registry learns later is masked from then on. Masking twice is 
 input. `line` remembers whether it is inside a private key block, which reaches over many lines.
 """
 
+from operable.kernel.redact.encodings import is_encoded
 from operable.kernel.redact.known import Known, as_known
-from operable.kernel.redact.names import MASK
+from operable.kernel.redact.names import HINTS as NAME_HINTS
+from operable.kernel.redact.names import MASK, contains_any
 from operable.kernel.redact.prose import redact_prose
+from operable.kernel.redact.shapes import HINTS as SHAPE_HINTS
 from operable.kernel.redact.shapes import KEY_BEGINS, KEY_ENDS
-from operable.kernel.redact.structure import mask_members
+from operable.kernel.redact.structure import DEPTH, mask_members
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+# What `prose` looks for besides names and shapes: addresses, options with headers and users.
+_SUSPECTS = ("://", "?", "-H", "-u", "-U", "-p", "--header")
+# The scheme, and the names of members that `structure` treats in a way of their own.
+_SUSPECT_NAMES = ("basic", "headers", "env", "argv", "args", "command_line")
 _KEY_LINES = 400  # a private key that never ends hides this many lines, not the rest of the stream
 
 
@@ -38,6 +45,25 @@ class Redactor:
         text = known.decode("utf-8", "surrogateescape")
         masked = redact_prose(text)
         return known if masked == text else masked.encode("utf-8", "surrogateescape")
+
+    def leaves(self, lines: "list[bytes]") -> bool:
+        """Whether `line` and `value` change none of these lines, each of which may be JSON. False: perhaps.
+
+        The rules of `prose` and `structure` stand behind tests for substrings, and every string of a JSON text without
+        escapes is a part of it. So the same tests on all lines at once answer for each: long streams are mostly harmless.
+        """
+        data = b"\n".join(lines)
+        if self._key_lines or b"\\" in data:
+            return False
+        text = data.decode("utf-8", "surrogateescape")
+        if self.known and (is_encoded(text) or self.known.data(data) is not data):
+            return False
+        if contains_any(text, _SUSPECTS) or contains_any(text, SHAPE_HINTS):
+            return False
+        lowered = text.lower()
+        if contains_any(lowered, NAME_HINTS) or contains_any(lowered, _SUSPECT_NAMES):
+            return False
+        return all(line.count(b"{") + line.count(b"[") < DEPTH for line in lines)
 
     def value(self, value: "Any") -> "Any":
         """A copy of JSON data: strings under secret names masked, all other strings as text; the shape stays."""

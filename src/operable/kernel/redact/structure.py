@@ -27,7 +27,8 @@ _USER_FLAGS = ("-u", "--user", "-U", "--proxy-user")
 _PASSWORD_SWITCH = frozenset(
     ("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass")
 )  # `-pSECRET`, `-p SECRET`
-_DEPTH = 100  # nesting of JSON values; what lies deeper is hidden whole
+DEPTH = 100
+"""Nesting of JSON values; what lies deeper is hidden whole."""
 
 
 def redact_env(env: "Mapping[str, str]") -> dict[str, str]:
@@ -47,7 +48,7 @@ def redact_header(name: str, value: str) -> str:
     return redact_url(redact_prose(value)) if name.strip().lower() in SAFE_HEADERS else MASK
 
 
-def mask_members(value: "Any", text: "Callable[[str], str]", depth: int = _DEPTH) -> "Any":
+def mask_members(value: "Any", text: "Callable[[str], str]", depth: int = DEPTH) -> "Any":
     """A copy of JSON data: strings under secret names masked, all other strings passed through `text`; keys stay."""
     if isinstance(value, str):
         return text(value)
