@@ -62,6 +62,7 @@ def canonical_text(value: Any) -> str:
 
 
 def canonical_digest(value: Any) -> str:
+    """`sha256:` and the digest of the canonical text."""
     return hash_text(canonical_text(value))
 
 
