@@ -27,8 +27,8 @@ from typing import NamedTuple
 import msgspec
 
 from operable.wire.aoi import Reader
-from operable.wire.frames import LineSplitter
 from operable.wire.framework import Hit
+from operable.wire.lines import LineSplitter
 
 CHUNK = 64 * 1024  # what a pipe delivers in one read
 BATCH = 320  # events in a generated chunk, about 64 KiB

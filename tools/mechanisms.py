@@ -124,7 +124,9 @@ MECHANISMS = (
     ),
     Mechanism(
         "JSON-RPC envelopes",
-        ("operable.wire.jsonrpc",),
+        # A JSON Schema of the protocol has the member as a property. The scripted peer of tests is written apart from
+        # what it tests, and starts without msgspec.
+        ("operable.wire.jsonrpc", "operable.flow.manifest.json_schema", "operable.testing.voices.acp"),
         "use operable.wire.jsonrpc",
         writes_keys("jsonrpc"),
     ),

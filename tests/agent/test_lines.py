@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from operable.agent.command_lines import CommandLines
 from operable.agent.outlet import LineOutlet
-from operable.wire.frames import LineTooLong
+from operable.wire.lines import LineTooLong
 from tests.agent.agent_process import LIMIT
 
 LIMIT_OF_A_LINE = 10

@@ -61,3 +61,11 @@ def test_a_stderr_that_is_gone_is_no_problem():
     os.close(reading)
     shown.feed(b"one\n")
     os.close(writing)
+
+
+def test_nothing_of_a_line_that_is_too_long_is_shown_and_the_next_line_is(pipe):
+    reading, writing = pipe
+    shown = Diagnostics(writing)
+    shown.feed(b"x" * 65_537)
+    shown.feed(b"its end\nnext\n")
+    assert os.read(reading, 100_000) == b"next\n"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from operable.cli.relaying import Passing, _Lines
 from operable.wire.aoi import Reader
-from operable.wire.frames import LINE_LIMIT
+from operable.wire.lines import LINE_LIMIT
 
 
 class FakeRelay:
@@ -158,7 +158,7 @@ def test_a_line_beyond_the_limit_is_not_kept():
     piece = b"x" * (1024 * 1024)
     for _ in range(LINE_LIMIT // len(piece) + 1):
         assert lines.take(piece, 0) == b""
-    assert lines._pieces == []
+    assert lines._splitter._pieces == []
     assert lines.take(b"\n", 0) == b""
 
 

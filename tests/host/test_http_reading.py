@@ -7,7 +7,7 @@ import pytest
 
 from operable.host import http_reading
 from operable.host.http_reading import Place, body, events, refusal
-from operable.wire.frames import LineTooLong
+from operable.wire.lines import LineTooLong
 
 PATIENCE = 200
 

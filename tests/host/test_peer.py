@@ -8,7 +8,6 @@ from operable.host.arm import Noise
 from operable.host.peer import (
     Odometer,
     count,
-    json_line,
     mapping,
     pairs,
     parse,
@@ -18,6 +17,7 @@ from operable.host.peer import (
     with_files,
 )
 from operable.kernel.errors import Fail
+from operable.kernel.json import json_line
 from operable.wire.events import Usage
 
 

@@ -93,6 +93,7 @@ BAD = [
     (b'{"title":"a"} {"title":"b"}', "INPUT_JSONL_PARSE_ERROR"),
     (b'{"title":"a","n":NaN}', "INPUT_JSONL_PARSE_ERROR"),
     (b'{"title":"a","n":-Infinity}', "INPUT_JSONL_PARSE_ERROR"),
+    (b'{"title":"a","n":1e999}', "INPUT_JSONL_PARSE_ERROR"),
     (b'{"title":"\\ud800"}', "INPUT_JSONL_PARSE_ERROR"),
     (b'{"title":"a\x00"}', "INPUT_JSONL_PARSE_ERROR"),
     (b'{"title":' + b"[" * 100_000, "INPUT_JSONL_PARSE_ERROR"),

@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Raw
 
 from operable.wire import jsonrpc
-from operable.wire.jsonrpc import Link, Malformed, Message, RpcError
+from operable.wire.jsonrpc import (
+    Link,
+    Malformed,
+    Message,
+    RpcError,
+    decode,
+    error_response,
+    notification,
+    request,
+    response,
+)
 
 
 @pytest.mark.parametrize(
@@ -217,3 +227,16 @@ def test_any_bytes_are_a_message_or_malformed(line):
     with contextlib.suppress(Malformed):
         message = jsonrpc.decode(line)
         assert message.method is not UNSET or message.id is not UNSET
+
+
+def test_text_that_utf8_cannot_hold_is_a_message_all_the_same():
+    link = Link()
+    link.notify("note", {"text": "cut \ud83d"})
+    assert decode(link.take().rstrip(b"\n")).method == "note"
+
+
+def test_envelopes_are_those_of_the_standard():
+    assert request(1, "m", {}) == {"jsonrpc": "2.0", "id": 1, "method": "m", "params": {}}
+    assert notification("m", []) == {"jsonrpc": "2.0", "method": "m", "params": []}
+    assert response("a", None) == {"jsonrpc": "2.0", "id": "a", "result": None}
+    assert error_response(None, {"code": 1}) == {"jsonrpc": "2.0", "id": None, "error": {"code": 1}}

@@ -49,7 +49,7 @@ LIMITS: dict[str, dict[str, tuple[str, str, str, str]]] = {
     "operable.tool.supervise": {
         "GLANCE": ("s", "how often a quiet stream looks for a reader that left", "", ""),
     },
-    "operable.wire.frames": {
+    "operable.wire.lines": {
         "LINE_LIMIT": (
             "bytes",
             "one line of a stream",

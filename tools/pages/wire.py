@@ -17,7 +17,7 @@ PARTS = {
     "operable.wire.aoi": ("Reader",),
     "operable.wire.verdict": ("Verdict", "Counts", "with_summary", "without_summary", "explain"),
     "operable.wire.framework": ("shape", "plain", "encode", "Malformed", "Open", "Extra"),
-    "operable.wire.frames": ("LineSplitter", "LineTooLong"),
+    "operable.wire.lines": ("LineSplitter", "LineTooLong"),
     "operable.wire.decode": ("LineDecoder", "Offence", "is_object"),
     "operable.wire.notes": ("Note", "remarks", "is_noteworthy"),
     "operable.wire.reserved": ("check_domain_types", "check_schema", "event_types"),

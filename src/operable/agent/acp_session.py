@@ -34,6 +34,7 @@ from operable.agent.mcp_tools import McpServers
 from operable.agent.round import STOPPED
 from operable.agent.run import Run
 from operable.wire import json_stream as protocol
+from operable.wire.jsonrpc import notification
 
 _LOG = logging.getLogger(__name__)
 _LEAVING = 2.0  # seconds; for a run that was stopped to let go of its session
@@ -251,7 +252,7 @@ class AcpSession:
         """A piece of text; most of everything, so it takes the short way."""
         update = {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
         params = {"sessionId": self.id, "update": update}
-        self._post({"jsonrpc": "2.0", "method": "session/update", "params": params})
+        self._post(notification("session/update", params))
 
     def _tell(self, update: Any) -> None:
         """Send an update; returns when it is written, or when nobody is there any more."""

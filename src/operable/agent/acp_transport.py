@@ -16,7 +16,8 @@ import msgspec
 
 from operable.agent.command_lines import CommandLines
 from operable.agent.outlet import LineOutlet
-from operable.wire.frames import LineTooLong
+from operable.wire.jsonrpc import error_response
+from operable.wire.lines import LineTooLong
 
 _AHEAD = 64  # messages that wait in either direction
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
@@ -60,7 +61,7 @@ class LineTransport:
                 if message.get("id") is not None and message.get("method", _TURN) != _TURN:
                     self._asked.add(message["id"])
                 return message
-            await self.send({"jsonrpc": "2.0", "id": None, "error": error})
+            await self.send(error_response(None, error))
         await self._last_answers()
         return None
 

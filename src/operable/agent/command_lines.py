@@ -8,9 +8,8 @@ happened: where one line ends and the next begins is beyond doubt in this protoc
 import os
 import select
 from collections.abc import Iterator
-from io import BytesIO
 
-from operable.wire.frames import LineSplitter, LineTooLong
+from operable.wire.lines import LineTooLong, SkippingSplitter
 
 LINE_LIMIT = 32 * 1024 * 1024  # a message with an image in it is long; more than this belongs in a file
 _CHUNK = 1 << 16
@@ -21,9 +20,7 @@ class CommandLines:
 
     def __init__(self, descriptor: int, limit: int = LINE_LIMIT) -> None:
         self._descriptor = descriptor
-        self._limit = limit
-        self._lines = LineSplitter(limit)
-        self._skipping = False  # inside the rest of a line that was too long
+        self._lines = SkippingSplitter(limit)
         self._woken, self.wake = os.pipe()  # what is written to `wake` ends a wait for the next line
         os.set_blocking(self._woken, False)
         os.set_blocking(self.wake, False)
@@ -54,17 +51,8 @@ class CommandLines:
 
     def feed(self, chunk: bytes) -> Iterator[bytes | LineTooLong]:
         """The lines that this chunk completes; empty ones are nobody's."""
-        for piece in BytesIO(chunk):  # at most one line each, so that it is known what to skip
-            ends = piece.endswith(b"\n")
-            if self._skipping:
-                self._skipping = not ends
-                continue
-            yield from (line for line in self._lines.feed(piece) if line.strip())
-            if self._lines.error is not None:
-                yield self._lines.error
-                self._lines = LineSplitter(self._limit)
-                self._skipping = not ends
+        return (line for line in self._lines.feed(chunk) if isinstance(line, LineTooLong) or line.strip())
 
     def _last_line(self) -> Iterator[bytes]:
-        if not self._skipping and (rest := self._lines.eof()) and rest.strip():
+        if (rest := self._lines.eof()) and rest.strip():
             yield rest

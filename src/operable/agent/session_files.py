@@ -14,6 +14,7 @@ from operable.agent.history import Tokens, Turn
 from operable.kernel.errors import Fail
 from operable.state.atomic import opened
 from operable.state.lock import acquire
+from operable.wire.lines import split_lines
 
 _Kind = TypeVar("_Kind")
 
@@ -139,7 +140,7 @@ def _lines(path: str, kind: type[_Kind], *, repair: bool = False) -> list[_Kind]
             data = file.read()
     except FileNotFoundError:
         return []
-    whole, _, torn = data.rpartition(b"\n")
+    lines, torn = split_lines(data)
     if torn and repair:
         os.truncate(path, len(data) - len(torn))
-    return [msgspec.json.decode(line, type=kind) for line in whole.split(b"\n") if line]
+    return [msgspec.json.decode(line, type=kind) for line in lines if line]

@@ -9,13 +9,11 @@ A disk that is full does not end a conversation: what could not be written is re
 and the next save that can writes all of it.
 """
 
-import json
 import os
 import shutil
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 from urllib.parse import unquote
 
 import msgspec
@@ -24,6 +22,7 @@ from operable.agent.history import Text, Tokens, Turn
 from operable.agent.places import new_session, session_folder, session_unwritable
 from operable.agent.session_files import LastUse, Line, State, last_use, load, lock
 from operable.kernel.errors import Fail
+from operable.kernel.json import json_line
 from operable.kernel.redact import Known
 from operable.state.atomic import write_whole
 
@@ -110,7 +109,7 @@ class SessionStore:
         self.state.sequence += 1
         if self._closed or self._missing:
             return
-        line = self._masked(Line(sequence=self.state.sequence, **fields)) + b"\n"  # type: ignore[arg-type]
+        line = self._masked(Line(sequence=self.state.sequence, **fields))  # type: ignore[arg-type]
         view = memoryview(line)
         try:
             while view:
@@ -122,10 +121,10 @@ class SessionStore:
         self._journal_size += len(line)
 
     def _masked(self, value: Line | State) -> bytes:
-        data = _encoded(value)
+        data = json_line(value)
         if not self.known or self.known.data(data) is data:
             return data
-        return _encoded(self.known.value(msgspec.to_builtins(value)))
+        return json_line(self.known.value(msgspec.to_builtins(value)))
 
     def _snapshot(self) -> None:
         path = os.path.join(self._folder, "state.json")
@@ -133,14 +132,6 @@ class SessionStore:
         write_whole(path, data, draft=f"{path}.tmp")
         os.ftruncate(self._journal, 0)
         self._journal_size, self._snapshot_size, self._missing = 0, len(data), ""
-
-
-def _encoded(value: Any) -> bytes:
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        # Half a character, as models may say it: the session is kept with a mark in its place.
-        return json.dumps(msgspec.to_builtins(value), ensure_ascii=False).encode("utf-8", "replace")
 
 
 class Sessions:

@@ -22,7 +22,7 @@ from operable.agent.run import Run
 from operable.kernel.errors import EX_IOERR, EX_SIGPIPE, Fail
 from operable.kernel.redact import redact_text
 from operable.wire import json_stream as protocol
-from operable.wire.frames import LineTooLong
+from operable.wire.lines import LineTooLong
 
 _LOG = logging.getLogger(__name__)
 _LEAVING = 2.0  # seconds; for a run that was stopped to let go of its session

@@ -6,15 +6,13 @@ should see them: one line, bounded, redacted, without traces of the stack and wi
 kept for whoever debugs and never read for meaning.
 """
 
-import json
-import math
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from operable.app.packages import Package
 from operable.kernel.errors import CATEGORIES, CATEGORY_OF_STATUS, EX_DATAERR, EX_SOFTWARE, Fail
-from operable.kernel.nesting import too_deep
+from operable.kernel.json import parse
 from operable.kernel.redact import Known, redact_text
 
 if TYPE_CHECKING:
@@ -146,23 +144,9 @@ def _parsed(stdout: bytes) -> tuple[Any, bool]:
     Half of a surrogate pair, which is what a text cut inside of an emoji ends with, becomes a replacement character.
     """
     try:
-        text = stdout.decode("utf-8")
-        if "\\ud" in text.lower():
-            text = json.dumps(json.loads(text), ensure_ascii=False)
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
-    except (ValueError, RecursionError):
+        return parse(stdout, surrogates="replace"), True
+    except ValueError:
         return None, False
-    return (None, False) if too_deep(value) else (value, True)
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else _no_number(text)
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(name)
 
 
 def _declared_error(value: Any) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ import os
 import select
 
 from operable.kernel.redact import Redactor
-from operable.wire.frames import LineSplitter
+from operable.wire.lines import SkippingSplitter
 
 # A pipe that can be written to takes this much without blocking (POSIX: PIPE_BUF).
 _PIECE = 512
@@ -24,15 +24,14 @@ class Diagnostics:
     def __init__(self, descriptor: int = 2) -> None:
         self._descriptor = descriptor
         self._redactor = Redactor()
-        self._splitter = LineSplitter(_LINE_LIMIT)
+        self._splitter = SkippingSplitter(_LINE_LIMIT)
         self._poller = select.poll()
         self._poller.register(descriptor, select.POLLOUT)
 
     def feed(self, piece: bytes) -> None:
         for line in self._splitter.feed(piece):
-            self._show(_inert(self._redactor.line(line)) + b"\n")
-        if self._splitter.error is not None:
-            self._splitter = LineSplitter(_LINE_LIMIT)
+            if isinstance(line, bytes):
+                self._show(_inert(self._redactor.line(line)) + b"\n")
 
     def _show(self, line: bytes) -> None:
         rest = memoryview(line)

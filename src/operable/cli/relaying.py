@@ -19,8 +19,8 @@ from operable.cli.variables import warn_of_exposed
 from operable.cli.verdicts import as_event, as_fields, closing_word, failure, plain, speaks_for_itself
 from operable.kernel.errors import EX_OK
 from operable.run.session import decisive
-from operable.wire.frames import LINE_LIMIT
 from operable.wire.framework import Check, Error, Meta, Plan, Summary, Warning  # noqa: A004 - the wire's name for it
+from operable.wire.lines import BlockSplitter
 from operable.wire.notes import Note
 from operable.wire.reserved import PREFIX
 
@@ -169,35 +169,24 @@ class _Lines:
     """The lines that belong to events: as they came, each ended by LF alone."""
 
     def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-        self._size = 0
+        self._splitter = BlockSplitter()
         self._over = False  # the stream was found faulty: nothing more belongs to events
 
     def take(self, chunk: bytes, count: int) -> bytes:
         """The bytes of so many lines, which this chunk completes; no chunk ends a last line that has no LF."""
         if self._over:
             return b""
-        end = chunk.rfind(b"\n") + 1
-        if chunk and not end:
-            self._keep(chunk)
+        data = self._splitter.feed(chunk) if chunk else self._splitter.eof() + b"\n"
+        if not data:
+            self._over = self._splitter.error is not None
             return b""
-        data = b"".join([*self._pieces, chunk[:end] if chunk else b"\n"])
-        self._pieces, self._size = [], 0
-        self._keep(chunk[end:])
         if data.count(b"\n") != count:
             self._over = True
-            self._pieces = []
             data = b"".join(line + b"\n" for line in data.split(b"\n", count)[:count])
+        self._over = self._over or self._splitter.error is not None
         return (
             data.replace(b"\r\n", b"\n") if b"\r" in data else data
         )  # one byte is found ten times as fast as two
-
-    def _keep(self, piece: bytes) -> None:
-        self._size += len(piece)
-        if self._size > LINE_LIMIT:
-            self._over, self._pieces = True, []
-        elif piece:
-            self._pieces.append(piece)
 
 
 def _plain_results(events: list[Event]) -> bool:

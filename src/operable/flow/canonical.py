@@ -17,6 +17,8 @@ from typing import Any
 
 from operable.flow.errors import FlowError
 from operable.kernel.canonical import number
+from operable.kernel.json import TooDeepError
+from operable.kernel.json import parse as json_parse
 
 _escaped = json.JSONEncoder(ensure_ascii=False).encode
 _LARGEST_INDEX = 2**32 - 2
@@ -41,14 +43,8 @@ class NoCanonicalTextError(FlowError, ValueError):
 def parse(text: str | bytes) -> Any:
     """A JSON text as JavaScript sees it; ValueError when it is none."""
     try:
-        value = json.loads(
-            text,
-            parse_int=_integer,
-            parse_float=_double,
-            parse_constant=_no_constant,
-            object_pairs_hook=_object,
-        )
-    except RecursionError:
+        value = json_parse(text, levels=None, read_integer=_integer, read_double=_double, read_object=_object)
+    except TooDeepError:
         raise _too_deep() from None
     _require_shallow(value, text)
     return value
@@ -136,10 +132,6 @@ def _double(digits: str) -> int | float:
     """10.00 is 10: there is one kind of numbers, and whatever prints this one again must not make it another text."""
     value = float(digits)
     return int(value) if value.is_integer() and -_EXACT <= value <= _EXACT else value
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

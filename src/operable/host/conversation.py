@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from operable.host.arm import CallRevised, CallWithdrawn, Happening
-from operable.host.peer import json_line
+from operable.kernel.json import json_line
 from operable.wire.events import (
     CANCELLED,
     ERROR,

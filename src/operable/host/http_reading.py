@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from operable.kernel.redact import redact_url
-from operable.wire.frames import LineSplitter, LineTooLong
+from operable.wire.lines import LineSplitter, LineTooLong
 
 MESSAGE_LIMIT = 32 * 1024 * 1024
 ERROR_SHOWN = 1000

@@ -25,7 +25,7 @@ from operable.host.http_reading import Envelope, Place, body, envelope, events, 
 from operable.kernel.redact import Redactor, redact_url
 from operable.proc.child import End
 from operable.proc.excerpt import Excerpt
-from operable.wire.frames import LineTooLong
+from operable.wire.lines import LineTooLong
 
 _STREAM = "text/event-stream"
 _BUSY = (429, 500, 502, 503, 504)

@@ -4,7 +4,6 @@ An arm reads a vendor's JSON through these and so never trusts its shape: what i
 line that is none becomes Noise. And the few ways in which what the host has (files, MCP servers) is put for a peer.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -17,7 +16,6 @@ from operable.wire.events import Usage
 _QUOTED: Final = 200  # characters of an error of the parser
 _FAULTS: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 _decode: Final = msgspec.json.Decoder().decode
-_encode: Final = msgspec.json.Encoder().encode
 
 
 def parse(line: bytes) -> dict[str, Any] | Noise:
@@ -27,14 +25,6 @@ def parse(line: bytes) -> dict[str, Any] | Noise:
     except _FAULTS as error:
         return Noise(line, "blank line" if not line.strip() else f"not JSON: {str(error)[:_QUOTED]}")
     return value if isinstance(value, dict) else Noise(line, "not a JSON object")
-
-
-def json_line(value: Any) -> bytes:
-    """One line of JSON, whatever text is in it: several agents end at the first line that they cannot read."""
-    try:
-        return _encode(value) + b"\n"
-    except UnicodeEncodeError:  # lone surrogates
-        return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 def mapping(value: Any) -> dict[str, Any]:

@@ -28,7 +28,8 @@ from operable.manifest.blocks import Mount, Sandbox
 from operable.proc.child import OPEN, Child, End
 from operable.proc.reactor import SelectorReactor
 from operable.proc.spawn import Command, prepare
-from operable.wire.frames import LineSplitter
+from operable.wire.jsonrpc import request as rpc_request
+from operable.wire.lines import LineSplitter
 
 # Seconds for one question: opencode and gemini were seen to need seven.
 TIMEOUT = 15.0
@@ -133,7 +134,7 @@ class Probe:
         workspace: str,
     ) -> tuple[Answer | None, Finding]:
         words = (binary, *arguments)
-        line = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": request})
+        line = msgspec.json.encode(rpc_request(1, "initialize", request))
         answer, end = converse(
             place.wrap(prepare(words, cwd=workspace)), line + b"\n", recognised, self.timeout
         )

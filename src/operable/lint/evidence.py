@@ -17,6 +17,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from operable.wire.lines import split_lines
+
 # Of the offending bytes, as many as a person needs to recognise them.
 EXCERPT = 200
 # 128 + SIGILL, SIGABRT, SIGFPE, SIGKILL (as for want of memory) and SIGSEGV.
@@ -88,10 +90,12 @@ class Observation:
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
-        pieces = self.stdout.split(b"\n")
-        if not pieces[-1] or self.ended != "itself":
-            pieces.pop()  # nothing, or what it was about to write when we stopped it
-        return tuple(_line(number, raw) for number, raw in enumerate(pieces, 1))
+        lines, rest = split_lines(self.stdout)
+        if (
+            rest and self.ended == "itself"
+        ):  # otherwise it is what the tool was about to write when we stopped it
+            lines.append(rest)
+        return tuple(_line(number, raw) for number, raw in enumerate(lines, 1))
 
     @cached_property
     def events(self) -> tuple[dict[str, Any], ...]:

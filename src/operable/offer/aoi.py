@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from operable.kernel.nesting import DEEPEST, too_deep
+from operable.kernel.json import DEEPEST, too_deep
 from operable.offer.action import Action, Confirmation, Progress, Result
 from operable.offer.result import ENDLESS_RESULTS, ResultCollector
 from operable.offer.words import command_words, confirmation_words, offered, unspecified

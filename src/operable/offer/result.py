@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from operable.kernel.nesting import DEEPEST, too_deep
+from operable.kernel.json import DEEPEST, too_deep
 from operable.offer.action import Result
 from operable.offer.spool import Spool
 from operable.wire.framework import Error, Heartbeat, Meta, Open, Progress, Summary, Warning, encode  # noqa: A004

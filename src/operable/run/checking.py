@@ -12,8 +12,8 @@ from operable.proc.excerpt import Excerpt
 from operable.run.discovery import Description
 from operable.run.judge import Judge
 from operable.run.options import Options
-from operable.wire.frames import LINE_LIMIT
 from operable.wire.framework import Event
+from operable.wire.lines import LINE_LIMIT
 from operable.wire.verdict import Verdict
 
 

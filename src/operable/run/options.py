@@ -12,7 +12,7 @@ from msgspec import Struct
 from operable.kernel.errors import Fail
 from operable.proc.child import Open, Stdin
 from operable.proc.ladder import Graces
-from operable.wire.frames import LINE_LIMIT
+from operable.wire.lines import LINE_LIMIT
 
 # Twice the default limit that tools set for themselves: the tool's own timeout, with its structured error, comes first.
 TIMEOUT = 600.0

@@ -29,7 +29,7 @@ from operable.run.client import Call
 from operable.run.options import CallOptions, options_from
 from operable.run.session import Session, Stage, known_values
 from operable.state.atomic import WholeFile
-from operable.wire.frames import LineSplitter
+from operable.wire.lines import LineSplitter
 
 VERSION = 1
 # A cassette is kept in a repository or a bug report; beyond this it is a data set. What exceeds it is marked as such.

@@ -7,6 +7,7 @@ import time
 from typing import Any, NamedTuple, Protocol
 
 from operable.testing.script import Step
+from operable.wire.lines import LineSplitter
 
 
 class Prompt(NamedTuple):
@@ -58,7 +59,7 @@ class Stage:
     def __init__(self, eof: str) -> None:
         self._at_eof = eof
         self._open = True
-        self._rest = b""
+        self._lines = LineSplitter()
 
     def write(self, data: bytes) -> None:
         view = memoryview(data)
@@ -89,8 +90,7 @@ class Stage:
             if self._at_eof == "exit":
                 raise SystemExit(0)
             return []
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        return [line for line in lines if line.strip()]
+        return [line for line in self._lines.feed(data) if line.strip()]
 
 
 def line_of(message: Any) -> bytes:

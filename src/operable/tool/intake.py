@@ -11,14 +11,14 @@ A mutation reads everything before it plans anything (`read_all`); a transform t
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 
 from operable.kernel.errors import Fail
+from operable.kernel.json import parse
 from operable.tool.check import build
 from operable.tool.descriptors import STDIN_NAMES, input_descriptor
 from operable.tool.framework import Warn
-from operable.wire.frames import LineSplitter
+from operable.wire.lines import LineSplitter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class Intake:
         if not line.strip():
             return
         try:
-            event = _parse(line.removeprefix(_BOM) if number == 1 else line)
+            event = parse(line.removeprefix(_BOM) if number == 1 else line, surrogates="refuse", levels=None)
         except UnicodeDecodeError:
             self._reject("INPUT_NOT_UTF8", f"Input line {number} is not UTF-8", number)
         except (ValueError, RecursionError):
@@ -166,7 +166,7 @@ class Intake:
     def _json(self, descriptor: int) -> Iterator[Any]:
         data = b"".join(self._chunks(descriptor))
         try:
-            value = _parse(data.removeprefix(_BOM))
+            value = parse(data.removeprefix(_BOM), surrogates="refuse", levels=None)
         except (ValueError, RecursionError):
             raise Fail("validation", "INPUT_JSON_PARSE_ERROR", "The input is not valid JSON") from None
         for number, item in enumerate(value if isinstance(value, list) else [value], start=1):
@@ -245,20 +245,6 @@ class _Upstream:
                 hint="--continue-on-error",
             )
         return None
-
-
-def _parse(data: bytes) -> Any:
-    text = data.decode("utf-8")
-    value = json.loads(text, parse_constant=_no_constant)
-    if "\\ud" in text or "\\uD" in text:
-        # Half of a surrogate pair is valid JSON and no text: nothing could store, digest or print it.
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    return value
-
-
-def _no_constant(name: str) -> Any:
-    msg = f"{name} is not JSON"
-    raise ValueError(msg)
 
 
 def _too_large(what: str) -> Fail:

@@ -1,6 +1,6 @@
 """The reader of an AOI stream: bytes in, events out, and at the end a verdict. AOI-CLI sections 2, 4, 6, 8 and 13.
 
-Theory of operation. `operable.wire.frames` makes lines of chunks, `operable.wire.decode` makes events of lines, and
+Theory of operation. `operable.wire.lines` makes lines of chunks, `operable.wire.decode` makes events of lines, and
 here is what remains: the order of events, which is a small state machine (`TRANSITIONS`), and the end, which
 `operable.wire.verdict` judges. The first offence ends reading: what came before it has been delivered, nothing after it
 will be, and `eof` reports it with its line. Any chunking of the same bytes gives the same events and the same verdict.
@@ -17,8 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from operable.wire.decode import FRAMEWORK_TYPES, LineDecoder, Offence, is_object
-from operable.wire.frames import LINE_LIMIT, LineSplitter
 from operable.wire.framework import Error, Event, Meta, Summary, Warning  # noqa: A004 - the wire's name for it
+from operable.wire.lines import LINE_LIMIT, LineSplitter
 from operable.wire.notes import Note, remarks
 from operable.wire.reserved import PREFIX
 from operable.wire.verdict import Counts, Verdict, explain, with_summary, without_summary

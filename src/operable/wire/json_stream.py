@@ -12,7 +12,6 @@ The versions differ in names, not in shape: the text of a message is `input` in 
 `message` writes the one that the peer's `ready.version` asks for, or both when that says nothing.
 """
 
-import json
 import re
 from functools import cache
 from typing import Any, Final, TypeVar, get_args
@@ -21,6 +20,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
+from operable.kernel.json import json_line
 from operable.wire.json_stream_frames import (
     CATEGORIES,
     ERROR_CODES,
@@ -157,11 +157,7 @@ def decode_command(line: bytes) -> Command | Unknown:
 def encode(frame: Event | Command | Unknown) -> bytes:
     """One line, with its line end."""
     plain = {"type": frame.type, **frame.fields} if isinstance(frame, Unknown) else _plain(frame)
-    try:
-        return _ENCODE(plain) + b"\n"
-    except UnicodeEncodeError:
-        # Text with lone surrogates (undecodable bytes of a file name or a terminal): a line of it must still be a line.
-        return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    return json_line(plain)
 
 
 def message(msg_id: str, text: str, files: tuple[str, ...] = (), *, version: str = "") -> Message:
@@ -241,4 +237,3 @@ _COMMANDS: Final = _by_tag(Command)
 _DECODE_EVENT: Final = msgspec.json.Decoder(Event).decode
 _DECODE_COMMAND: Final = msgspec.json.Decoder(Command).decode
 _DECODE_PLAIN: Final = msgspec.json.Decoder().decode
-_ENCODE: Final = msgspec.json.Encoder().encode

@@ -16,6 +16,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from operable.kernel.json import json_line
+
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
@@ -27,6 +29,7 @@ REQUEST_CANCELLED: Final = -32800
 OPEN_LIMIT: Final = 1024
 """Requests that a peer may keep open. Real agents have had three at most."""
 
+HEAD: Final = {"jsonrpc": "2.0"}
 Id = int | str | None
 
 _DETAIL_LIMIT: Final = 300
@@ -77,7 +80,26 @@ class Malformed(Exception):  # noqa: N818 - the peer's fault, not an error of ou
 
 _decode_head: Final = msgspec.json.Decoder(Message).decode
 _decode_any: Final = msgspec.json.Decoder().decode
-_encode: Final = msgspec.json.Encoder().encode
+
+
+def request(request_id: Id | float, method: str, params: Any) -> dict[str, Any]:
+    """The message that asks for something."""
+    return {**HEAD, "id": request_id, "method": method, "params": params}
+
+
+def notification(method: str, params: Any) -> dict[str, Any]:
+    """The message that is not answered."""
+    return {**HEAD, "method": method, "params": params}
+
+
+def response(request_id: Any, result: Any) -> dict[str, Any]:
+    """The message that answers a request."""
+    return {**HEAD, "id": request_id, "result": result}
+
+
+def error_response(request_id: Any, error: Any) -> dict[str, Any]:
+    """The message that refuses a request; `request_id` None if the request could not be read."""
+    return {**HEAD, "id": request_id, "error": error}
 
 
 def decode(line: bytes) -> Message:
@@ -137,7 +159,7 @@ class Link:
 
     def __init__(self, *, version: str | None = "2.0", limit: int = OPEN_LIMIT) -> None:
         """`version` None leaves the member out, for peers that do not have it."""
-        self._head: dict[str, Any] = {} if version is None else {"jsonrpc": version}
+        self._head: dict[str, Any] = {} if version is None else {**HEAD, "jsonrpc": version}
         self._limit = limit
         self._last = 0
         self._ours: dict[int, Any] = {}
@@ -217,7 +239,7 @@ class Link:
         return True
 
     def _write(self, message: dict[str, Any]) -> None:
-        self._written.append(_encode(message) + b"\n")
+        self._written.append(json_line(message))
 
 
 def _same(known: Id, wanted: Id) -> bool:

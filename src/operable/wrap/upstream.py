@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from operable.tool.declare import Page
     from operable.wrap.confining import Confined
 
-# A record of a program is held in memory while it is read: more than this is no record (wire.frames has the same limit).
+# A record of a program is held in memory while it is read: more than this is no record (wire.lines has the same limit).
 RECORD_LIMIT = 16 * 1024 * 1024
 # Asked to end, a program gets this long before SIGKILL; one that holds a lock file needs a moment to remove it.
 TERMINATE_GRACE = 1.0
@@ -139,19 +139,16 @@ class Upstream:
 
     def blocks(self, limit: int = RECORD_LIMIT) -> Iterator[bytes]:
         """What the program prints in blocks of whole lines; a last line without its end comes too."""
-        rest: list[bytes] = []
-        kept = 0
+        from operable.wire.lines import BlockSplitter
+
+        splitter = BlockSplitter(limit)
         for chunk in self.chunks():
-            cut = chunk.rfind(b"\n") + 1
-            if cut:
-                yield b"".join([*rest, chunk[:cut]])
-                rest, kept = [], 0
-            rest.append(chunk[cut:])
-            kept += len(chunk) - cut
-            if kept > limit:
+            if block := splitter.feed(chunk):
+                yield block
+            if splitter.error is not None:
                 raise self.too_long(limit)
-        if kept:
-            yield b"".join(rest)
+        if rest := splitter.eof():
+            yield rest
 
     def ask(
         self, argv: Sequence[str], *, limit: int = RECORD_LIMIT, fine: Container[int | None] = (0,)

@@ -39,24 +39,14 @@ def decode(raw: bytes) -> Any:
 
 def _decode_raw(raw: bytes) -> Any:
     """An object or array with raw bytes and control characters in its texts."""
-    import json
+    from operable.kernel.json import parse
 
     if _AMBIGUOUS.search(raw):
         raise ValueError("a lone surrogate is no text")
     try:
-        text = raw.decode("utf-8", "surrogateescape")
-        return _told(json.loads(text, strict=False, parse_constant=_refused, parse_float=_finite))
+        return _told(parse(raw.decode("utf-8", "surrogateescape"), levels=None, control_characters=True))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-
-
-def _refused(word: str) -> Any:
-    raise ValueError(f"{word} is no number of JSON")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    return number if number - number == 0 else _refused(digits)
 
 
 def _told(value: Any) -> Any:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from operable.host.arm import Answer, Arm, Connection, Happening, Message, Opening, PeerError
 from operable.wire.events import AgentPrompt, TextDelta, ToolCall, ToolResult, TurnEnd
-from operable.wire.frames import LineSplitter
+from operable.wire.lines import LineSplitter
 
 WAIT = 50.0  # seconds for one line; far above what any agent needs, below the time limit of a test
 

@@ -24,7 +24,7 @@ from operable.host.arm import (
 from operable.testing.cassettes import Cassette
 from operable.wire import events
 from operable.wire.events import AgentPrompt, ToolCall, ToolResult, TurnEnd
-from operable.wire.frames import LineSplitter, LineTooLong
+from operable.wire.lines import LineSplitter, LineTooLong
 
 LINE_LIMIT = 1 << 20
 SEVEN = (

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from operable.cli.flow.events import RpcAnswer
 from operable.flow.home import current_folder
 from operable.flow.operation import Defaults
-from operable.flow.rpc.lines import REQUEST_LIMIT, RequestLines
-from operable.flow.rpc.protocol import answer_to, too_long
+from operable.flow.rpc.protocol import REQUEST_LIMIT, answer_to, too_long
 from operable.flow.rpc.server import RpcServer, report
 from operable.kernel.errors import EX_SIGPIPE, Fail
 from operable.tool.descriptors import complain, input_descriptor
+from operable.wire.lines import LineTooLong, SkippingSplitter
 
 _CHUNK = 1 << 16
 _STDERR = 2
@@ -70,18 +70,20 @@ def require_timeout(seconds: float) -> None:
 
 def answers(defaults: Defaults) -> Iterator[RpcAnswer]:
     """Requests of the input, one after the other."""
-    lines = RequestLines()
+    lines = SkippingSplitter(REQUEST_LIMIT)
     descriptor = input_descriptor()
     while chunk := os.read(descriptor, _CHUNK):
         for line in lines.feed(chunk):
             yield from _answered(line, defaults)
-    for line in lines.eof():
-        yield from _answered(line, defaults)
+    if rest := lines.eof():
+        yield from _answered(rest, defaults)
 
 
-def _answered(line: bytes | None, defaults: Defaults) -> Iterator[RpcAnswer]:
-    answer = too_long(REQUEST_LIMIT) if line is None else None
-    if line and not line.isspace():
+def _answered(line: bytes | LineTooLong, defaults: Defaults) -> Iterator[RpcAnswer]:
+    answer = None
+    if isinstance(line, LineTooLong):
+        answer = too_long(line.limit)
+    elif line and not line.isspace():
         answer = answer_to(line, defaults, report)
     if answer is not None:
         yield RpcAnswer(answer=json.loads(answer))

@@ -21,12 +21,11 @@ from operable.flow.errors import FlowError
 from operable.flow.manifest.validation import MANIFEST_VERSION
 from operable.flow.operation import Defaults, Operation, method
 from operable.flow.rpc.errors import INTERNAL, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, rpc_error
+from operable.wire.jsonrpc import error_response, notification, response
 
-READY = {
-    "jsonrpc": "2.0",
-    "method": "agentcli.ready",
-    "params": {"ok": True, "manifest_version": MANIFEST_VERSION},
-}
+READY = notification("agentcli.ready", {"ok": True, "manifest_version": MANIFEST_VERSION})
+REQUEST_LIMIT = 16 * 1024 * 1024
+"""Bytes of one request, without its LF. A manifest of this size has tens of thousands of tasks."""
 _EXACT = 2**53  # of integers, what every reader echoes alike
 _ARGUMENT = {"code": "invalid_argument", "error_type": "invalid_argument"}
 
@@ -101,7 +100,7 @@ def _accept_exactly(line: bytes) -> Job | bytes | None:
     try:
         found = method(name)
     except FlowError as problem:
-        return None if silent else encode({"jsonrpc": "2.0", "id": request_id, "error": rpc_error(problem)})
+        return None if silent else encode(error_response(request_id, rpc_error(problem)))
     return Job(found, params or {}, request_id, silent=silent)
 
 
@@ -118,17 +117,16 @@ def _id_of(line: bytes) -> int | str | None:
 def perform(job: Job, defaults: Defaults, report: Callable[[BaseException], None]) -> bytes | None:
     """Run it; the answer, or None for a notification."""
     try:
-        answer = {"jsonrpc": "2.0", "id": job.id, "result": job.operation.answer(job.params, defaults)}
-        line = encode(answer)
+        line = encode(response(job.id, job.operation.answer(job.params, defaults)))
     except FlowError as problem:
         error = rpc_error(problem)
         if error["code"] == INTERNAL:
             report(problem)  # the answer does not have its words
-        line = encode({"jsonrpc": "2.0", "id": job.id, "error": error})
+        line = encode(error_response(job.id, error))
     except Exception as problem:  # noqa: BLE001 - a fault of ours must not end the session; it is reported and hidden
         report(problem)
         hidden = FlowError("internal_error", "Internal error")
-        line = encode({"jsonrpc": "2.0", "id": job.id, "error": rpc_error(hidden)})
+        line = encode(error_response(job.id, rpc_error(hidden)))
     return None if job.silent else line
 
 
@@ -147,7 +145,7 @@ def too_long(limit: int) -> bytes:
 
 def _failure(request_id: Any, code: int, message: str, data: dict[str, Any]) -> bytes:
     error = {"code": code, "message": message, "data": data}
-    return encode({"jsonrpc": "2.0", "id": request_id, "error": error})
+    return encode(error_response(request_id, error))
 
 
 def _without_infinities(value: Any) -> Any:

@@ -21,11 +21,12 @@ from typing import Any
 from operable.flow.errors import FlowError
 from operable.flow.operation import Defaults
 from operable.flow.rpc.errors import APPLICATION
-from operable.flow.rpc.lines import REQUEST_LIMIT, RequestLines
-from operable.flow.rpc.protocol import READY, Job, accept, encode, perform, too_long
+from operable.flow.rpc.protocol import READY, REQUEST_LIMIT, Job, accept, encode, perform, too_long
 from operable.kernel.errors import EX_SIGPIPE
 from operable.kernel.redact import redact_text
 from operable.tool.descriptors import complain
+from operable.wire.jsonrpc import error_response
+from operable.wire.lines import LineTooLong, SkippingSplitter
 
 REQUEST_TIMEOUT = 300.0
 """Seconds for a slow method; its answer is then an error, and what it does later is not told."""
@@ -67,12 +68,12 @@ class RpcServer:
     def serve(self) -> int:
         """The exit status of the process."""
         self._write(encode(READY))
-        lines = RequestLines(self._limit)
+        lines = SkippingSplitter(self._limit)
         while not self._gone and (chunk := self._read()):
             for line in lines.feed(chunk):
                 self._take(line)
-        for line in lines.eof():
-            self._take(line)
+        if rest := lines.eof():
+            self._take(rest)
         self._finish()
         return EX_SIGPIPE if self._gone else 0
 
@@ -85,8 +86,8 @@ class RpcServer:
         for pool in (self._readers, self._waiters):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _take(self, line: bytes | None) -> None:
-        if line is None:
+    def _take(self, line: bytes | LineTooLong) -> None:
+        if isinstance(line, LineTooLong):
             self._write(too_long(self._limit))
             return
         if not line or line.isspace():
@@ -195,7 +196,7 @@ class _Once:
         data: dict[str, Any] = {"code": "timeout", "error_type": "internal_error"}
         error = {"code": APPLICATION, "message": "The request took too long", "data": data}
         silent = self._job.silent
-        self._answer(None if silent else encode({"jsonrpc": "2.0", "id": self._job.id, "error": error}))
+        self._answer(None if silent else encode(error_response(self._job.id, error)))
 
     def _answer(self, line: bytes | None) -> None:
         with self._lock:  # also while it is written: who comes second may be about to end the process

@@ -14,13 +14,11 @@ Why is this bad?
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from operable.kernel.errors import Fail
+from operable.kernel.json import repeated_names
 from operable.lint.check import Case, Check, Finding, Untested
 from operable.lint.evidence import Line, Observation, excerpt
 from operable.lint.example import ENTRY, meta, summary, transcript
@@ -110,15 +108,10 @@ def _named(case: Case, what: str, observation: Observation, line: Line) -> Itera
 
 def _twice(case: Case, what: str, observation: Observation, line: Line) -> Iterator[tuple[str, Finding]]:
     """Readers differ in which of two values they take (RFC 8259, section 4)."""
-    names: set[str] = set()
-
-    def note(pairs: list[tuple[str, Any]]) -> None:
-        names.update(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-
     try:
-        json.loads(line.raw, object_pairs_hook=note)
-    except RecursionError:
-        return  # deeper than anybody looks
+        names = repeated_names(line.raw)
+    except ValueError:
+        return  # deeper than the interpreter goes, or not JSON for a strict reader, which other checks report
     if names:
         text = f"{what}: line {line.number} has the name `{min(names)}` twice in one object"
         yield (

@@ -15,6 +15,7 @@ from typing import Any
 
 from operable.proc.machine import LIFETIME, Job, Out
 from operable.proc.remote import Cloud, names_only, plain_hosts, remote
+from operable.wire.lines import BlockSplitter
 
 _SESSION = "operable"
 _VARIABLES = "/tmp/.operable-env"  # noqa: S108 - on the machine, which is ours alone
@@ -29,7 +30,7 @@ class Machine:
         self._box: Any = None
         self._command = ""
         self._following: asyncio.Task[None] | None = None
-        self._partial = b""
+        self._lines = BlockSplitter()
 
     @property
     def id(self) -> str | None:
@@ -77,9 +78,8 @@ class Machine:
 
     async def write(self, data: bytes) -> None:
         # Daytona ends every piece with a line end of its own: only whole lines may be sent.
-        whole, end, self._partial = (self._partial + data).rpartition(b"\n")
-        if end:
-            text = (whole + end).decode("utf-8", "replace")
+        if whole := self._lines.feed(data):
+            text = whole.decode("utf-8", "replace")
             await self._box.process.send_session_command_input(_SESSION, self._command, text)
 
     async def finish(self) -> bool:

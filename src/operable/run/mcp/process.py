@@ -15,7 +15,7 @@ from typing import Any
 from operable.proc.child import OPEN, Child, End
 from operable.proc.ladder import Graces
 from operable.proc.spawn import Command
-from operable.wire.frames import LineSplitter
+from operable.wire.lines import LineSplitter
 
 _BACKLOG = 256  # messages that the SDK has not taken yet; a server that sends more waits
 _GRACES = Graces(interrupt=0.5, terminate=0.5)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.wire import frames
-from operable.wire.frames import LineSplitter, LineTooLong
+from operable.wire import lines as wire_lines
+from operable.wire.lines import BlockSplitter, LineSplitter, LineTooLong, SkippingSplitter, split_lines
 
 PIECES = st.lists(
     st.sampled_from([b"", b"a", b"bc", b"\n", b"\n\n", b"\r\n", b"d\ne", b"\0", b"\xff", b"x" * 9])
@@ -127,7 +127,7 @@ def test_twice_as_long_a_line_costs_twice_the_copying(size, monkeypatch):
         copied += len(joined)
         return joined
 
-    monkeypatch.setattr(frames, "_join", counting_join)
+    monkeypatch.setattr(wire_lines, "_join", counting_join)
 
     def cost(chunks):
         nonlocal copied
@@ -143,3 +143,56 @@ def test_twice_as_long_a_line_costs_twice_the_copying(size, monkeypatch):
     assert cost(2 * count) <= 2 * cost(count) + size
     # Once to merge small pieces, once to make the line; large pieces are copied only once.
     assert cost(count) <= (2 if size < 65536 else 1) * size * count
+
+
+def skipped(splitter, chunks):
+    """The lines, with None for each that is too long."""
+    lines = [line for chunk in chunks for line in splitter.feed(chunk)]
+    rest = splitter.eof()
+    return [None if isinstance(line, LineTooLong) else line for line in [*lines, *([rest] if rest else [])]]
+
+
+@given(st.lists(st.binary(max_size=12)), st.integers(1, 10))
+def test_a_line_that_is_too_long_costs_only_itself_whatever_the_chunks(chunks, limit):
+    whole = b"".join(chunks)
+    *ended, rest = whole.split(b"\n")
+    expected = [line if len(line) <= limit else None for line in [*ended, *([rest] if rest else [])]]
+
+    assert skipped(SkippingSplitter(limit), chunks) == expected
+    assert skipped(SkippingSplitter(limit), [bytes([byte]) for byte in whole]) == expected
+    assert skipped(SkippingSplitter(limit), [whole]) == expected
+
+
+def test_nothing_of_a_line_that_is_too_long_is_kept_and_its_number_is_told():
+    splitter = SkippingSplitter(1000)
+    assert list(splitter.feed(b"first\n")) == [b"first"]
+    assert list(splitter.feed(b"x" * 999)) == []
+    tracemalloc.start()
+    try:
+        (error,) = [line for _ in range(1000) for line in splitter.feed(b"x" * 999)]
+        assert tracemalloc.get_traced_memory()[0] < 100_000
+    finally:
+        tracemalloc.stop()
+    assert isinstance(error, LineTooLong)
+    assert (error.line, error.limit) == (2, 1000)
+    assert skipped(splitter, [b"\nthird\n" + b"y" * 2000]) == [b"third", None]
+
+
+@given(PIECES)
+def test_blocks_are_the_same_bytes_in_whole_lines(chunks):
+    splitter = BlockSplitter(8)
+    blocks, whole = [], b"".join(chunks)
+    for chunk in chunks:
+        blocks.append(splitter.feed(chunk))
+        if splitter.error is not None:
+            assert len(whole[len(b"".join(blocks)) :]) > 8
+            assert splitter.error.line == b"".join(blocks).count(b"\n") + 1
+            return
+    assert all(block.endswith(b"\n") for block in blocks if block)
+    assert b"".join(blocks) + splitter.eof() == whole
+
+
+def test_bytes_that_are_all_there_are_lines_and_a_rest():
+    assert split_lines(b"") == ([], b"")
+    assert split_lines(b"a\n\nb") == ([b"a", b""], b"b")
+    assert split_lines(b"a\r\n") == ([b"a\r"], b"")

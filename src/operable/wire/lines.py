@@ -13,7 +13,16 @@ What is peculiar about a line has exactly one outcome here:
 - CR before LF, NUL, a byte order mark, bytes that are no UTF-8: delivered as they are. Whether they are an offence is
   for the codec to say; `operable.wire.aoi` shows how.
 - no LF at the end of the input: not a line; `eof` gives it back.
+
+`SkippingSplitter` is for servers, whose peers go on after a line that is too long and wait for an answer to it.
+`BlockSplitter` is for callers that pass lines on without looking at each. `split_lines` is for bytes that are all there.
 """
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LINE_LIMIT = 16 * 1024 * 1024
 """Bytes. Far above any sensible event, far below what would hurt the host; what is larger belongs in a file."""
@@ -69,6 +78,10 @@ class LineSplitter:
             self._keep(rest)
         return lines
 
+    def fits(self, chunk: bytes) -> bool:
+        """Whether no line can be too long after this chunk."""
+        return self._kept + len(chunk) <= self.limit
+
     def eof(self) -> bytes | None:
         """What follows the last LF, if anything. Raises `LineTooLong` if there was such a line."""
         if self.error is not None:
@@ -104,3 +117,73 @@ class LineSplitter:
                 self.error = LineTooLong(self.lines + index + 1, self.limit)
                 return lines[:index]
         return lines
+
+
+class SkippingSplitter:
+    """Feed it chunks, get complete lines without their LF. A line that is too long is its error; the next lines follow."""
+
+    def __init__(self, limit: int = LINE_LIMIT) -> None:
+        self.limit = limit
+        self._splitter = LineSplitter(limit)
+        self._skipping = False  # inside the rest of a line that was too long
+
+    def feed(self, chunk: bytes) -> Iterator[bytes | LineTooLong]:
+        """The lines that this chunk completes, and the error of a line as soon as it is too long."""
+        if not self._skipping and self._splitter.fits(chunk):
+            yield from self._splitter.feed(chunk)
+            return
+        start = 0
+        while start < len(chunk):  # at most one line each, so that it is known what to skip
+            end = chunk.find(b"\n", start) + 1 or len(chunk)
+            piece, start = chunk[start:end], end
+            if not self._skipping:
+                yield from self._splitter.feed(piece)
+                if self._splitter.error is None:
+                    continue
+                yield self._splitter.error
+                before, self._splitter = self._splitter, LineSplitter(self.limit)
+                self._splitter.lines = before.lines + 1
+            self._skipping = not piece.endswith(b"\n")
+
+    def eof(self) -> bytes | None:
+        """What follows the last LF, if anything that is not too long."""
+        return self._splitter.eof()
+
+
+class BlockSplitter:
+    """Feed it chunks, get blocks of complete lines with their LF. `error` is set if a line is too long."""
+
+    def __init__(self, limit: int = LINE_LIMIT) -> None:
+        self.limit = limit
+        self.error: LineTooLong | None = None
+        self._pieces: list[bytes] = []
+        self._kept = 0
+        self._lines = 0
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Everything up to the last LF of this chunk, b"" if it has none."""
+        end = chunk.rfind(b"\n") + 1
+        block = b""
+        if end:
+            self._pieces.append(chunk[:end])
+            block = self.eof()
+            self._lines += block.count(b"\n")
+        self._kept += len(chunk) - end
+        if self._kept > self.limit and self.error is None:
+            self.error = LineTooLong(self._lines + 1, self.limit)
+            self._pieces = []
+        elif self._kept and self.error is None:
+            self._pieces.append(chunk[end:])
+        return block
+
+    def eof(self) -> bytes:
+        """What follows the last LF."""
+        rest = _join(self._pieces)
+        self._pieces, self._kept = [], 0
+        return rest
+
+
+def split_lines(data: bytes) -> tuple[list[bytes], bytes]:
+    """The complete lines without their LF, and what follows the last one."""
+    *lines, rest = data.split(b"\n")
+    return lines, rest
