@@ -19,7 +19,7 @@ from statistics import median
 
 from bench._calls import Cost, Scene, adopt, measured
 from bench._figures import Row, print_rows, ratio, take_turns
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.sandbox.restriction import WORDS
 from operable.proc.spawn import Command, prepare

@@ -118,7 +118,12 @@ MECHANISMS = (
     ),
     Mechanism(
         "running a child to its end",
-        ("operable.proc",),
+        # `proc.run` for a call; these have children that outlive one: transports of sessions, terminals, pipelines,
+        # servers, and the experiments of the linter, which look at their child from outside while it runs.
+        (
+            *("operable.proc", "operable.host.transport", "operable.host.terminals", "operable.run.chain"),
+            *("operable.run.mcp_stdio", "operable.lint.trial", "operable.lint.companions"),
+        ),
         "use operable.proc.run",
         calls("Child", "subprocess.run", "subprocess.Popen", "subprocess.check_output"),
     ),

@@ -21,7 +21,7 @@ from operable.lint.evidence import Invocation
 from operable.lint.probe import Place, Probe
 from operable.manifest.blocks import Sandbox as Block
 from operable.manifest.blocks import ToolExec, ToolFiles, ToolNetwork, ToolSandbox
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.sandbox.confinement import sandbox
 from operable.proc.spawn import prepare
 from operable.wrap.confining import Confined

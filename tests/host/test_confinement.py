@@ -13,7 +13,7 @@ from operable.host.confinement import Confined, Wanted, confine, provider
 from operable.host.vaulting import Actor, Use, Vault
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Sandbox as Block
-from operable.proc.output import Output, aoutput, output
+from operable.proc.run import Output, aoutput, output
 from operable.proc.sandbox.egress.budget import Attempt
 from operable.proc.sandbox.egress.tls import Authority
 from operable.proc.spawn import prepare

@@ -8,7 +8,7 @@ import pytest
 
 HOST = """
 import os, signal, sys, threading
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.spawn import prepare
 
 def start():

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="th
 PROGRAM = """
 import os, sys
 from operable.proc.orphans import Adoption, sweep
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.spawn import prepare
 from operable.proc.tree import living
 from operable.proc.warden import WARDEN

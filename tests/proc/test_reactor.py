@@ -98,7 +98,7 @@ def test_a_crash_in_the_attendant_reaches_the_caller():
 
 def test_running_a_process_without_asyncio_does_not_import_it():
     code = (
-        "import sys, operable.proc.output as o, operable.proc.spawn as s; o.output(s.prepare(['true'])); "
+        "import sys, operable.proc.run as o, operable.proc.spawn as s; o.output(s.prepare(['true'])); "
         "sys.exit('asyncio' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=200).returncode == 0

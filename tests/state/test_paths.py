@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.spawn import prepare
 from operable.state.paths import VARIABLES, cache_path, config_path, data_path, make_state, state_path
 
@@ -80,7 +80,7 @@ def test_a_relative_operable_home_is_the_same_place_for_everything(home, tmp_pat
 def test_a_child_in_another_folder_finds_the_same_home(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     program = (
-        "from operable.proc.output import output\nfrom operable.proc.spawn import prepare\n"
+        "from operable.proc.run import output\nfrom operable.proc.spawn import prepare\n"
         "from operable.state.paths import VARIABLES\nimport sys\n"
         "words = [sys.executable, '-c', 'import os; print(os.environ[\"OPERABLE_HOME\"])']\n"
         "sys.stdout.buffer.write(output(prepare(words, inherit=VARIABLES, cwd='elsewhere')).stdout)"

@@ -245,7 +245,7 @@ def test_a_machine_that_cannot_confine_refuses_and_says_how_to_run_it_neverthele
 
 @pytest.mark.needs("bwrap")
 def test_without_landlock_the_same_is_held_by_bubblewrap(tmp_path, monkeypatch):
-    from operable.proc.output import output
+    from operable.proc.run import output
     from operable.proc.spawn import prepare
     from operable.wrap.confining import Confined
 

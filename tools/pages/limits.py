@@ -95,7 +95,7 @@ LIMITS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         "HEAD": ("bytes", "the beginning of stderr that is kept", "", "the middle is left out, and counted"),
         "TAIL": ("bytes", "the end of stderr that is kept", "", "the middle is left out, and counted"),
     },
-    "operable.proc.output": {
+    "operable.proc.run": {
         "TIMEOUT": ("s", "asking a tool for its schema or capabilities", "", "it counts as having none"),
         "LIMIT": ("bytes", "such an answer", "", "it counts as having none"),
     },

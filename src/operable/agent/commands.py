@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from operable.agent.ability import NO_SANDBOX, Scene
 from operable.agent.places import state_folder
 from operable.agent.secrecy import without_secrets
-from operable.proc.child import Child, End
 from operable.proc.excerpt import Excerpt
 from operable.proc.ladder import Graces
-from operable.proc.reactor import SelectorReactor
+from operable.proc.run import supervise
 from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.sandbox.enclosure import Enclosure, enclose
 from operable.proc.spawn import Command, prepare
@@ -105,22 +104,10 @@ def _hidden(scene: Scene) -> tuple[str, ...]:
 
 
 def _ran(command: Command, scene: Scene, timeout: float) -> Ran:
-    reactor = SelectorReactor()
-    kept, ended = Excerpt(_HEAD, _TAIL), list[End]()
-    err = Excerpt(_HEAD, _TAIL)
-    try:
-        child = Child(
-            reactor,
-            command,
-            on_stdout=kept.feed,
-            on_stderr=err.feed,
-            on_end=ended.append,
-            timeout=timeout,
-            graces=_GRACES,
-        )
-        with scene.cancellation.waking(lambda: reactor.call_soon_threadsafe(child.cancel)):
-            reactor.run(lambda: bool(ended))
-    finally:
-        reactor.close()
-    end = ended[0]
+    kept, err = Excerpt(_HEAD, _TAIL), Excerpt(_HEAD, _TAIL)
+    with (
+        supervise(command, on_stdout=kept.feed, on_stderr=err.feed, timeout=timeout, graces=_GRACES) as run,
+        scene.cancellation.waking(lambda: run.reactor.call_soon_threadsafe(run.child.cancel)),
+    ):
+        end = run.wait()
     return Ran(kept.text(), err.text(), end.status, end.cause == "deadline", end.cause == "cancelled")

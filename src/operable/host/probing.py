@@ -25,8 +25,8 @@ from operable.host.launch.running import run
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
 from operable.manifest.blocks import Mount, Sandbox
-from operable.proc.child import OPEN, Child, End
-from operable.proc.reactor import SelectorReactor
+from operable.proc.child import OPEN, End
+from operable.proc.run import supervise
 from operable.proc.spawn import Command, prepare
 from operable.wire.jsonrpc import request as rpc_request
 from operable.wire.lines import LineSplitter
@@ -146,8 +146,6 @@ def converse(
     command: Command, line: bytes, judge: Callable[[Any], Answer | None], timeout: float
 ) -> tuple[Answer | None, End]:
     """Start it, say one line, and wait for an answer that the judge takes; then everything is ended."""
-    reactor = SelectorReactor()
-    ends: list[End] = []
     answers: list[Answer] = []
     splitter = LineSplitter(_LINE_LIMIT)
 
@@ -156,23 +154,15 @@ def converse(
             found = judge(_decoded(each))
             if found is not None:
                 answers.append(found)
-                child.kill("answered")
+                run.child.kill("answered")
                 return
 
-    try:
-        child = Child(reactor, command, on_stdout=took, on_end=ends.append, stdin=OPEN)
-        if child.stdin is not None:
-            child.stdin.write(line)
-        reactor.call_later(timeout, lambda: child.kill("deadline"))
-        try:
-            reactor.run(lambda: bool(ends))
-        except BaseException:
-            child.kill()
-            reactor.run(lambda: bool(ends))
-            raise
-    finally:
-        reactor.close()
-    return (answers[0] if answers else None), ends[0]
+    with supervise(command, on_stdout=took, stdin=OPEN) as run:
+        if run.child.stdin is not None:
+            run.child.stdin.write(line)
+        run.reactor.call_later(timeout, lambda: run.child.kill("deadline"))
+        end = run.wait()
+    return (answers[0] if answers else None), end
 
 
 def recognised(message: Any) -> Answer | None:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from operable.kernel.errors import Fail
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.run.discovery import Source, describe
 
 FORMAT = "operable-contract"

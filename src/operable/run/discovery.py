@@ -21,7 +21,7 @@ import msgspec
 
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
-from operable.proc.output import Output, aoutput, output
+from operable.proc.run import Output, aoutput, output
 from operable.proc.spawn import Command, prepare
 from operable.state import cache
 from operable.state.paths import cache_path

@@ -97,7 +97,7 @@ def _runs(plan: Mapping[str, Any], sandbox: Mapping[str, Any]) -> bool:
 def installed_version(plan: Mapping[str, Any], sandbox: Mapping[str, Any] | None = None) -> str | None:
     """What the program says; Fail when it cannot be run."""
     from operable.manifest.versions import find_version
-    from operable.proc.output import output
+    from operable.proc.run import output
     from operable.proc.spawn import prepare
     from operable.wrap.confining import Confined
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from operable.kernel.errors import Fail
 from operable.manifest import render
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.spawn import prepare
 from operable.wrap.places import is_name
 

@@ -77,44 +77,37 @@ class Upstream:
     def chunks(self, argv: Sequence[str] | None = None) -> Iterator[bytes]:
         """Run the program and give what it prints, as it comes."""
         from collections import deque
-        from contextlib import closing
 
-        from operable.proc.child import Child
         from operable.proc.ladder import Graces
-        from operable.proc.reactor import SelectorReactor
+        from operable.proc.run import supervise
 
         queue: deque[bytes] = deque()
         self.end = None
         with (
             self._looked_after(),
             self._prepared(self.words() if argv is None else argv) as command,
-            closing(SelectorReactor()) as reactor,
-        ):
-            child = Child(
-                reactor,
+            supervise(
                 command,
                 on_stdout=queue.append,
-                on_end=self._ended,
                 stdin=self.stdin,
                 timeout=self._remaining(),
                 graces=Graces(interrupt=TERMINATE_GRACE, terminate=TERMINATE_GRACE),
-            )
+            ) as run,
+        ):
             try:
                 while True:
-                    reactor.run(lambda: bool(queue) or self.end is not None)
+                    run.reactor.run(lambda: bool(queue) or run.ended is not None)
                     if not queue:
                         return
                     while queue:
                         yield queue.popleft()
             finally:
-                if self.end is None:
-                    child.terminate("enough")
-                    while self.end is None:
+                if run.ended is None:
+                    run.child.terminate("enough")
+                    while run.ended is None:
                         queue.clear()
-                        reactor.run(lambda: bool(queue) or self.end is not None)
-
-    def _ended(self, end: End) -> None:
-        self.end = end
+                        run.reactor.run(lambda: bool(queue) or run.ended is not None)
+                self.end = run.ended
 
     def records(self, separator: bytes = b"\0", limit: int = RECORD_LIMIT) -> Iterator[list[bytes]]:
         """What the program prints, cut behind each separator: lists of as many records as a chunk completes.
@@ -154,7 +147,7 @@ class Upstream:
         self, argv: Sequence[str], *, limit: int = RECORD_LIMIT, fine: Container[int | None] = (0,)
     ) -> bytes:
         """Run the same program with other words to its end; any exit status that is not `fine` is a Fail."""
-        from operable.proc.output import output
+        from operable.proc.run import output
 
         with self._looked_after(), self._prepared(argv) as command:
             done = output(command, timeout=self._remaining() or ASK_TIMEOUT, limit=limit)

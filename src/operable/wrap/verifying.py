@@ -46,7 +46,7 @@ def tried(tool: WrappedTool) -> Iterator[Tried]:
 
 
 def _run(tool: WrappedTool, command: str, example: str, *, changes: bool) -> Tried:
-    from operable.proc.output import output
+    from operable.proc.run import output
     from operable.proc.spawn import prepare
     from operable.run import check
     from operable.tool.discovery import schema_document

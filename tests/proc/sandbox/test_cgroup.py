@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.sandbox import cgroup
 from operable.proc.spawn import prepare
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.sandbox import cgroup, enclosure
 from operable.proc.sandbox.confinement import Confinement, Item, Limits, sandbox
 from operable.proc.sandbox.enclosure import DEFAULT_PIDS, Egress, default_limits, enclose

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.sandbox import landlock
 from operable.proc.sandbox.confinement import Confinement, Limits, sandbox
 from operable.proc.sandbox.entry import Entrance, Entry
@@ -58,7 +58,7 @@ keyctl, add_key = {'x86_64': (250, 248), 'aarch64': (219, 217)}[os.uname().machi
 ring = libc.syscall(keyctl, 1, None)  # a session of its own: the machine's is left as it is
 assert ring > 0
 assert libc.syscall(add_key, b'user', b'operable-test-key', b'secret', 6, -3) > 0
-from operable.proc.output import output
+from operable.proc.run import output
 from tests.proc.sandbox.test_entry import KEYS, enclosed
 from tests.proc.sandbox.unfiltered import without_filter
 assert libc.syscall(keyctl, 10, -3, b'user', b'operable-test-key', 0) > 0

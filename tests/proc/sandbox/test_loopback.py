@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.sandbox import loopback
 from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.spawn import prepare
@@ -19,7 +19,7 @@ SHARED = r"""
 import os
 from operable.proc.child import Child
 from operable.proc.sandbox.confinement import Confinement, sandbox
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.reactor import SelectorReactor
 from operable.proc.spawn import prepare
 

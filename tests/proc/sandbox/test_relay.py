@@ -4,7 +4,7 @@ import asyncio
 import socket
 from pathlib import Path
 
-from operable.proc.output import Output, aoutput, output
+from operable.proc.run import Output, aoutput, output
 from operable.proc.sandbox import relay
 from operable.proc.sandbox.confinement import Tunnel
 from operable.proc.spawn import Command, prepare

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.sandbox import landlock, restriction, seccomp
 from operable.proc.sandbox.restriction import NETWORK, PROCESSES, SIGNALS, SOCKETS, WRITES
 from operable.proc.spawn import launch, prepare

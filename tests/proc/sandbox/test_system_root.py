@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.sandbox import system_root
 from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.sandbox.entry import Read

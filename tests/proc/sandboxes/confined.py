@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from operable.proc.output import Output, output
+from operable.proc.run import Output, output
 from operable.proc.sandbox import cgroup
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Limits, Tunnel, sandbox
 from operable.proc.spawn import Command, prepare

@@ -7,7 +7,7 @@ import pytest
 
 from operable.kernel.errors import Fail
 from operable.proc.group import Group
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.sandboxes import bubblewrap
 from operable.proc.spawn import launch, prepare

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.sandbox.loopback import Loopback
 from operable.proc.spawn import prepare

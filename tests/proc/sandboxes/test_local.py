@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.sandbox.confinement import Confinement, Limits, Tunnel, sandbox
 from operable.proc.spawn import prepare
 

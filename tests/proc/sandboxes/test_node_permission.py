@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.sandbox.confinement import Confinement, Tunnel, sandbox
 from operable.proc.sandboxes import node_permission
 from operable.proc.spawn import prepare

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.child import Child, End
 from operable.proc.ladder import Graces
-from operable.proc.reactor import SelectorReactor
+from operable.proc.run import supervise
 from operable.proc.spawn import Command
 
 # stdout and stderr together, as other runners of these manifests have it.
@@ -56,30 +56,21 @@ def run_command(
         return Ran(problem="its arguments, variables or input hold what is no text (a lone surrogate)")
     if command.cwd is not None and not os.path.isdir(command.cwd):
         return Ran(problem=f"its folder {command.cwd} does not exist")
-    reactor = SelectorReactor()
     try:
-        capture.child = Child(
-            reactor,
+        with supervise(
             command._replace(tree=True),
             on_stdout=capture.took_stdout,
             on_stderr=capture.took_stderr,
-            on_end=capture.ended,
             stdin=given,
             graces=graces,
-        )
-        if timeout is not None:
-            # Other runners of these manifests end a task with SIGTERM, and tasks are written for that.
-            reactor.call_later(timeout, capture.out_of_time)
-        try:
-            reactor.run(lambda: capture.end is not None)
-        except BaseException:
-            capture.child.kill()
-            reactor.run(lambda: capture.end is not None)
-            raise
+        ) as run:
+            capture.child = run.child
+            if timeout is not None:
+                # Other runners of these manifests end a task with SIGTERM, and tasks are written for that.
+                run.reactor.call_later(timeout, capture.out_of_time)
+            capture.end = run.wait()
     except Fail as problem:
         return Ran(problem=problem.message)
-    finally:
-        reactor.close()
     return capture.result(sandboxed=command.enclosure > 0)
 
 
@@ -111,9 +102,6 @@ class _Capture:
     def out_of_time(self) -> None:
         if self.child is not None:
             self.child.terminate(_DEADLINE)
-
-    def ended(self, end: End) -> None:
-        self.end = end
 
     def result(self, *, sandboxed: bool) -> Ran:
         end = self.end

@@ -12,7 +12,7 @@ import sys
 import operable
 from operable.flow.errors import FlowError
 from operable.kernel.errors import Fail
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.spawn import prepare
 
 # A search that is not done after this would not be done tomorrow; a loaded machine starts an interpreter in a second.

@@ -113,7 +113,7 @@ class SchedulerClient:
         return self._asked(arguments, stdin, shown)
 
     def _asked(self, arguments: list[str], stdin: bytes | None, shown: str) -> Any:
-        from operable.proc.output import output
+        from operable.proc.run import output
 
         try:
             result = output(self._command(arguments), stdin=stdin, timeout=self.timeout, limit=ANSWER_LIMIT)

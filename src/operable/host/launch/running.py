@@ -15,6 +15,7 @@ from operable.kernel.redact import Redactor
 from operable.proc.child import OPEN, Child, End
 from operable.proc.environment import secret_values
 from operable.proc.reactor import SelectorReactor
+from operable.proc.run import supervise
 from operable.proc.spawn import Command, prepare
 from operable.proc.terminal import Feed, Terminal, converse
 
@@ -102,8 +103,6 @@ def run(
 
     `feed` is asked regularly for what the command is to read, until it has something.
     """
-    reactor = SelectorReactor()
-    ends: list[End] = []
     kept = bytearray()
     total = 0
 
@@ -114,28 +113,13 @@ def run(
         if on_output is not None:
             on_output(chunk)
 
-    try:
-        child = Child(
-            reactor,
-            command,
-            on_stdout=took,
-            on_end=ends.append,
-            on_stderr=on_output,
-            stdin=stdin if feed is None else OPEN,
-            timeout=timeout,
-        )
-        _watch(reactor, child, stop, feed)
-        try:
-            reactor.run(lambda: bool(ends))
-        except BaseException:
-            child.kill()
-            reactor.run(lambda: bool(ends))
-            raise
-    finally:
-        reactor.close()
-    judge(ends[0], command, timeout)
+    given = stdin if feed is None else OPEN
+    with supervise(command, on_stdout=took, on_stderr=on_output, stdin=given, timeout=timeout) as running:
+        _watch(running.reactor, running.child, stop, feed)
+        end = running.wait()
+    judge(end, command, timeout)
     redactor = Redactor(secret_values(command.env, given=True))
-    return Done(ends[0].status, bytes(kept), ends[0].stderr.text(), cut=total > limit, redactor=redactor)
+    return Done(end.status, bytes(kept), end.stderr.text(), cut=total > limit, redactor=redactor)
 
 
 def judge(end: End, command: Command, timeout: float) -> None:

@@ -8,7 +8,7 @@ import shutil
 
 from operable.host.secret_backend import Backend
 from operable.kernel.errors import Fail
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.spawn import prepare
 
 _FOLDER = "operable"

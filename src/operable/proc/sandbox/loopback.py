@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from operable.kernel.errors import Fail
-from operable.proc.child import OPEN, Child, End
+from operable.proc.child import OPEN
 from operable.proc.executable import find
 from operable.proc.ladder import Graces
-from operable.proc.reactor import SelectorReactor
+from operable.proc.run import supervise
 from operable.proc.spawn import prepare
 
 _PROGRAM = "nsenter"
@@ -58,36 +58,20 @@ def made(holder: Sequence[str], first: Callable[[int], int | None]) -> Loopback:
     """The network of a confined `cat`, which is then ended. `first`: its pid -> that of a process inside."""
     if find(_PROGRAM) is None:
         raise _unavailable("nsenter (util-linux) is not installed")
-    reactor = SelectorReactor()
     found: list[Loopback] = []
-    ends: list[End] = []
 
     def inside(_: bytes) -> None:
-        pid = first(child.pid)
+        pid = first(run.child.pid)
         if pid is not None and not found:
             found.append(_opened(pid))
-        child.kill("done")
+        run.child.kill("done")
 
-    try:
-        child = Child(
-            reactor,
-            prepare(holder),
-            on_stdout=inside,
-            on_end=ends.append,
-            stdin=OPEN,
-            timeout=_TIMEOUT,
-            graces=_AT_ONCE,
-        )
-        try:
-            assert child.stdin is not None  # noqa: S101 - it was asked for
-            child.stdin.write(b"\n")
-            reactor.run(lambda: bool(ends))
-        finally:
-            child.abort()
-    finally:
-        reactor.close()
+    with supervise(prepare(holder), on_stdout=inside, stdin=OPEN, timeout=_TIMEOUT, graces=_AT_ONCE) as run:
+        assert run.child.stdin is not None  # noqa: S101 - it was asked for
+        run.child.stdin.write(b"\n")
+        end = run.wait()
     if not found:
-        raise _unavailable(ends[0].stderr.text().strip()[-200:] or "its first process was not seen")
+        raise _unavailable(end.stderr.text().strip()[-200:] or "its first process was not seen")
     return found[0]
 
 

@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from operable.kernel.errors import Fail
 from operable.proc.environment import environment
 from operable.proc.executable import find
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.sandbox import cgroup, landlock, loopback, relay, rlimits, seccomp, system_root
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox, refuse
 from operable.proc.sandbox.entry import Entry, Read, told_apart

@@ -11,7 +11,7 @@ import os
 import shutil
 
 from operable.kernel.errors import Fail
-from operable.proc.output import output
+from operable.proc.run import output
 from operable.proc.sandbox import cgroup, rlimits
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox, refuse
 from operable.proc.spawn import Command, prepare

@@ -11,7 +11,7 @@ import stat
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc.output import aoutput
+from operable.proc.run import aoutput
 from operable.proc.sandbox.confinement import Tunnel
 from operable.proc.sandbox.egress.budget import Attempt, Bounds
 from operable.proc.sandbox.egress.proxy import Proxy

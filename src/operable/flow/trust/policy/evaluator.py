@@ -35,7 +35,7 @@ class PolicyEnded(FlowError):  # noqa: N818 - what happened to the policy
 
 def evaluated(module: str, task: Mapping[str, Any], whose: str, *, timeout: float) -> dict[str, Any]:
     """What the child that runs this module answers. PolicyEnded, or FlowError(authorization_error); both name `whose`."""
-    from operable.proc.output import output
+    from operable.proc.run import output
     from operable.proc.spawn import prepare
 
     if not hasattr(os, "pidfd_open"):

@@ -4,8 +4,9 @@ import os
 import pytest
 
 from operable.kernel.errors import Fail
+from operable.proc.child import OPEN
 from operable.proc.group import group_alive
-from operable.proc.output import aoutput, output
+from operable.proc.run import aoutput, output, supervise
 from operable.proc.spawn import prepare
 from tests.proc.drive import SHORT, python
 
@@ -75,3 +76,39 @@ os.kill({os.getpid()}, signal.SIGUSR1); signal.pause()"""
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert not group_alive(pids[0])
+
+
+@pytest.mark.parametrize("way", ["left early", "exception", "interrupt in a callback"])
+def test_a_command_is_gone_however_its_block_is_left(way):
+    def took(_chunk):
+        if way == "interrupt in a callback":
+            raise KeyboardInterrupt
+
+    def supervised():
+        with supervise(
+            prepare(python("import signal; print(flush=True); signal.pause()")), on_stdout=took
+        ) as run:
+            pids.append(run.child.pid)
+            if way == "exception":
+                raise ZeroDivisionError
+            if way != "left early":
+                run.wait()
+
+    pids: list[int] = []
+    if way == "left early":
+        supervised()
+    else:
+        with pytest.raises((ZeroDivisionError, KeyboardInterrupt)):
+            supervised()
+    assert not group_alive(pids[0])
+
+
+def test_a_supervised_command_is_written_to_read_and_waited_for():
+    taken = bytearray()
+    words = python("import sys; print(input()); print('err', file=sys.stderr); sys.exit(3)")
+    with supervise(prepare(words), on_stdout=taken.extend, stdin=OPEN, timeout=100) as run:
+        assert run.child.stdin is not None
+        run.child.stdin.write(b"question\n")
+        end = run.wait()
+    assert (bytes(taken), end.status, end.stderr.text(), end.cause) == (b"question\n", 3, "err\n", None)
+    assert run.ended is end

@@ -1,13 +1,19 @@
-"""Run a command to its end and keep a bounded amount of what it printed: for short answers, not for streams.
+"""Run a command to its end, in this thread: started, looked after, and gone when the caller goes on.
 
-Used for discovery (`TOOL schema`) and by whoever needs one document from a program. Sync and async twins with the same
-limits: a deadline always, and an output beyond `limit` ends the command instead of being cut silently. Who gives `heed`
-gets each chunk as it comes, and nothing is kept; False from it ends the command.
+`supervise` owns the reactor and the child. However its block is left, by an interrupt also, the command has ended by then:
+one that still runs is killed first. Callers take its output as it comes, write to it, or end it when they have enough.
+
+`output` and its async twin `aoutput` keep a bounded amount of what a command printed: for short answers, not for streams.
+They have a deadline always, and an output beyond `limit` ends the command instead of being cut silently. With `heed` each
+chunk goes to the caller as it comes, and nothing is kept; False from it ends the command.
+
+Sessions and pipelines, whose children outlive a call, use `proc.child` themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from operable.kernel.errors import EX_TIMEOUT, Fail
@@ -34,6 +40,78 @@ class Output(NamedTuple):
     status: int | None
 
 
+class Supervised:
+    """A command that runs on a reactor of its own."""
+
+    def __init__(
+        self,
+        command: Command,
+        *,
+        on_stdout: Callable[[bytes], object],
+        on_stderr: Callable[[bytes], object] | None,
+        stdin: Stdin,
+        timeout: float | None,
+        graces: Graces | None,
+    ) -> None:
+        self.reactor = SelectorReactor()
+        self.ended: End | None = None
+        try:
+            self.child = Child(
+                self.reactor,
+                command,
+                on_stdout=on_stdout,
+                on_stderr=on_stderr,
+                on_end=self._has_ended,
+                stdin=stdin,
+                timeout=timeout,
+                graces=graces,
+            )
+        except BaseException:
+            self.reactor.close()
+            raise
+
+    def _has_ended(self, end: End) -> None:
+        self.ended = end
+
+    def wait(self) -> End:
+        """Wait for the end."""
+        self.reactor.run(lambda: self.ended is not None)
+        assert self.ended is not None  # noqa: S101 - the reactor ran until there was one
+        return self.ended
+
+    def close(self) -> None:
+        """Kill it if it still runs, and wait until it is gone."""
+        try:
+            if self.ended is None:
+                self.child.kill()
+                self.wait()
+        finally:
+            self.reactor.close()
+
+
+@contextmanager
+def supervise(
+    command: Command,
+    *,
+    on_stdout: Callable[[bytes], object],
+    on_stderr: Callable[[bytes], object] | None = None,
+    stdin: Stdin = None,
+    timeout: float | None = None,
+    graces: Graces | None = None,
+) -> Iterator[Supervised]:
+    """Start a command; it has ended when the block is left. Fail if it cannot be started.
+
+    Callbacks are called by `wait`, in this thread. The words mean what they mean for `Child`.
+    """
+    run = Supervised(
+        command, on_stdout=on_stdout, on_stderr=on_stderr, stdin=stdin, timeout=timeout, graces=graces
+    )
+    try:
+        yield run
+    finally:
+        run.close()
+
+
 def output(
     command: Command,
     *,
@@ -44,18 +122,10 @@ def output(
     heed: Heed | None = None,
 ) -> Output:
     """Run and wait. Fail timeout/DEADLINE_EXCEEDED or validation/OUTPUT_TOO_LARGE; the exit status is for the caller."""
-    reactor = SelectorReactor()
     capture = _Capture(limit, heed)
-    try:
-        capture.start(reactor, command, stdin, timeout, graces)
-        reactor.run(lambda: capture.end is not None)
-    except BaseException:
-        if capture.child is not None:
-            capture.child.kill()
-            reactor.run(lambda: capture.end is not None)
-        raise
-    finally:
-        reactor.close()
+    with supervise(command, on_stdout=capture.took, stdin=stdin, timeout=timeout, graces=graces) as run:
+        capture.child = run.child
+        capture.end = run.wait()
     return capture.result(command, timeout)
 
 
