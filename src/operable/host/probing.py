@@ -154,14 +154,14 @@ def converse(
             found = judge(_decoded(each))
             if found is not None:
                 answers.append(found)
-                run.child.kill("answered")
+                supervised.child.kill("answered")
                 return
 
-    with supervise(command, on_stdout=took, stdin=OPEN) as run:
-        if run.child.stdin is not None:
-            run.child.stdin.write(line)
-        run.reactor.call_later(timeout, lambda: run.child.kill("deadline"))
-        end = run.wait()
+    with supervise(command, on_stdout=took, stdin=OPEN) as supervised:
+        if supervised.child.stdin is not None:
+            supervised.child.stdin.write(line)
+        supervised.reactor.call_later(timeout, lambda: supervised.child.kill("deadline"))
+        end = supervised.wait()
     return (answers[0] if answers else None), end
 
 
