@@ -122,7 +122,7 @@ MECHANISMS = (
         # servers, and the experiments of the linter, which look at their child from outside while it runs.
         (
             *("operable.proc", "operable.host.transport", "operable.host.terminals", "operable.run.chain"),
-            *("operable.run.mcp_stdio", "operable.lint.trial", "operable.lint.companions"),
+            *("operable.run.mcp.process", "operable.lint.trial", "operable.lint.companions"),
         ),
         "use operable.proc.run",
         calls("Child", "subprocess.run", "subprocess.Popen", "subprocess.check_output"),
