@@ -49,7 +49,7 @@ class Graph:
                 names = list(path)
                 ring = names[names.index(current) :][::-1]  # parents first
                 found.append(" -> ".join([*ring, ring[0]]))
-            judged |= path.keys()
+            judged.update(path)  # `|=` with the keys of a dictionary would copy all of them
         return found
 
 
