@@ -1,12 +1,15 @@
 """Free text without its secrets."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from operable.kernel.redact import redact_text
+from operable.kernel.redact.prose_rules import mask_prose
 from tests.requirement import requirement
 
 SECRET = st.text(
@@ -206,3 +209,17 @@ HOSTILE = [
 def test_hostile_text_costs_linear_work(unit):
     # A quadratic scan of a mebibyte would take minutes and meet the time limit of the test run; a linear one does not.
     redact_text(unit * (2**20 // len(unit)))
+
+
+@given(st.one_of(FRAGMENTS, st.text(max_size=300)))
+def test_what_the_rules_are_not_asked_about_they_would_not_change(text):
+    assert redact_text(text) == mask_prose(text)
+
+
+def test_text_with_nothing_to_hide_does_not_load_the_rules():
+    code = (
+        "import sys; from operable.kernel.redact import redact_text, redact_value\n"
+        "redact_text('nothing to see in /usr/bin/true'); redact_value({'a': ['b', {'c': 1}]})\n"
+        "print(sorted(name for name in sys.modules if name.endswith(('prose_rules', 'patterns', 'redact.plain'))))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"

@@ -11,7 +11,7 @@ from typing import Any
 
 from operable.flow.manifest.lint.rule import Lint, Sighting
 from operable.kernel.redact import redact_argv, redact_url
-from operable.kernel.redact.shapes import SHAPE
+from operable.kernel.redact.patterns import SHAPE
 
 _NAMES = re.compile(
     r"(?:secret|passw(?:or)?d|passphrase|token|api_?key|private_?key|access_?key|credentials?|bearer)$",

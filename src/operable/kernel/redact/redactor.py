@@ -10,7 +10,7 @@ from operable.kernel.redact.names import HINTS as NAME_HINTS
 from operable.kernel.redact.names import MASK, contains_any
 from operable.kernel.redact.prose import redact_prose
 from operable.kernel.redact.shapes import HINTS as SHAPE_HINTS
-from operable.kernel.redact.shapes import KEY_BEGINS, KEY_ENDS
+from operable.kernel.redact.shapes import KEY_BEGINS
 from operable.kernel.redact.structure import DEPTH, mask_members
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ class Redactor:
         """One line of a stream, in whatever encoding; bytes that are not UTF-8 pass through."""
         if self._key_lines:
             return self._key_line(line)
-        if KEY_BEGINS in line and b"-----BEGIN " in line and not KEY_ENDS.search(line):
+        if KEY_BEGINS in line and b"-----BEGIN " in line and _end_of_key(line) is None:
             self._key_lines = _KEY_LINES
         known = self.known.data(line)
         text = known.decode("utf-8", "surrogateescape")
@@ -71,11 +71,19 @@ class Redactor:
 
     def _key_line(self, line: bytes) -> bytes:
         self._key_lines -= 1
-        found = KEY_ENDS.search(line)
-        if found is None:
+        end = _end_of_key(line)
+        if end is None:
             return MASK.encode()
         self._key_lines = 0
-        return MASK.encode() + self.line(line[found.end() :])
+        return MASK.encode() + self.line(line[end:])
+
+
+def _end_of_key(line: bytes) -> "int | None":
+    """Where the private key block ends in this line; None if it does not."""
+    from operable.kernel.redact.patterns import KEY_ENDS
+
+    found = KEY_ENDS.search(line)
+    return None if found is None else found.end()
 
 
 def redact_text(text: str, secrets: "Known | Iterable[str]" = ()) -> str:

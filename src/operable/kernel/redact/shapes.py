@@ -6,14 +6,7 @@ digests and identifiers, which are what a log is read for. Python needs two mill
 (`patterns`): a text without any of the prefixes (HINTS) does not cause that.
 """
 
-from operable import lazily
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import re
-
-    KEY_ENDS: re.Pattern[bytes]
-    SHAPE: re.Pattern[str]
+from operable.kernel.redact.names import MASK, contains_any
 
 _PRIVATE_KEY = (
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -61,15 +54,22 @@ SHAPES: tuple[tuple[str, str], ...] = (
 HINTS = tuple(hint for hints, _ in SHAPES for hint in hints.split())
 
 
+KEY_BEGINS = b"PRIVATE KEY"
+
+
 def has_shape(text: str) -> bool:
     """Whether something in the text is a secret by its shape."""
-    if not any(hint in text for hint in HINTS):
+    if not contains_any(text, HINTS):
         return False
     from operable.kernel.redact.patterns import SHAPE
 
     return SHAPE.search(text) is not None
 
 
-KEY_BEGINS = b"PRIVATE KEY"
+def mask_shapes(text: str) -> str:
+    """The text without what is a secret by its shape."""
+    if not contains_any(text, HINTS):
+        return text
+    from operable.kernel.redact.patterns import SHAPE
 
-__getattr__ = lazily(__name__, dict.fromkeys(("KEY_ENDS", "SHAPE"), "operable.kernel.redact.patterns"))
+    return SHAPE.sub(MASK, text)

@@ -5,7 +5,6 @@ any input. A boolean or null under a secret name stays: `supports_idempotency_ke
 """
 
 from operable.kernel.redact.names import MASK, SAFE_HEADERS, is_counting_name, is_secret_name
-from operable.kernel.redact.plain import is_plain, is_weak
 from operable.kernel.redact.prose import redact_prose
 from operable.kernel.redact.urls import redact_url
 
@@ -78,9 +77,15 @@ def _hidden(value: "Any", name: str, depth: int) -> "Any":
         return value
     if isinstance(value, (int, float)) and is_counting_name(name):
         return value
-    if isinstance(value, str) and is_weak(name, "") and is_plain(value, name, weak=True):
+    if isinstance(value, str) and _is_plain(value, name):
         return value  # `"key": "name"`
     return MASK
+
+
+def _is_plain(value: str, name: str) -> bool:
+    from operable.kernel.redact.plain import is_plain, is_weak
+
+    return is_weak(name, "") and is_plain(value, name, weak=True)
 
 
 def _member(name: str, value: "Any", text: "Callable[[str], str]", depth: int) -> "Any":

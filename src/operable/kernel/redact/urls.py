@@ -6,9 +6,8 @@ and their order stay; only values go. Works with or without a scheme (`/cb?code=
 
 import re
 
-from operable.kernel.redact.names import MASK, contains_any, is_secret_name
-from operable.kernel.redact.shapes import HINTS as SHAPE_HINTS
-from operable.kernel.redact.shapes import SHAPE
+from operable.kernel.redact.names import MASK, is_secret_name
+from operable.kernel.redact.shapes import mask_shapes
 
 # Query keys that carry authority although their name does not say so.
 _QUERY_KEYS = frozenset(
@@ -34,10 +33,7 @@ _NESTING = 3  # addresses inside the query of addresses; deeper ones are hidden 
 
 def redact_url(url: str) -> str:
     """The address with every secret part masked; anything that is no address comes back as it is."""
-    result = _masked(url, _NESTING)
-    if contains_any(result, SHAPE_HINTS):
-        return SHAPE.sub(MASK, result)
-    return result
+    return mask_shapes(_masked(url, _NESTING))
 
 
 def _masked(url: str, nesting: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from operable.flow import lints
 from operable.kernel import catalogue
 from operable.kernel.redact.names import MASK
-from operable.kernel.redact.shapes import SHAPE
+from operable.kernel.redact.patterns import SHAPE
 
 Level = Literal["error", "warning"]
 
