@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from typing import Any, Self
 import msgspec
 
 from operable.lint.check import Change, Room
-from operable.lint.engine import Options
+from operable.lint.engine import Job, Options, Report
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.lab import Laboratory
 from operable.lint.probe import Probe
@@ -74,9 +75,49 @@ class Recording:
 def digest(folder: Path, options: Options) -> str:
     """Of a tool: every file of its folder, and what of it is looked at."""
     found = hashlib.sha256(repr((options.only, options.commands, options.patience)).encode())
-    for path in sorted(folder.iterdir()):
-        found.update(f"\0{path.name}\0".encode() + path.read_bytes())
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            found.update(f"\0{path.relative_to(folder)}\0".encode() + path.read_bytes())
     return found.hexdigest()
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """Lints tools: from their recordings in a folder where those are enough, else live. `renewing` runs and records all."""
+
+    folder: Path
+    renewing: bool
+
+    def lint(
+        self, name: str, program: Path, options: Options, *, sources: Path | None = None, live: bool = False
+    ) -> Report:
+        """`sources` is the folder that decides what the program does; its own, when nothing is said."""
+        path = self.folder / f"{re.sub('[^a-z0-9]+', '-', name)}.json.gz"
+        wanted, recording = digest(sources or program.parent, options), Recording.read(path)
+        replayed = None
+        if recording is not None and recording.digest == wanted and (self.renewing or not live):
+            replayed = _replayed(recording, program, options)
+        if replayed is not None and not self.renewing:
+            return replayed
+        job = Job(str(program), options, Recorder)
+        list(job.run())
+        if self.renewing:
+            Recording(wanted, tuple(job.lab.answers)).write(path)
+            assert replayed is None or verdicts(job.report) == verdicts(replayed)
+        return job.report
+
+
+def _replayed(recording: Recording, program: Path, options: Options) -> Report | None:
+    job = Job(str(program), options, lambda *_, patience: Recorded(recording, patience))
+    try:
+        list(job.run())
+    except Unrecorded:
+        return None
+    return job.report
+
+
+def verdicts(report: Report) -> list[tuple[str, str, str]]:
+    return sorted({(found.label, found.command or "", found.result) for found in report.findings})
 
 
 @dataclass

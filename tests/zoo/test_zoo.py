@@ -6,13 +6,12 @@ tool per check and one conforming tool are run in every run. So is a tool whose 
 what a check asks for. `./dev test --live tests/zoo` runs all of them, compares with what was recorded, and records anew.
 """
 
-import re
 from pathlib import Path
 
 import pytest
 
-from operable.lint.engine import Job, Options, Report, checks
-from tests.lint.recorded import Recorded, Recorder, Recording, Unrecorded, digest
+from operable.lint.engine import Options, checks
+from tests.lint.recorded import Keeper
 from tests.requirement import requirement
 from tests.zoo.breeding import BASES, Mutation, breed, mutations, variants
 
@@ -26,44 +25,9 @@ pytestmark = [
 ]
 
 
-class Keeper:
-    """Lints one tool: from its recording where that is enough, else live; with `--live`, live, and records it."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self.renewing = config.getoption("--live")
-
-    def lint(self, name: str, program: Path, options: Options, *, live: bool = False) -> Report:
-        path = RECORDINGS / f"{re.sub('[^a-z0-9]+', '-', name)}.json.gz"
-        wanted, recording = digest(program.parent, options), Recording.read(path)
-        replayed = None
-        if recording is not None and recording.digest == wanted and (self.renewing or not live):
-            replayed = self._replayed(recording, program, options)
-        if replayed is not None and not self.renewing:
-            return replayed
-        job = Job(str(program), options, Recorder)
-        list(job.run())
-        if self.renewing:
-            assert isinstance(job.lab, Recorder)
-            Recording(wanted, tuple(job.lab.answers)).write(path)
-            assert replayed is None or verdicts(job.report) == verdicts(replayed)
-        return job.report
-
-    def _replayed(self, recording: Recording, program: Path, options: Options) -> Report | None:
-        job = Job(str(program), options, lambda *_, patience: Recorded(recording, patience))
-        try:
-            list(job.run())
-        except Unrecorded:
-            return None
-        return job.report
-
-
-def verdicts(report: Report) -> list[tuple[str, str | None, str]]:
-    return sorted({(found.label, found.command or "", found.result) for found in report.findings})
-
-
 @pytest.fixture
 def keeper(pytestconfig: pytest.Config) -> Keeper:
-    return Keeper(pytestconfig)
+    return Keeper(RECORDINGS, renewing=pytestconfig.getoption("--live"))
 
 
 @pytest.mark.parametrize("base", BASES)
