@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.cli import forks
 from tests.tool.drive import LIMIT, Outcome, Running
 
 BIN = Path(sys.executable).parent
@@ -28,15 +29,13 @@ def operable(
     output: str | None = "jsonl",
     cwd: Path | None = None,
 ) -> Outcome:
-    """Run a command to its end; `env` is added to the environment of the tests. Without `input`, stdin is empty."""
-    done = subprocess.run(
+    """Run a command to its end, in a fork (`forks`); `env` is added to the environment of the tests. Without `input`, stdin is empty."""
+    done = forks.run(
         command_line(verb, *words, output=output),
         input=b"" if input is None else input,
         env=os.environ | SURROUNDINGS | dict(env or {}),
-        cwd=cwd,
-        capture_output=True,
+        cwd=None if cwd is None else str(cwd),
         timeout=LIMIT,
-        check=False,
     )
     return Outcome(done.returncode, done.stdout, done.stderr)
 

@@ -129,14 +129,9 @@ def test_every_command_has_help_with_examples(name):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_answers_a_wrong_call_in_the_language_of_the_caller(name):
     for flag in ("--output", "--format"):
-        done = subprocess.run(
-            [PROGRAM, *name.split(), flag, "jsonl", "--no-such-option"],
-            capture_output=True,
-            timeout=200,
-            check=False,
-        )
+        done = operable(*name.split(), flag, "jsonl", "--no-such-option", output=None)
         kinds = [json.loads(line)["type"] for line in done.stdout.splitlines()]
-        assert (done.returncode, kinds) == (64, ["aoi:meta", "aoi:error", "aoi:summary"])
+        assert (done.exit_code, kinds) == (64, ["aoi:meta", "aoi:error", "aoi:summary"])
     spoken = operable(*name.split(), "--no-such-option", output=None)
     assert (spoken.exit_code, spoken.stdout) == (64, b"")
     assert "--no-such-option" in spoken.stderr

@@ -1,0 +1,145 @@
+"""Calls of `operable` by a fork of a process that has it imported (`fork_server`): the same outcome without the start.
+
+One server per process that runs tests, started by the first call. What a fork could not be given (the interpreter's own
+variables, another locale) is started as a process; `TESTS_START=real` does so with everything, to compare.
+"""
+
+import atexit
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+_SERVER = Path(__file__).with_name("fork_server.py")
+# What an interpreter looks at when it starts, and never again.
+_AT_START = ("PYTHON", "LC_", "LANG", "LANGUAGE", "TZ", "LD_", "MALLOC_", "GLIBC_")
+_LONGEST = 100_000
+
+
+def run(
+    argv: Sequence[str], *, input: bytes, env: Mapping[str, str], cwd: str | None, timeout: float
+) -> subprocess.CompletedProcess[bytes]:
+    """As `subprocess.run` does it with pipes."""
+    request = {"argv": list(argv), "env": dict(env), "cwd": os.path.abspath(cwd or "."), "umask": _umask()}
+    text = json.dumps(request).encode("utf-8", "surrogatepass")
+    if os.environ.get("TESTS_START") == "real" or not is_forkable(argv, env, len(text)):
+        return subprocess.run(
+            argv, input=input, env=env, cwd=cwd, capture_output=True, timeout=timeout, check=False
+        )
+    call = _Call(_server(os.getpid()).begin(text), timeout)
+    status, stdout, stderr = call.finish(input)
+    return subprocess.CompletedProcess(argv, status, stdout, stderr)
+
+
+def is_forkable(argv: Sequence[str], env: Mapping[str, str], size: int) -> bool:
+    if size > _LONGEST or any("\0" in word for word in (*argv, *env, *env.values())):
+        return False  # for the system to refuse
+    return _at_start(env) == _at_start(os.environ)
+
+
+def _at_start(env: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name.startswith(_AT_START)}
+
+
+def _umask() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("\nUmask:")[2].split()[0], 8)
+
+
+class _Server:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, str(_SERVER), str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                # Pipes, as the calls have them: what its streams lead to is looked at when an interpreter starts.
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        atexit.register(self.close)
+
+    def begin(self, request: bytes) -> list[int]:
+        """Start a call; our ends of its stdin, stdout, stderr, and of what is told about it."""
+        pairs = [os.pipe() for _ in range(4)]
+        ours = [pairs[0][1], *(reading for reading, _ in pairs[1:])]
+        theirs = [pairs[0][0], *(writing for _, writing in pairs[1:])]
+        try:
+            with self._lock:
+                socket.send_fds(self._door, [request], theirs)
+        finally:
+            for descriptor in theirs:
+                os.close(descriptor)
+        return ours
+
+    def close(self) -> None:
+        self._door.close()
+        self._process.communicate()
+
+
+@cache
+def _server(_process: int) -> _Server:
+    """Of this process: a fork of it needs its own."""
+    return _Server()
+
+
+class _Call:
+    """One call that runs."""
+
+    def __init__(self, ours: list[int], timeout: float) -> None:
+        self._stdin, *self._reading = ours
+        self._timeout = timeout
+        self._deadline = time.monotonic() + timeout
+        self._received = {descriptor: bytearray() for descriptor in self._reading}
+
+    def finish(self, input: bytes) -> tuple[int, bytes, bytes]:
+        with selectors.DefaultSelector() as selector:
+            for descriptor in self._reading:
+                selector.register(descriptor, selectors.EVENT_READ)
+            os.set_blocking(self._stdin, False)
+            selector.register(self._stdin, selectors.EVENT_WRITE)
+            rest = memoryview(input)
+            while selector.get_map():
+                ready = selector.select(self._deadline - time.monotonic())
+                if time.monotonic() > self._deadline:
+                    self._give_up()
+                for key, _ in ready:
+                    descriptor = key.fd
+                    if descriptor == self._stdin:
+                        rest = self._write(rest)
+                        ended = not rest
+                    else:
+                        ended = not self._read(descriptor)
+                    if ended:
+                        selector.unregister(descriptor)
+                        os.close(descriptor)
+        stdout, stderr, told = (bytes(self._received[descriptor]) for descriptor in self._reading)
+        _, status = told.split()
+        return int(status), stdout, stderr
+
+    def _write(self, rest: memoryview) -> memoryview:
+        try:
+            return rest[os.write(self._stdin, rest) :] if rest else rest
+        except BrokenPipeError:
+            return rest[:0]
+
+    def _read(self, descriptor: int) -> bytes:
+        chunk = os.read(descriptor, 1 << 16)
+        self._received[descriptor] += chunk
+        return chunk
+
+    def _give_up(self) -> None:
+        told = bytes(self._received[self._reading[-1]]).split()
+        if len(told) == 1:
+            os.kill(int(told[0]), signal.SIGKILL)
+        raise subprocess.TimeoutExpired("operable", self._timeout)
