@@ -107,7 +107,8 @@ def main() -> int:
 
 def measure(operation: Operation) -> Growth:
     start, *costs = (_cost(operation, size) for size in (0, *operation.sizes))
-    return Growth(operation, start, costs)
+    # What the smallest size takes is an upper bound of the start, and one measurement more of it.
+    return Growth(operation, Cost(*map(min, start, costs[0])), costs)
 
 
 def _cost(operation: Operation, size: int) -> Cost:

@@ -61,12 +61,16 @@ def known(path: str, approval_id: str | None = None) -> Known:
     found = Known()
     needle = "approval_id" if approval_id is None else approval_id
     for record in audit_log.holding(path, json.dumps(needle).encode("ascii")):
-        used, approval = record.get("approval_used"), record.get("approval")
-        if isinstance(used, Mapping):
-            _take(found, _USED, record, {**used, "execution_id": record.get("execution_id")})
-        elif isinstance(approval, Mapping):
-            _take(found, record.get("status"), record, approval)
+        _add(found, record)
     return found
+
+
+def _add(found: Known, record: Mapping[str, Any]) -> None:
+    used, approval = record.get("approval_used"), record.get("approval")
+    if isinstance(used, Mapping):
+        _take(found, _USED, record, {**used, "execution_id": record.get("execution_id")})
+    elif isinstance(approval, Mapping):
+        _take(found, record.get("status"), record, approval)
 
 
 def lost_uses(path: str, events: list[Json]) -> list[str]:
@@ -76,16 +80,18 @@ def lost_uses(path: str, events: list[Json]) -> list[str]:
     are lost only if nothing at all is in the log. `events` must have been read before the log is.
     """
     used = {event["approval_id"]: event for event in events if event.get("kind") == "consume"}
+    # From the end, and no further than to the oldest of these uses: the log is older than the file is.
+    records = audit_log.holding(path, b'"approval_id"', newest_first=True)
+    while used and (record := next(records, None)) is not None:
+        found = Known()
+        _add(found, record)
+        for event in found.events:
+            if event["kind"] == "consume":
+                used.pop(event["approval_id"], None)
     if not used:
         return []
-    found = known(path)
-    recorded = {event["approval_id"] for event in found.events if event["kind"] == "consume"}
     empty = next(audit_log.holding(path, b""), None) is None
-    return [
-        name
-        for name, event in used.items()
-        if name not in recorded and (empty or event.get("recorded") is True)
-    ]
+    return [name for name, event in used.items() if empty or event.get("recorded") is True]
 
 
 def require_whole(path: str, events: list[Json]) -> None:

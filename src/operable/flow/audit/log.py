@@ -183,10 +183,13 @@ def oldest_first(path: str) -> Iterator[Json | MalformedLine]:
     yield from (shown for shown in waiting.values() if shown is not None)
 
 
-def holding(path: str, needle: bytes) -> Iterator[Json]:
-    """The records whose line has these bytes, oldest first: reading all of a large log as JSON would take seconds."""
+def holding(path: str, needle: bytes, *, newest_first: bool = False) -> Iterator[Json]:
+    """The records whose line has these bytes, in either order: reading all of a large log as JSON would take seconds."""
     with _reading(), frozen(path) as (_, _, parts):
-        for line in chain.from_iterable(part for _, part in parts):
+        lines = chain.from_iterable(part for _, part in parts)
+        if newest_first:
+            lines = chain.from_iterable((line for _, line in part.back()) for _, part in reversed(parts))
+        for line in lines:
             if needle in line and (record := _parsed(line)) is not None:
                 yield record
 
