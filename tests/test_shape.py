@@ -10,6 +10,7 @@ from tools.mechanisms import MECHANISMS
 
 # One copy of each mechanism, as a module outside its owner would write it.
 COPIES = {
+    "masking secrets": "from operable.kernel.redact import MASK\ntext = 'x'.replace('secret', MASK)\n",
     "locks": "import fcntl\nfcntl.flock(3, fcntl.LOCK_EX)\n",
     "whole-file writes": "import os\nos.replace('draft', 'file')\n",
     "paths": "import os\nhome = os.environ.get('OPERABLE_HOME')\n",

@@ -93,7 +93,21 @@ def splits_bytes(node: ast.AST) -> bool:
     return False
 
 
+def masks_text(node: ast.AST) -> bool:
+    """`text.replace(secret, MASK)`, `pattern.sub(MASK, text)` and their like."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="replace" | "sub" | "subn" | "translate"), args=arguments):
+            return any(isinstance(each, ast.Name) and each.id == "MASK" for each in arguments)
+    return False
+
+
 MECHANISMS = (
+    Mechanism(
+        "masking secrets",
+        ("operable.kernel.redact",),
+        "use operable.kernel.redact (Known for values, Redactor for texts)",
+        masks_text,
+    ),
     Mechanism(
         "locks",
         # The SDK locks a byte for each key and waits in the kernel; `state.lock` would load threads and more for it.

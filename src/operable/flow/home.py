@@ -12,7 +12,7 @@ from typing import Any
 
 from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.javascript_json import javascript_json
-from operable.state.atomic import write_whole
+from operable.state.atomic import NotRegularError, open_private, write_whole
 from operable.state.paths import home as operable_home
 
 # A manifest of 16 MiB is larger than any that was ever seen; the server reads no larger request either.
@@ -94,17 +94,14 @@ def require_folder(path: str) -> None:
 def read_private(path: str) -> bytes:
     """The content of a regular file; FileNotFoundError when there is none, FlowError for anything else in its place."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
+            data = file.read(FILE_LIMIT + 1)
     except FileNotFoundError:
         raise
+    except NotRegularError:
+        raise invalid_argument(f"Refusing to use a non-regular file: {path}") from None
     except OSError as problem:
-        if os.path.islink(path):
-            raise invalid_argument(f"Refusing to use a non-regular file: {path}") from None
         raise invalid_argument(f"{path} cannot be read: {problem.strerror}") from None
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise invalid_argument(f"Refusing to use a non-regular file: {path}")
-        data = file.read(FILE_LIMIT + 1)
     if len(data) > FILE_LIMIT:
         raise invalid_argument(f"{path} is larger than {FILE_LIMIT} bytes")
     return data

@@ -11,7 +11,7 @@ from typing import Any
 
 from operable.flow.manifest.lint.rule import Lint, Sighting
 from operable.kernel.redact import redact_argv, redact_url
-from operable.kernel.redact.patterns import SHAPE
+from operable.kernel.redact.shapes import has_shape
 
 _NAMES = re.compile(
     r"(?:secret|passw(?:or)?d|passphrase|token|api_?key|private_?key|access_?key|credentials?|bearer)$",
@@ -48,7 +48,7 @@ def _in_value(value: Any, path: str, name: str, depth: int) -> Iterator[Sighting
 
 
 def _looks_secret(value: str) -> str | None:
-    if SHAPE.search(value):
+    if has_shape(value):
         return "looks like an issued token or a private key"
     if "://" in value and any(redact_url(word) != word for word in value.split() if "@" in word):
         return "is an address with a password in it"

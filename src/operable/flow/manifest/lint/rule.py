@@ -10,8 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from operable.flow import lints
 from operable.kernel import catalogue
-from operable.kernel.redact.names import MASK
-from operable.kernel.redact.patterns import SHAPE
+from operable.kernel.redact.shapes import mask_shapes
 
 Level = Literal["error", "warning"]
 
@@ -57,10 +56,6 @@ def lint(manifest: Any, only: Sequence[str] = ()) -> list[Finding]:
     found = []
     for name in only or rules():
         asked = rule(name)
-        found += [Finding(name, asked.level, *map(_masked, seen)) for seen in asked.look(manifest)]
+        # Names of members are shown, and a name can be a secret as well.
+        found += [Finding(name, asked.level, *map(mask_shapes, seen)) for seen in asked.look(manifest)]
     return found
-
-
-def _masked(text: str) -> str:
-    """Names of members are shown, and a name can be a secret as well."""
-    return SHAPE.sub(MASK, text)
