@@ -17,7 +17,13 @@ PARTS = {
     "operable.wire.aoi": ("Reader",),
     "operable.wire.verdict": ("Verdict", "Counts", "with_summary", "without_summary", "explain"),
     "operable.wire.framework": ("shape", "plain", "encode", "Malformed", "Open", "Extra"),
-    "operable.wire.lines": ("LineSplitter", "LineTooLong"),
+    "operable.wire.lines": (
+        "LineSplitter",
+        "SkippingSplitter",
+        "BlockSplitter",
+        "split_lines",
+        "LineTooLong",
+    ),
     "operable.wire.decode": ("LineDecoder", "Offence", "is_object"),
     "operable.wire.notes": ("Note", "remarks", "is_noteworthy"),
     "operable.wire.reserved": ("check_domain_types", "check_schema", "event_types"),
@@ -57,6 +63,9 @@ TEXTS: dict[str, dict[str, str]] = {
     "LineSplitter": {
         "error": "Set when a line was longer than the limit; nothing is delivered after it.",
         "limit": "",
+    },
+    "BlockSplitter": {
+        "error": "Set when a line was longer than the limit; nothing is delivered after it.",
     },
     "Note": {
         "code": "A [stable name](verdicts.md#notes).",

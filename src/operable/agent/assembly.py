@@ -111,5 +111,5 @@ def _check_sandbox(name: str | None) -> None:
         return
     from operable.proc.sandbox.confinement import sandbox
 
-    if (missing := sandbox(name).missing()) is not None:
+    if (missing := sandbox(name).missing("system")) is not None:
         raise Fail("config", "SANDBOX_MISSING", f"--sandbox {name}: {missing}")

@@ -203,7 +203,7 @@ def _checks(loaded: Loaded, job: Launch, workspace: str) -> Iterator[Checked]:
     provider = sandbox_of(loaded).provider
     keys = list(loaded.as_(AgentCli).models.env.values())
     confines = provider not in HOST_ACCESS
-    missing = lambda: sandbox(provider).missing()  # noqa: E731
+    missing = lambda: sandbox(provider).missing("system")  # noqa: E731
     return doctor(job, sandbox=missing, confines=confines, secrets=slugs, keys=keys)
 
 

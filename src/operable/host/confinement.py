@@ -190,7 +190,7 @@ def _admit(box: Sandbox, wanted: Wanted) -> None:
             target=box.name,
             hint="use the provider bubblewrap",
         )
-    reason = box.missing()
+    reason = box.missing("system")
     if reason is not None:
         raise Fail("config", "SANDBOX_UNAVAILABLE", f"{box.name}: {reason}", target=box.name)
 

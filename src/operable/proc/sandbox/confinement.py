@@ -8,7 +8,7 @@ exception has a name: `unconfined`, of providers that are host access by definit
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
@@ -16,6 +16,7 @@ from operable.proc.sandbox.loopback import Loopback
 from operable.proc.spawn import Command
 
 # enforced: as declared. narrowed: less is allowed than declared, or per process instead of for all. unconfined: not at all.
+Root = Literal["host", "system", "elsewhere"]
 Outcome = Literal["enforced", "narrowed", "refused", "unconfined"]
 # The names of the standard for the providers that other people's libraries also know.
 _PREFIX = "mastra-"
@@ -87,7 +88,7 @@ class Confinement:
     # "host": the whole file system, read-only; for tools that are only observed. "system": programs and libraries of the
     # system (/usr, certificates, …) and what is named here; no home of anybody, no configuration of the host.
     # "elsewhere": a machine of its own, with whatever is installed there.
-    root: Literal["host", "system", "elsewhere"] = "host"
+    root: Root = "host"
     home: str | None = None  # an empty folder inside, gone with the process
     limits: Limits = Limits()
     groups: Mapping[str, str] = field(default_factory=dict)  # controller -> prepared control group (`cgroup`)
@@ -100,12 +101,18 @@ class Confinement:
     credential: str | None = field(default=None, repr=False)  # of a cloud provider; None: the operator's own
 
 
+class AvailabilityCheck(Protocol):
+    """Why a mechanism cannot be used here with this root; None: it can."""
+
+    def __call__(self, root: Root = "host") -> str | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Sandbox:
     """One mechanism. `isolates_env`: what it gives to the command cannot be read by anybody outside, nor the other way."""
 
     name: str
-    missing: Callable[[], str | None]  # why it cannot be used here; None: it can
+    missing: AvailabilityCheck
     wrap: Callable[[Command, Confinement], Command]
     leader: Callable[
         [int], int | None

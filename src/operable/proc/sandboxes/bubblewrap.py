@@ -31,7 +31,7 @@ from operable.proc.environment import environment
 from operable.proc.executable import find
 from operable.proc.run import output
 from operable.proc.sandbox import cgroup, landlock, loopback, relay, rlimits, seccomp, system_root
-from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox, refuse
+from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Root, Sandbox, refuse
 from operable.proc.sandbox.entry import Entry, Read, told_apart
 from operable.proc.sandbox.leader import children
 from operable.proc.sandbox.ledger import open_items
@@ -106,6 +106,14 @@ def _missing_system() -> str | None:
     )
 
 
+def _missing_root(root: Root) -> str | None:
+    return _missing_system() if root == "system" else _missing()
+
+
+def _probe(root: Root = "host") -> str | None:
+    return _missing_root(root) if _is_linux() else "bubblewrap needs Linux"
+
+
 def _tried(words: Sequence[str | Read]) -> str | None:
     argv, contents = told_apart(words)
     try:
@@ -118,7 +126,7 @@ def _tried(words: Sequence[str | Read]) -> str | None:
 
 
 def _wrap(command: Command, confinement: Confinement) -> Command:
-    reason = _missing_system() if confinement.root == "system" else _missing()
+    reason = _missing_root(confinement.root)
     if reason is not None:
         raise Fail("config", "SANDBOX_UNAVAILABLE", reason, hint="apt-get install bubblewrap")
     refuse("bubblewrap", _enforce(confinement))
@@ -320,7 +328,7 @@ def _is_linux() -> bool:
 
 SANDBOX = Sandbox(
     name="bubblewrap",
-    missing=lambda: _missing() if _is_linux() else "bubblewrap needs Linux",
+    missing=_probe,
     wrap=_wrap,
     leader=_leader,
     init=_init,
