@@ -1,108 +1,314 @@
 """Every durable writer on a file system that is really full: a clear error, the old content kept, nothing half-written."""
 
 import ast
+import gzip
+import hashlib
 import json
+import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.app.making import made
 from tests.canary.scene import Scene
+from tests.cli import agents as cli_agents
 from tests.cli.drive import PROGRAM
 from tests.flow.disks import with_disk
+from tests.full_disk_scenes import SCENES
+from tests.host.launch.making import program, server
+from tests.host.test_adapters import install as adapter
+from tests.wrap.drive import CLI, TOOL, Made
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "operable"
 # Calls that put something on disk to stay. `operable.state` has the mechanisms themselves: tests/state fills their disks.
-DURABLE = {"write_whole", "create_whole", "WholeFile", "link_new", "operator_log", "sqlite3.connect"}
+DURABLE = {
+    "write_whole",
+    "write_together",
+    "create_whole",
+    "WholeFile",
+    "link_new",
+    "operator_log",
+    "sqlite3.connect",
+}
 # Module -> the case below, or the test that fills its disk, or why nothing is lost with it.
 WRITERS = {
     "agent.store": "tests/agent/test_surroundings.py::test_a_full_disk_is_told_once_and_the_conversation_goes_on",
-    "cli.agents_drafts": "writes whole files only (tests/state/test_atomic.py); its own error has no test yet",
+    "cli.agents_drafts": "case: import",
     "flow.approve.store": "tests/flow/approve/test_local_approvals.py::test_a_full_disk_leaves_no_half_of_a_record",
     "flow.audit.log": "tests/flow/audit/test_log.py::test_a_full_disk_is_an_error_and_leaves_the_chain_whole",
-    "flow.home": "writes whole files only (tests/state/test_atomic.py); its own error has no test yet",
+    "flow.home": "tests/cli/commands/flow/test_durability.py::test_what_cannot_be_written_is_an_error_and_leaves_everything_as_it_was",
     "flow.scheduler.job_store": "tests/flow/scheduler/test_operable.py::test_a_full_disk_leaves_what_was_there_before",
-    "flow.trust.proof_ledger": "writes whole files only (tests/state/test_atomic.py); its own error has no test yet",
-    "host.approvals": "writes whole files only (tests/state/test_atomic.py); its own error has no test yet",
+    "flow.trust.proof_ledger": "tests/cli/commands/flow/test_durability.py::test_a_proof_whose_use_cannot_be_remembered_does_not_count",
+    "host.approvals": "scene: answer",
     "host.audit": "tests/host/test_session.py::test_a_full_disk_stops_the_session_and_tells_whoever_waits",
     "host.launch.ledger": "case: session",
-    "host.launch.unpack": "writes whole files only (tests/state/test_atomic.py); its own error has no test yet",
-    "host.registry": "writes whole files only (tests/state/test_atomic.py); its own error has no test yet",
-    "host.secrets.file": "writes whole files only (tests/state/test_atomic.py); its own error has no test yet",
+    "host.launch.unpack": "case: install",
+    "host.registry": "scene: registry",
+    "host.secrets.file": "case: secret",
     "lint.reporting": "tests/cli/test_linting.py::test_a_full_disk_leaves_the_old_file_whole_and_the_other_reports_written",
     "lint.tree": "opens a database to read",
     "run.recording": "case: recording",
-    "serve.mcp_transports": "writes whole files only (tests/state/test_atomic.py); its own error has no test yet",
+    "serve.mcp_transports": "case: token",
+    "testing.cassettes": "scene: cassette",
     "tool.idempotency": "tests/tool/test_mutation.py::test_with_a_full_disk_a_mutation_does_not_begin",
-    "wrap.verifying": "writes whole files only (tests/state/test_atomic.py); its own error has no test yet",
+    "wrap.verifying": "case: verify",
     "wrap.wrappers.sqlite3.parser": "the database of the user: SQLite's own transactions",
 }
 
+MODE = re.compile(r"[rwaxbt+|:gzx2]{1,5}")
+PLAIN_CALLS = {
+    "move",
+    "tempfile.mkstemp",
+    "shutil.copyfile",
+    "shutil.copy",
+    "shutil.copy2",
+    "shutil.copytree",
+}
+# Those that open a file to write it, or name one, without the mechanisms above: the case, the test, or why nothing is lost.
+PLAIN = {
+    "agent.front": "standard error",
+    "flow.run.credentials": "tests/cli/commands/flow/test_durability.py::test_a_credential_that_finds_no_room_is_an_error_and_the_task_does_not_run",
+    "flow.trust.policy.evaluator": "a pipe",
+    "host.launch.fetch": "case: download",
+    "host.log": "scene: log",
+    "lint.lab": "a room of a lint, which is temporary",
+    "lint.probe": "a room of a lint, which is temporary",
+    "lint.stall": "the pipe of a tool",
+    "offer.spool": "tests/offer/test_result.py::test_a_disk_without_room_does_not_spoil_a_call_that_was_made",
+    "proc.bridge": "an archive that travels to another machine, in a temporary folder",
+    "proc.concealment": "memory of this process",
+    "proc.keeper": "memory",
+    "proc.sandbox.cgroup": "a file of the kernel",
+    "proc.sandbox.egress.tls": "the certificate of one session, in a temporary folder",
+    "proc.sandbox.enclosure": "the certificate of one session, in a temporary folder",
+    "proc.sandbox.entry": "a file of the kernel, and memory",
+    "proc.sandboxes.daytona": "a temporary file",
+    "state.atomic": "tests/state/test_atomic.py::test_a_disk_that_is_full_leaves_the_old_file_and_no_draft",
+    "state.cache": "tests/state/test_cache.py::test_where_nothing_can_be_kept_nothing_is_and_nothing_is_left",
+    "state.lock": "scene: owner",
+    "state.real_file": "scene: agent files",
+    "testing.player": "what the script of a test names",
+    "tool.new_folder": "case: new app",
+    "wrap.wrappers.pytest.plugin.operable_report": "standard output",
+    "wrap.wrappers.terraform.parser": "a plan in a temporary folder; the commands of Terraform do the rest",
+}
 
-def durable_modules() -> set[str]:
+
+def modules_that(writes: Callable[[ast.Call, dict[str, str]], bool]) -> set[str]:
     found = set()
     for path in SOURCE.rglob("*.py"):
         module = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in DURABLE:
-                found.add(module)
-    return {module for module in found if not module.startswith("state.")}
+        tree = ast.parse(path.read_bytes())
+        constants = {
+            ast.unparse(node.targets[0]): ast.unparse(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+        }
+        if any(isinstance(node, ast.Call) and writes(node, constants) for node in ast.walk(tree)):
+            found.add(module)
+    return found
+
+
+def is_durable(node: ast.Call, _: dict[str, str]) -> bool:
+    return ast.unparse(node.func) in DURABLE
+
+
+def is_plain(node: ast.Call, constants: dict[str, str]) -> bool:
+    """Whether this opens a file to write it, or gives one its name, by whatever mechanism."""
+    name = ast.unparse(node.func)
+    # The first of `open` is the file; what is not on any disk is not meant.
+    values = [*node.args[name == "open" :], *(word.value for word in node.keywords)]
+    if any(ast.unparse(each) in ("os.devnull", "'/dev/tty'") for each in node.args):
+        return False
+    if name in PLAIN_CALLS or name.endswith((".write_text", ".write_bytes", ".touch")):
+        return True
+    if name in ("os.open", "open_private"):
+        flags = " ".join(constants.get(ast.unparse(each), ast.unparse(each)) for each in values)
+        return any(word in flags for word in ("O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND", "O_TRUNC"))
+    modes = [each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    opens = name == "open" or name.endswith(("fdopen", ".open", "NamedTemporaryFile", "TemporaryFile"))
+    return opens and any(MODE.fullmatch(mode) and set(mode) & set("wax+") for mode in modes)
 
 
 def test_every_durable_writer_has_its_full_disk():
-    assert durable_modules() == set(WRITERS)
+    found = {module for module in modules_that(is_durable) if not module.startswith("state.")}
+    assert found == set(WRITERS)
 
 
-@pytest.mark.parametrize("module", [name for name, place in WRITERS.items() if place.startswith("tests/")])
+def test_every_plain_writer_has_its_full_disk_or_a_reason():
+    assert modules_that(is_plain) - set(WRITERS) == set(PLAIN)
+
+
+@pytest.mark.parametrize(
+    "text, plain",
+    [
+        ("open('a', 'w')", True),
+        ("open('a', mode='ab')", True),
+        ("open('a', 'r+b')", True),
+        ("os.open('a', os.O_APPEND | os.O_WRONLY)", True),
+        ("FLAGS = os.O_CREAT | os.O_WRONLY\nos.open('a', FLAGS)", True),
+        ("path.write_text('a')", True),
+        ("move('a', 'b')", True),
+        ("open('w')", False),
+        ("open('a', 'rb')", False),
+        ("os.open('a', os.O_RDONLY)", False),
+        ("FLAGS = os.O_RDONLY\nos.open('a', FLAGS)", False),
+    ],
+)
+def test_a_plain_writer_is_seen(text, plain):
+    tree = ast.parse(text)
+    constants = {
+        ast.unparse(node.targets[0]): ast.unparse(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+    }
+    assert any(isinstance(node, ast.Call) and is_plain(node, constants) for node in ast.walk(tree)) is plain
+
+
+@pytest.mark.parametrize(
+    "module", [name for name, place in {**WRITERS, **PLAIN}.items() if place.startswith("tests/")]
+)
 def test_the_test_that_fills_the_disk_of_a_writer_is_there(module):
-    path, _, name = WRITERS[module].partition("::")
+    path, _, name = {**WRITERS, **PLAIN}[module].partition("::")
     assert f"def {name}(" in (ROOT / path).read_text()
 
 
 KEPT = ["sh", "-c", "printf old > DISK/x.cassette && mkdir -p DISK/home"]
 SHOWN = ["sh", "-c", "cat DISK/x.cassette"]
+SETTINGS = '{"agent_servers": {"Parrot": {"command": "parrot", "args": ["--acp"]}}}'
+DRAFT = CLI | {"metadata": {"operable": {"unverified": True}}}
+EXAMPLE = TOOL | {"examples": [{"name": "one", "input": {}, "note": "go --output jsonl"}]}
+PROG = '#!/bin/sh\n[ "$1" = --version ] && { echo 1.0; exit; }\necho \'{"a":1}\'\n'
+SECRET = {"id": "key", "kind": "prompt", "prompt": "Key?", "type": "secret", "persist": {"env": "KEY"}}
+LARGE = b"#!/bin/sh\necho parrot 1.4.0\nexit\n" + b"#" * 1_000_000
+ARCHIVE = gzip.compress(LARGE)  # fits into the room that is left, and what is in it does not
+OWN_MANIFEST = ["sh", "-c", "printf mine > DISK/agents/parrot/AGENT-CLI.md"]
 
 
-@pytest.mark.parametrize(
-    "case, code, status",
-    [
-        ("recording", "CANNOT_WRITE", 73),
-        ("consent", "APPROVALS_NOT_WRITTEN", 74),
-        ("session", "LEDGER_UNUSABLE", 74),
-    ],
-)
-def test_a_writer_on_a_full_disk_says_so_and_keeps_what_was_there(tmp_path, case, code, status):
-    for name in ("cwd", "scene"):
-        (tmp_path / name).mkdir()
-    scene = Scene(tmp_path / "scene", "local")
-    commands = {
-        "recording": ["record", "--exact", "--to", "DISK/y.cassette", "--", sys.executable, "-c", "print(1)"],
-        "consent": ["app", "approve", str(made(tmp_path / "cwd" / "apps" / "notes")), "--confirm"],
-        "session": ["agent", "prompt", "leaking", "--prompt", "x"],
+class Case(NamedTuple):
+    """What is typed, and the error. `next`: the same words work when there is room again."""
+
+    words: list[str]
+    code: str
+    status: int
+    condition: str = "full"
+    before: list[list[str]] = []  # noqa: RUF012 - read only
+    env: dict[str, str] = {}  # noqa: RUF012 - read only
+    next: bool = True
+
+
+def cases(tmp_path: Path, address: str) -> dict[str, Case]:
+    """Each writer, by the command line that reaches it; DISK is the full disk."""
+    cwd = tmp_path / "cwd"
+    canary = Scene(tmp_path / "scene", "local")
+    agents = cli_agents.Scene(tmp_path / "agents")
+    vendored = {"bin": "parrot", "install": [{"method": "vendored", "path": "bin/parrot"}]}
+    download = {"method": "download", "url": f"{address}/agent.gz", "extract_bin": "parrot"}
+    download |= {"verify_sha256": hashlib.sha256(ARCHIVE).hexdigest()}
+    large = {"method": "download", "url": f"{address}/agent", "extract_bin": "parrot"}
+    large |= {"verify_sha256": hashlib.sha256(LARGE).hexdigest()}
+    check = {"cmd": "parrot --version", "parse": r"(\d+\.\d+\.\d+)", "range": "^1.2"}
+    parrot = agents.user("parrot", **vendored, version_check=check, setup=[SECRET])
+    program(parrot / "bin" / "parrot", "echo parrot 1.4.0")
+    agents.user("fetched", bin="parrot", install=[download], version_check=check)
+    agents.user("large", bin="parrot", install=[large], version_check=check)
+    (cwd / "settings.json").write_text(SETTINGS)
+    (cwd / "answers.json").write_text(json.dumps({"key": "k" * 400_000}))
+    (tmp_path / "site").mkdir()
+    adapter(tmp_path / "site")
+    (tmp_path / "wrapper").mkdir()
+    wrapper = Made(tmp_path / "wrapper", PROG, cli=DRAFT, tool=EXAMPLE)
+    wrapped = wrapper.env | {"OPERABLE_WRAPPERS": str(tmp_path / "disk" / "wrappers")}
+    copied = [["cp", "-r", str(canary.folder / "home" / "config"), "DISK/home/"]]
+    owned = [["cp", "-r", str(agents.home / "config"), "DISK/home/"]]
+    imported = ["agent", "import", "zed", "settings.json", "--to", "DISK/agents"]
+    record = ["record", "--exact", "--to", "DISK/y.cassette", "--", sys.executable, "-c", "print(1)"]
+    manifest = str(canary.manifest)
+    return {
+        "recording": Case(record, "CANNOT_WRITE", 73, next=False),
+        "consent": Case(["app", "approve", str(made(cwd / "apps" / "notes")), "--confirm"], "APPROVALS_NOT_WRITTEN", 74),
+        "session": Case(["agent", "prompt", "leaking", "--prompt", "x"], "LEDGER_UNUSABLE", 74, before=copied, next=False),
+        "ledger": Case(["agent", "approve", manifest], "LEDGER_UNUSABLE", 74),
+        "unapproved": Case(["agent", "prompt", manifest, "--prompt", "x"], "LEDGER_UNUSABLE", 74, next=False),
+        "adapter": Case(["agent", "approve", "@vendor/evil", "--adapter"], "APPROVALS_NOT_WRITTEN", 74, env={"PYTHONPATH": str(tmp_path / "site")}),
+        "state folder": Case(["agent", "approve", manifest], "STATE_DIRECTORY_UNUSABLE", 74, "no names"),
+        "import": Case(imported, "CANNOT_WRITE", 73),
+        "import again": Case([*imported, "--force"], "CANNOT_WRITE", 73, "a single page", before=[[PROGRAM, *imported], OWN_MANIFEST]),
+        "new app": Case(["init", "app", "notes", "--to", "DISK/apps"], "CANNOT_WRITE", 73),
+        "new wrapper": Case(["init", "wrap", "ls", "--to", "DISK/wraps"], "CANNOT_WRITE", 73),
+        "token": Case(["mcp", "--http", "--port", "0"], "STATE_UNWRITABLE", 74, next=False),
+        "verify": Case(["wrap", "verify", "prog"], "CANNOT_WRITE", 73, before=[["cp", "-r", str(wrapper.path.parent), "DISK"]], env=wrapped),
+        "secret": Case(["agent", "setup", "parrot", "--answers", "answers.json"], "SETUP_FAILED", 74, "some room", before=[*owned, [PROGRAM, "agent", "install", "parrot"]]),
+        "install": Case(["agent", "install", "fetched"], "INSTALL_FAILED", 74, "some room", before=[*owned, [PROGRAM, "agent", "list"]]),
+        "download": Case(["agent", "install", "large"], "INSTALL_FAILED", 74, "some room", before=[*owned, [PROGRAM, "agent", "list"]]),
+    }  # fmt: skip
+
+
+NAMES = [
+    *("recording", "consent", "session", "ledger", "unapproved", "adapter", "state folder", "import"),
+    *("import again", "new app", "new wrapper", "token", "verify", "secret", "install", "download"),
+]
+
+
+def test_every_case_of_the_table_is_run():
+    told = {place.partition(": ")[2] for place in {**WRITERS, **PLAIN}.values() if place.startswith("case: ")}
+    assert told <= set(NAMES)
+    scenes = {
+        place.partition(": ")[2] for place in {**WRITERS, **PLAIN}.values() if place.startswith("scene: ")
     }
-    words = commands[case]
-    place = 1 if case == "recording" else 2
-    before = [KEPT, ["cp", "-r", str(scene.folder / "home" / "config"), "DISK/home/"]]
-    words[place:place] = ["--output", "jsonl"]  # behind `--` it would be the tool's
+    assert scenes <= set(SCENES)
 
-    found = with_disk(
-        tmp_path / "disk",
-        "full",
-        before=before,
-        command=[PROGRAM, *words],
-        after=[SHOWN],
-        cwd=str(tmp_path / "cwd"),
-        env={"OPERABLE_HOME": str(tmp_path / "disk" / "home")},
-    )
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_writer_on_a_full_disk_says_so_and_keeps_what_was_there(tmp_path, name):
+    for folder in ("cwd", "scene", "agents"):
+        (tmp_path / folder).mkdir()
+    with server({"/agent.gz": ARCHIVE, "/agent": LARGE}) as address:
+        every = cases(tmp_path, address)
+        assert list(every) == NAMES
+        case = every[name]
+        words = list(case.words)
+        place = 1 if words[0] in ("record", "mcp") else 2
+        words[place:place] = ["--output", "jsonl"]  # behind `--` it would be the tool's
+        look = ["sh", "-c", "cd DISK && find . -type f ! -name fill ! -path './names/*' ! -path '*/agents/ledger*' ! -path '*/agents/locks/*' ! -name '*.lock' | sort | xargs sha256sum"]  # fmt: skip
+
+        found = with_disk(
+            tmp_path / "disk",
+            case.condition,
+            before=[KEPT, *case.before, look],
+            command=[PROGRAM, *words],
+            after=[look, *([[PROGRAM, *words]] if case.next else [])],
+            cwd=str(tmp_path / "cwd"),
+            env={"OPERABLE_HOME": str(tmp_path / "disk" / "home"), **case.env},
+        )
 
     returned, stdout, stderr = found["command"]
+    assert [each[0] for each in found["before"]] == [0] * len(found["before"]), found["before"]
     (error,) = [event for event in map(json.loads, stdout.splitlines()) if event["type"] == "aoi:error"]
-    assert [each[0] for each in found["before"]] == [0, 0]
-    assert (returned, error["category"], error["code"]) == (status, "io", code)
+    assert (returned, error["category"], error["code"]) == (case.status, "io", case.code), error
     assert error["hint"]
+    assert any(word in error["message"] for word in ("No space left", "full", "disk I/O")), error["message"]
     assert "Traceback" not in stdout + stderr
-    assert found["after"] == [[0, "old", ""]]
-    drafts = [name for name in found["left"] if name.endswith((".new", ".draft", ".tmp", "y.cassette"))]
-    assert drafts == []
+    assert found["after"][0] == found["before"][-1]
+    assert [each[0] for each in found["after"]] == [0] * len(found["after"]), found["after"]
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_writer_that_fills_its_disk_refuses_by_name_and_goes_on_when_there_is_room(tmp_path, name):
+    (tmp_path / "cwd").mkdir()
+    found = with_disk(
+        tmp_path / "work",
+        "sound",
+        before=[],
+        command=[sys.executable, "-m", "tests.full_disk_scenes", name, "DISK"],
+        after=[],
+        cwd=str(tmp_path / "cwd"),
+        env={"PYTHONPATH": str(ROOT)},
+    )
+
+    status, _, stderr = found["command"]
+    assert status == 0, stderr

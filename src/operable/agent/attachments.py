@@ -4,8 +4,8 @@ import base64
 import os
 from collections.abc import Sequence
 
-from operable.agent.files import read_file
 from operable.agent.history import Block, Image, Text
+from operable.state.real_file import read_file
 
 IMAGE_LIMIT = 20 * 1024 * 1024
 # The first bytes decide what an image is, not its name.

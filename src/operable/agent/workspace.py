@@ -2,7 +2,7 @@
 
 A path is judged by what it really names: symbolic links are followed, also those in the middle, and a file that does
 not exist yet is judged by the deepest folder that does. The judgement is repeated when the call runs, and the file is
-then opened through its folders without following any link (`files`), so a link that is swapped in between gains
+then opened through its folders without following any link (`state.real_file`), so a link that is swapped in between gains
 nothing.
 """
 

@@ -7,7 +7,6 @@ Between looking and running the files can still change. That cannot be prevented
 data, so it is noticed: an answer counts only when nothing that was approved was touched until the command had ended.
 """
 
-import errno
 import shlex
 import time
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from operable.app import entry
 from operable.app.content import Content, content
 from operable.app.packages import Package
 from operable.kernel.errors import Fail
+from operable.state.atomic import advise, is_disk_problem
 from operable.state.consent import ConsentFile, ConsentFileError, compare
 
 _TOLD_APART = 1000  # files of a package; of one that has more it is not kept which of them changed
@@ -156,13 +156,8 @@ def _differing(approved: Any, files: dict[str, str]) -> tuple[str, ...]:
     return tuple(sorted(name for name in {*approved, *now} if approved.get(name) != now.get(name)))
 
 
-# What a disk says that cannot take the file; the file itself is whole.
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
-
-
 def _unusable(error: ConsentFileError) -> Fail:
     cause = error.__cause__
-    if isinstance(cause, OSError) and cause.errno in _NO_ROOM:
-        hint = "free space, or set OPERABLE_HOME to a folder on another disk"
-        return Fail("io", "APPROVALS_NOT_WRITTEN", str(error), target=error.path, hint=hint)
+    if cause is not None and is_disk_problem(cause):
+        return Fail("io", "APPROVALS_NOT_WRITTEN", str(error), target=error.path, hint=advise(cause))
     return Fail("config", "APPROVALS_UNUSABLE", str(error), target=error.path)

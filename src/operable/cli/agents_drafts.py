@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from operable.cli.agents import read_text
@@ -13,7 +14,7 @@ from operable.host.launch.places import user_agents
 from operable.host.probing import GUESSES, Probe
 from operable.kernel.catalogue import unknown
 from operable.kernel.errors import EX_CANTCREAT, EX_DATAERR, Fail
-from operable.state.atomic import write_whole
+from operable.state.atomic import advise, write_together
 from operable.tool import Change, Warn
 
 if TYPE_CHECKING:
@@ -99,14 +100,16 @@ def write(draft: Draft, folder: str) -> str:
     """Put a draft into a folder; the path of its manifest."""
     try:
         os.makedirs(folder, exist_ok=True)
-        for name, text in draft.files().items():
-            write_whole(os.path.join(folder, name), text.encode(), private=False)
+        write_together({os.path.join(folder, name): text.encode() for name, text in draft.files().items()})
     except OSError as problem:
+        with suppress(OSError):  # only an empty one can be removed
+            os.rmdir(folder)
         raise Fail(
             "io",
             "CANNOT_WRITE",
             f"cannot write it: {problem.strerror}",
             target=folder,
+            hint=advise(problem, "--to DIR on another disk"),
             exit_code=EX_CANTCREAT,
         ) from problem
     return os.path.join(folder, "AGENT-CLI.md")

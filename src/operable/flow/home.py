@@ -12,7 +12,7 @@ from typing import Any
 
 from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.javascript_json import javascript_json
-from operable.state.atomic import NotRegularError, open_private, write_whole
+from operable.state.atomic import NotRegularError, advise, open_private, write_whole
 from operable.state.paths import home as operable_home
 
 # A manifest of 16 MiB is larger than any that was ever seen; the server reads no larger request either.
@@ -123,5 +123,7 @@ def write_private(path: str, data: bytes) -> bool:
     try:
         write_whole(path, data)
     except OSError as problem:
-        raise FlowError("internal_error", f"{path} cannot be written: {problem.strerror}") from None
+        failure = FlowError("internal_error", f"{path} cannot be written: {problem.strerror}")
+        failure.hint = advise(problem, "set AGENTCLI_HOME to a folder on another disk")
+        raise failure from None
     return existed

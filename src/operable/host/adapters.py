@@ -27,6 +27,7 @@ import msgspec
 from operable.host.arm import Arm
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
+from operable.state.atomic import advise, is_disk_problem
 from operable.state.consent import ConsentFile, ConsentFileError
 
 GROUP: Final = "operable.host.arms"
@@ -212,6 +213,11 @@ def _changing() -> Iterator[dict[str, dict[str, Any]]]:
         with _consents().change() as kept:
             yield kept
     except ConsentFileError as error:
+        cause = error.__cause__
+        if cause is not None and is_disk_problem(cause):
+            raise Fail(
+                "io", "APPROVALS_NOT_WRITTEN", str(error), target=error.path, hint=advise(cause)
+            ) from error
         raise _unreadable(error) from error
 
 

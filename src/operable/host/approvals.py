@@ -354,7 +354,14 @@ def _remove(path: str) -> None:
 
 
 def _unwritable(what: str, ask_id: str, error: OSError) -> Fail:
-    return Fail("io", "STATE_UNWRITABLE", f"{what} cannot be kept: {error.strerror}", target=ask_id)
+    return Fail(
+        "io",
+        "STATE_UNWRITABLE",
+        f"{what} cannot be kept: {error.strerror}",
+        target=ask_id,
+        # Not another place: the session waits at this one.
+        hint="free space on the disk of the sessions, then answer again: operable agent approvals",
+    )
 
 
 def _no_such(ask_id: str) -> Fail:

@@ -31,9 +31,11 @@ from operable.host.terminals import Terminal
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 from operable.proc.spawn import Command
+from operable.state.real_file import replace_file
 
 # A file that a model is to read is text; what is larger than this does not fit its context anyway.
 READ_LIMIT = 16 * 1024 * 1024
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Variables that change how output looks, and not what runs.
 _HARMLESS = re.compile(
     r"TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CLICOLOR(_FORCE)?|LANG|LANGUAGE|LC_\w+|TZ|COLUMNS|LINES|CI"
@@ -166,7 +168,8 @@ class ClientMethods:
             raise _RefusedError(INVALID, "content is a string")
         begun = await self._permit("fs/write_text_file", "edit", {"path": self._named(path)}, desk)
         with self._recorded(begun, "fs/write_text_file"):
-            _replace_content(_open_beneath(self._root, path, os.O_WRONLY | os.O_CREAT), path, content)
+            _require_writable(self._root, path)
+            replace_file(os.path.join(self._root, path), content.encode("utf-8", "surrogatepass"))
         self._gate.record.end_own(begun, "fs/write_text_file", characters=len(content))
         return {}
 
@@ -279,37 +282,31 @@ _VERBS = ("create", "output", "wait_for_exit", "kill", "release")
 
 
 def _open_beneath(root: str, path: str, flags: int) -> int:
-    """Open a file below a folder without following any link on the way; missing folders are made for a new file."""
+    """Open a file below a folder without following any link on the way."""
     *folders, name = path.split("/")
     here = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for folder in folders:
-            below = _step(here, folder, make=bool(flags & os.O_CREAT))
+            below = os.open(folder, _FOLDER, dir_fd=here)
             os.close(here)
             here = below
         # Non-blocking: opening a FIFO must not hang the host.
-        return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644, dir_fd=here)
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=here)
     finally:
         os.close(here)
 
 
-def _replace_content(fd: int, path: str, content: str) -> None:
-    with os.fdopen(fd, "wb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise _RefusedError(INVALID, f"{path} is no regular file")
-        file.truncate(0)
-        file.write(content.encode("utf-8", "surrogatepass"))
-
-
-def _step(here: int, folder: str, *, make: bool) -> int:
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+def _require_writable(root: str, path: str) -> None:
+    """What is there must be a file that may be written: replacing it would need the rights of its folder only."""
     try:
-        return os.open(folder, flags, dir_fd=here)
+        fd = _open_beneath(root, path, os.O_WRONLY)
     except FileNotFoundError:
-        if not make:
-            raise
-        os.mkdir(folder, dir_fd=here)
-        return os.open(folder, flags, dir_fd=here)
+        return
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise _RefusedError(INVALID, f"{path} is not a regular file")
+    finally:
+        os.close(fd)
 
 
 def _window(text: str, params: Mapping[str, Any]) -> str:

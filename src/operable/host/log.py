@@ -29,6 +29,7 @@ import msgspec
 from operable.host.log_files import FileCursor, Record, last_record, segment_name, segments
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, StreamMask, as_known
+from operable.state.atomic import advise
 from operable.wire.events import AnyEvent, TextDelta, Thought, TurnEnd
 
 # What readers in this process share. A few chunks of a flooding agent: who is further behind than that reads the file.
@@ -197,7 +198,10 @@ class SessionLog:
         self._size += len(data)
 
     def _roll(self) -> None:
-        fd = _create(self.folder, self.last_id + 1)
+        try:
+            fd = _create(self.folder, self.last_id + 1)
+        except OSError as error:
+            raise _unusable(self.folder, error) from error
         _sync_and_close(self._fd)
         self._fd, self._size = fd, 0
         total = 0
@@ -270,9 +274,7 @@ def _open_newest(folder: str) -> tuple[int, int, int]:
         path = os.path.join(folder, segment_name(known[-1]))
         fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     except OSError as error:
-        raise Fail(
-            "io", "LOG_UNUSABLE", f"the session log cannot be opened: {error.strerror}", target=folder
-        ) from error
+        raise _unusable(folder, error) from error
     end, record = last_record(fd)
     os.ftruncate(fd, end)
     return fd, end, record.id if record is not None else known[-1] - 1
@@ -281,6 +283,16 @@ def _open_newest(folder: str) -> tuple[int, int, int]:
 def _create(folder: str, first: int) -> int:
     path = os.path.join(folder, segment_name(first))
     return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _unusable(folder: str, error: OSError) -> Fail:
+    return Fail(
+        "io",
+        "LOG_UNUSABLE",
+        f"the session log cannot be opened: {error.strerror}",
+        target=folder,
+        hint=advise(error),
+    )
 
 
 def _sync_and_close(fd: int) -> None:

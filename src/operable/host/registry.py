@@ -23,7 +23,7 @@ import msgspec
 from operable.host.log import SessionLog
 from operable.host.log_files import POLL_INTERVAL, FileCursor, Record
 from operable.kernel.errors import Fail
-from operable.state.atomic import write_whole
+from operable.state.atomic import advise, write_whole
 from operable.state.lock import EXCLUSIVE, create_locked, held, is_locked
 from operable.state.paths import make_state
 from operable.wire.events import Notice
@@ -320,7 +320,13 @@ def _private(root: str, *names: str) -> str:
 
 
 def _unwritable(folder: str, error: OSError) -> Fail:
-    return Fail("io", "STATE_UNWRITABLE", f"sessions cannot be kept: {error.strerror}", target=folder)
+    return Fail(
+        "io",
+        "STATE_UNWRITABLE",
+        f"sessions cannot be kept: {error.strerror}",
+        target=folder,
+        hint=advise(error),
+    )
 
 
 def _remove(path: str) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from operable.kernel.errors import Fail
 from operable.serve.mcp import server
 from operable.serve.mcp_tools import Toolbox
-from operable.state.atomic import create_whole
+from operable.state.atomic import advise, create_whole
 
 if TYPE_CHECKING:
     from mcp.server.transport_security import TransportSecuritySettings
@@ -154,6 +154,15 @@ def token_of(folder: str) -> tuple[str, str]:
     try:
         if not os.path.lexists(path):
             _make_token(path)
+    except OSError as problem:
+        raise Fail(
+            "io",
+            "STATE_UNWRITABLE",
+            f"the token of this server cannot be kept: {problem.strerror}",
+            target=path,
+            hint=advise(problem),
+        ) from problem
+    try:
         with open(path, encoding="ascii") as file:
             private = os.fstat(file.fileno()).st_mode & 0o077 == 0
             token = file.read(1000).strip()

@@ -11,7 +11,7 @@ documents of the user (`private=False`): those keep the mode that they had, or g
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Self
 
@@ -19,6 +19,8 @@ from typing import Self
 _PIECE = 64 * 1024
 _DRAFT = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _PRIVATE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+# What a disk says that cannot take a file; what was there before is whole.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 
 
 class NotRegularError(OSError):
@@ -26,6 +28,16 @@ class NotRegularError(OSError):
 
     def __init__(self, path: str) -> None:
         super().__init__(errno.EINVAL, "not a regular file", path)
+
+
+def is_disk_problem(problem: BaseException | None) -> bool:
+    """Whether the disk took no more; else it was the name, the rights or the content of the file."""
+    return isinstance(problem, OSError) and problem.errno in _NO_ROOM
+
+
+def advise(problem: BaseException, elsewhere: str = "set OPERABLE_HOME to a folder on another disk") -> str:
+    """The hint of an error about a file that could not be written. `elsewhere` says how to choose another place."""
+    return f"free space, or {elsewhere}" if is_disk_problem(problem) else f"make it writable, or {elsewhere}"
 
 
 @contextmanager
@@ -117,14 +129,19 @@ class WholeFile:
     def write(self, data: bytes) -> None:
         self._waiting += data
         if len(self._waiting) >= _PIECE:
-            try:
-                self._flush()
-            except OSError:
-                self.discard()
-                raise
+            self._flush()
+
+    def flush(self) -> None:
+        """Put what was written on disk, still under the name of the draft."""
+        self._flush()
+        os.fsync(self.fd)
 
     def _flush(self) -> None:
-        write_all(self.fd, self._waiting)
+        try:
+            write_all(self.fd, self._waiting)
+        except OSError:
+            self.discard()
+            raise
         self._waiting = bytearray()
 
     def commit(self) -> None:
@@ -165,6 +182,22 @@ def write_whole(
     """Replace a file: other processes see the old or the new content, and a power cut leaves one of them."""
     with WholeFile(path, draft=draft, private=private, durable=durable) as file:
         file.write(data)
+
+
+def write_together(files: Mapping[str, bytes]) -> None:
+    """Replace documents of the user that belong together: all are on disk before the first gets its name."""
+    drafts: list[WholeFile] = []
+    try:
+        for path, data in files.items():
+            drafts.append(WholeFile(path, private=False))
+            drafts[-1].write(data)
+            drafts[-1].flush()
+        for draft in drafts:
+            draft.commit()
+    except BaseException:
+        for draft in drafts:
+            draft.discard()
+        raise
 
 
 def create_whole(path: str, data: bytes) -> None:

@@ -13,6 +13,7 @@ only compute paths, and return None if no variable gives one; `make_state` and `
 
 from __future__ import annotations
 
+import errno
 import os
 
 from operable.kernel.errors import Fail
@@ -93,11 +94,12 @@ def make_private(path: str) -> str:
             path, mode=0o700, exist_ok=True
         )  # not `atomic.make_folder`: an agent does this before it is ready
     except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise Fail(
-            "config",
+            "io" if full else "config",
             "STATE_DIRECTORY_UNUSABLE",
             f"The state directory cannot be used: {error.strerror}",
             target=path,
-            hint=_HINT,
+            hint="free space, or set OPERABLE_HOME to a folder on another disk" if full else _HINT,
         ) from error
     return path

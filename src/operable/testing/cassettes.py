@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from operable.state.atomic import write_whole
+
 
 class Entry(NamedTuple):
     t: float
@@ -67,7 +69,7 @@ def save(path: Path, cassette: Cassette) -> None:
     lines = [json.dumps(cassette.label, ensure_ascii=False, sort_keys=True)]
     lines += [json.dumps(_document(entry), ensure_ascii=False) for entry in cassette.entries]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(lines) + "\n", "utf-8")
+    write_whole(str(path), ("\n".join(lines) + "\n").encode(), private=False)
 
 
 def _entry(document: dict[str, Any]) -> Entry:

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Mapping
 
 from operable.kernel.errors import EX_CANTCREAT, Fail
-from operable.state.atomic import move
+from operable.state.atomic import advise, move
 
 
 def write_folder(folder: str, files: Mapping[str, str]) -> None:
@@ -37,5 +37,6 @@ def write_folder(folder: str, files: Mapping[str, str]) -> None:
             "CANNOT_WRITE",
             f"cannot write {folder}: {problem.strerror}",
             target=folder,
+            hint=advise(problem, "choose a folder on another disk"),
             exit_code=EX_CANTCREAT,
         ) from problem

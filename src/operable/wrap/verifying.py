@@ -13,8 +13,8 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from operable.kernel.errors import Fail
-from operable.state.atomic import write_whole
+from operable.kernel.errors import EX_CANTCREAT, Fail
+from operable.state.atomic import advise, write_whole
 from operable.state.paths import VARIABLES
 from operable.wrap.places import MARKER, invalid
 from operable.wrap.tools import WrappedTool
@@ -80,5 +80,12 @@ def mark(tool: WrappedTool) -> str:
             raise invalid(path, "the mark of a draft cannot be found in it")
         write_whole(path, changed.encode(), private=False)
     except OSError as problem:
-        raise Fail("io", "CANNOT_WRITE", f"cannot write {path}: {problem.strerror}", target=path) from problem
+        raise Fail(
+            "io",
+            "CANNOT_WRITE",
+            f"cannot write {path}: {problem.strerror}",
+            target=path,
+            hint=advise(problem, "move the wrapper to another disk"),
+            exit_code=EX_CANTCREAT,
+        ) from problem
     return path

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.agent.ability import Ability, Outcome, Scene
-from operable.agent.files import Window, read_window
 from operable.agent.workspace import OutsideWorkspaceError, permitted
+from operable.state.real_file import Window, read_window
 
 _LOOK = 8192  # a NUL in the first bytes makes a file binary
 _LINES = 2000  # unless the model asks for more

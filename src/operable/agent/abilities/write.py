@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.agent.ability import Ability, Outcome, Scene
-from operable.agent.files import replace_file
 from operable.agent.workspace import OutsideWorkspaceError, permitted
+from operable.state.real_file import replace_file
 
 
 def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:

@@ -115,7 +115,8 @@ def _answer(ask: Any, *arguments: Any) -> Any:
     try:
         return ask(*arguments)
     except Exception as error:  # noqa: BLE001 - whatever a checker raises, its answer is no
-        raise Unproven(f"a check failed: {type(error).__name__}") from None
+        said = error.strerror if isinstance(error, OSError) else None
+        raise Unproven(f"a check failed: {said or type(error).__name__}") from None
 
 
 def _instant(value: Any) -> float | None:

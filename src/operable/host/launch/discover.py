@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from operable import __version__
-from operable.host.launch.ledger import Ledger
+from operable.host.launch.ledger import LEDGER_PROBLEMS, Ledger
 from operable.host.launch.places import MANIFEST, bundled_agents, user_agents
 from operable.host.launch.trust import Standing, not_approved, standing
 from operable.kernel.catalogue import unknown
@@ -128,6 +128,8 @@ class Discovery:
             judged = standing(path, origin, self.ledger)
             texts = _kept_texts(path) if origin == "bundled" else _texts(path)
         except (ManifestError, Fail, OSError) as problem:
+            if isinstance(problem, Fail) and problem.code in LEDGER_PROBLEMS:
+                raise  # nobody can tell what is approved, and the manifest is not the reason
             nobody = Standing(trusted=origin != "project", digest="", why="it cannot be read")
             return Found(folder_name, path, origin, nobody, problem=str(problem))
         return Found(

@@ -29,11 +29,13 @@ from operable.host.launch.places import Places
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import INSTALL_METHODS, Auth, Install, Requires, SetupStep, VersionCheck
+from operable.state.atomic import advise, is_disk_problem
 
 # As long as the slowest method of another host may take.
 LOCK_TIMEOUT = 3600.0
 # The method of a program that was on the search path: the ledger remembers its version, not that it must be this one.
 FOUND = "found"
+_BY_HAND = "install it by hand so that it is on PATH, or make one of the methods possible"
 
 
 class Manifest(Protocol):
@@ -141,14 +143,17 @@ class Installation:
 
     def _try_all(self) -> Installed:
         attempts: list[dict[str, str]] = []
+        full: BaseException | None = None
         for each in self.manifest.install:
             self.report(Progress("install", f"trying {each.method}"))
             try:
                 return self._try(each)
             except (MethodFailed, OSError) as problem:  # a full disk is a reason, too
+                cause = problem if isinstance(problem, OSError) else problem.__cause__
+                full = cause if is_disk_problem(cause) else full
                 attempts.append({"method": each.method, "reason": str(problem)})
                 self.report(Progress("skip", f"{each.method}: {problem}"))
-        raise _failed(self.manifest, "none of its install methods worked here", attempts)
+        raise _failed(self.manifest, "none of its install methods worked here", attempts, full)
 
     def _try(self, install: Install) -> Installed:
         if install.method not in INSTALL_METHODS:
@@ -197,14 +202,17 @@ def is_inside(path: str, folder: str) -> bool:
     return os.path.commonpath([os.path.abspath(path), folder]) == folder
 
 
-def _failed(manifest: Manifest, why: str, attempts: list[dict[str, str]]) -> Fail:
+def _failed(
+    manifest: Manifest, why: str, attempts: list[dict[str, str]], full: BaseException | None = None
+) -> Fail:
+    """`full`: what the disk said, when it took no more."""
     lines = "".join(f"\n  {attempt['method']}: {attempt['reason']}" for attempt in attempts)
     return Fail(
-        "config",
+        "config" if full is None else "io",
         "INSTALL_FAILED",
         f"{manifest.name} is not installed: {why}{lines}",
         target=manifest.name,
-        hint="install it by hand so that it is on PATH, or make one of the methods possible",
+        hint=_BY_HAND if full is None else advise(full),
         aip_code="install_failed",
         attempts=attempts,
     )

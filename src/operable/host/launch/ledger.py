@@ -19,6 +19,7 @@ from operable.kernel.errors import Fail
 # A writer holds the lock for microseconds; ten seconds are a machine that is swapping.
 _BUSY_TIMEOUT = 10.0
 _VERSION = 1
+LEDGER_PROBLEMS = ("LEDGER_UNUSABLE", "LEDGER_NEWER")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS installs (
     major TEXT, source TEXT, binary TEXT NOT NULL, method TEXT NOT NULL, prefix TEXT, installed_at REAL NOT NULL,

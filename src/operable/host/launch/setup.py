@@ -144,7 +144,7 @@ class Setup:
         except (StepFailed, Fail) as problem:
             if isinstance(problem, Fail) and problem.category == "cancelled":
                 raise
-            raise self._failed(step, str(problem), values) from problem
+            raise self._failed(step, problem, values) from problem
         self.ledger.completed(self.scope, step.id, record)
 
     def _kept(self, step: SetupStep, value: str | None, values: Mapping[str, str]) -> StepRecord:
@@ -202,15 +202,17 @@ class Setup:
 
     # --- what is said
 
-    def _failed(self, step: SetupStep, why: str, values: Mapping[str, str]) -> Fail:
+    def _failed(self, step: SetupStep, problem: StepFailed | Fail, values: Mapping[str, str]) -> Fail:
+        """What could not be written is a matter of the disk, with its own hint, and not of the configuration."""
+        unwritten = problem if isinstance(problem, Fail) and problem.category == "io" else None
         answer = self.answers.get(step.id)
         hidden = [*values.values(), *([answer] if answer else [])]
         return Fail(
-            "config",
+            "config" if unwritten is None else "io",
             "SETUP_FAILED",
-            f"the setup of {self.name} stopped at {step.id!r}: {redact_text(why, hidden)}",
+            f"the setup of {self.name} stopped at {step.id!r}: {redact_text(str(problem), hidden)}",
             target=step.id,
-            hint=f"operable agent setup {self.name}",
+            hint=(unwritten and unwritten.hint) or f"operable agent setup {self.name}",
             aip_code="setup_failed",
             step=step.id,
         )

@@ -9,7 +9,7 @@ import stat
 
 from operable.host.secret_backend import Backend
 from operable.kernel.errors import Fail
-from operable.state.atomic import make_folder, write_whole
+from operable.state.atomic import advise, make_folder, write_whole
 from operable.state.paths import make_state
 
 # Private keys and service accounts are below 10 KB; a larger file is not a secret but a mistake.
@@ -60,8 +60,17 @@ def _unsafe(path: str, why: str, hint: str | None = None) -> Fail:
 
 
 def _write(path: str, value: str) -> None:
-    make_folder(os.path.dirname(path))
-    write_whole(path, value.encode())
+    try:
+        make_folder(os.path.dirname(path))
+        write_whole(path, value.encode())
+    except OSError as error:
+        raise Fail(
+            "io",
+            "STATE_UNWRITABLE",
+            f"the secret cannot be kept: {error.strerror}",
+            target=path,
+            hint=advise(error),
+        ) from error
 
 
 BACKEND = Backend(name="file", missing=lambda: None, locate=_locate, read=_read, write=_write)

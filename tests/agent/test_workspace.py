@@ -1,14 +1,12 @@
-"""Files by their real path: no link that somebody puts in the way is followed."""
+"""The workspace: no link that somebody puts in the way is followed."""
 
 import os
-import resource
-import signal
 from pathlib import Path
 
 import pytest
 
-from operable.agent.files import read_file, replace_file
 from operable.agent.workspace import OutsideWorkspaceError, outside_workspace, permitted
+from operable.state.real_file import read_file, replace_file
 from tests.agent.scene import scene
 
 
@@ -49,25 +47,3 @@ def test_a_link_that_appears_after_the_judgement_is_not_followed(tmp_path: Path)
         replace_file(real, b"gotcha")
     assert (outside / "f").read_text() == "secret"
     assert os.listdir(outside) == ["f"]
-
-
-def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
-    (tmp_path / "f").write_bytes(b"x" * 11)
-    with pytest.raises(OSError, match="11 bytes"):
-        read_file(str((tmp_path / "f").resolve()), 10)
-
-
-def test_a_file_that_cannot_be_written_stays_as_it_is(tmp_path: Path) -> None:
-    file = tmp_path / "f"
-    file.write_text("old")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    try:
-        with pytest.raises(OSError, match="File too large"):
-            replace_file(str(file.resolve()), b"x" * 5000)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
-    assert file.read_text() == "old"
-    assert os.listdir(tmp_path) == ["f"]

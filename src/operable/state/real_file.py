@@ -88,7 +88,7 @@ def replace_file(real: str, data: bytes, *, read_at: int | None = None) -> tuple
     """
     name = os.path.basename(real)
     with _folder_of(real, make=True) as folder:
-        mode, _ = _current(name, folder)
+        mode, _, owner = _current(name, folder)
         temporary = f".{name[:100]}.{os.urandom(6).hex()}.tmp"
         descriptor = os.open(temporary, _NEW, 0o666 if mode is None else 0o600, dir_fd=folder)
         try:
@@ -97,6 +97,8 @@ def replace_file(real: str, data: bytes, *, read_at: int | None = None) -> tuple
                 file.flush()
                 os.fsync(descriptor)
                 if mode is not None:
+                    with suppress(PermissionError):  # only root gives files away
+                        os.fchown(descriptor, *owner)
                     os.fchmod(descriptor, mode)
                 modified = os.fstat(descriptor).st_mtime_ns
             # As late as possible: what happens between this line and the next one is not noticed.
@@ -110,15 +112,15 @@ def replace_file(real: str, data: bytes, *, read_at: int | None = None) -> tuple
     return mode is not None, modified
 
 
-def _current(name: str, folder: int) -> tuple[int | None, int | None]:
-    """(mode, mtime in ns) of the file that is there; None and None if there is none."""
+def _current(name: str, folder: int) -> tuple[int | None, int | None, tuple[int, int]]:
+    """(mode, mtime in ns, owner and group) of the file that is there; None and None if there is none."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
-        return None, None
+        return None, None, (-1, -1)
     if not stat.S_ISREG(status.st_mode):
         raise NotAFileError("not a file")
-    return stat.S_IMODE(status.st_mode), status.st_mtime_ns
+    return stat.S_IMODE(status.st_mode), status.st_mtime_ns, (status.st_uid, status.st_gid)
 
 
 @contextmanager

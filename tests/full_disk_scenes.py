@@ -1,0 +1,188 @@
+"""Writers that no single command line reaches, on a small disk that they fill themselves: `python -m … NAME DISK`.
+
+`tests/test_full_disk.py` runs them on a tmpfs of their own (`tests.flow.disks`).
+"""
+
+import asyncio
+import errno
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from operable.host.log import SessionLog
+from operable.host.log_files import read_log
+from operable.host.registry import Registry, SessionMeta
+from operable.kernel.errors import Fail
+from operable.testing.cassettes import Cassette, save
+from operable.wire.events import TextDelta
+from tests.agent.scene import scene as agent_scene
+from tests.agent.scene import use
+from tests.cli.agents import Scene, steps
+from tests.flow.disks import fill, free, take_names
+from tests.host.test_client_methods import call, methods
+
+LONG = "x" * 20_000  # more than what is left of the last page of a file
+
+
+def refused(work: Callable[[], Any]) -> tuple[str, str, bool]:
+    try:
+        work()
+    except Fail as problem:
+        return problem.category, problem.code, bool(problem.hint)
+    raise AssertionError("it was written")
+
+
+def keep_sessions(disk: str) -> None:
+    registry = Registry(os.path.join(disk, "agents"))
+    home = registry.create(SessionMeta("ses_1", "hermes", "work", "/work", label="before"))
+    fill(disk)
+
+    assert refused(lambda: home.save(label=LONG)) == ("io", "STATE_UNWRITABLE", True)
+    second = SessionMeta("ses_2", "hermes", "work", "/work")
+    assert refused(lambda: registry.create(second)) == ("io", "STATE_UNWRITABLE", True)
+
+    free(disk)
+    folder = os.path.join(disk, "agents", "work", "sessions")
+    assert os.listdir(folder) == ["ses_1"]
+    assert os.listdir(os.path.join(folder, "ses_1")) == ["meta.json"]
+    assert [each.meta.label for each in registry.sessions()] == ["before"]
+    home.save(label="after")
+    assert [each.meta.label for each in registry.sessions()] == ["after"]
+
+
+def own_a_session(disk: str) -> None:
+    registry = Registry(os.path.join(disk, "agents"))
+    os.makedirs(os.path.join(registry.root, "owners"))
+    take_names(disk)
+
+    meta = SessionMeta("ses_1", "hermes", "work", "/work")
+    assert refused(lambda: registry.create(meta)) == ("io", "STATE_UNWRITABLE", True)
+
+    free(disk)
+    assert os.listdir(registry.root) == ["owners"]
+    assert os.listdir(os.path.join(registry.root, "owners")) == []
+    assert registry.create(meta).meta.owner
+
+
+def append_to_a_log(disk: str) -> None:
+    folder = os.path.join(disk, "log")
+    log = SessionLog(folder)
+    log.append([TextDelta("s", "one")])
+    fill(disk)
+
+    assert refused(lambda: log.append([TextDelta("s", LONG)])) == ("io", "LOG_WRITE_FAILED", True)
+    fresh = os.path.join(disk, "fresh")
+    assert refused(lambda: SessionLog(fresh).append([TextDelta("s", LONG)]))[0] == "io"
+
+    free(disk)
+    log.append([TextDelta("s", "two")])
+    log.close()
+    assert [(record.id, record.event.text) for record in read_log(folder)] == [(1, "one"), (2, "two")]
+
+
+def begin_a_segment(disk: str) -> None:
+    folder = os.path.join(disk, "log")
+    log = SessionLog(folder, segment_limit=1)
+    log.append([TextDelta("s", "one")])
+    take_names(disk)
+
+    assert refused(lambda: log.append([TextDelta("s", "lost")])) == ("io", "LOG_UNUSABLE", True)
+    assert refused(lambda: SessionLog(os.path.join(disk, "new"))) == ("io", "LOG_UNUSABLE", True)
+
+    free(disk)
+    log.append([TextDelta("s", "two")])
+    log.close()
+    assert [(record.id, record.event.text) for record in read_log(folder)] == [(1, "one"), (2, "two")]
+
+
+def write_as_the_agent(disk: str) -> None:
+    file = Path(disk, "f")
+    file.write_text("old\n")
+    here = agent_scene(Path(disk))
+    assert use("read", here, file_path="f").ok
+    fill(disk)
+
+    changes: dict[str, dict[str, str]] = {
+        "write": {"content": LONG},
+        "edit": {"old_string": "old", "new_string": LONG},
+    }
+    for tool, arguments in changes.items():
+        outcome = use(tool, here, file_path="f", **arguments)
+        assert not outcome.ok
+        assert "No space left on device" in outcome.output, outcome
+
+    free(disk)
+    assert (os.listdir(disk), file.read_text()) == (["f"], "old\n")
+    assert use("write", here, file_path="f", content="new").ok
+
+
+def write_for_the_agent(disk: str) -> None:
+    served, work, desk = methods(Path(disk).parent)
+    file = work / "f"
+    file.write_text("old\n")
+    fill(disk)
+
+    found = asyncio.run(call(served, desk, "fs/write_text_file", path="f", content=LONG))
+
+    assert found == (None, {"code": -32603, "message": "No space left on device"})
+    free(disk)
+    assert (os.listdir(disk), file.read_text()) == (["f"], "old\n")
+    assert asyncio.run(call(served, desk, "fs/write_text_file", path="f", content="new")) == ({}, None)
+    assert file.read_text() == "new"
+
+
+def answer_a_question(disk: str) -> None:
+    scene = Scene(Path(disk))
+    scene.user()
+    asked = {"call": "Bash", "kind": "execute", "args": {"command": "ls"}, "ask": True}
+    words = ("prompt", "scripted", "--prompt", steps(asked), "--ask", "*", "--session", "ses_ask")
+    with scene.running(*words) as prompt:
+        prompt.event("agent-prompt")
+        question = scene("approvals").of("agent_question")[0]["question"]
+        fill(disk)
+
+        answer = scene("answer", "ses_ask", question, "--allow")
+
+        assert (answer.exit_code, answer.error["category"]) == (74, "io")
+        assert answer.error["code"] == "STATE_UNWRITABLE"
+        assert answer.error["hint"]
+        free(disk)
+        assert [
+            name for name in os.listdir(next(Path(disk).rglob("asks"))) if not name.endswith(".ask")
+        ] == []
+        assert scene("answer", "ses_ask", question, "--allow").exit_code == 0
+        assert prompt.finish().exit_code == 0
+
+
+def save_a_cassette(disk: str) -> None:
+    path = Path(disk, "x.cassette")
+    save(path, Cassette({"agent": "a"}, []))
+    before = path.read_bytes()
+    fill(disk)
+
+    try:
+        save(path, Cassette({"agent": LONG}, []))
+    except OSError as problem:
+        assert problem.errno == errno.ENOSPC  # noqa: PT017 - no pytest here
+    else:
+        raise AssertionError("it was written")
+
+    free(disk)
+    assert (os.listdir(disk), path.read_bytes()) == (["x.cassette"], before)
+
+
+SCENES = {
+    "cassette": save_a_cassette,
+    "registry": keep_sessions,
+    "owner": own_a_session,
+    "log": append_to_a_log,
+    "segment": begin_a_segment,
+    "agent files": write_as_the_agent,
+    "client files": write_for_the_agent,
+    "answer": answer_a_question,
+}
+
+if __name__ == "__main__":
+    SCENES[sys.argv[1]](sys.argv[2])
