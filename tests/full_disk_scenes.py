@@ -79,7 +79,8 @@ def append_to_a_log(disk: str) -> None:
     free(disk)
     log.append([TextDelta("s", "two")])
     log.close()
-    assert [(record.id, record.event.text) for record in read_log(folder)] == [(1, "one"), (2, "two")]
+    said = [(1, TextDelta("s", "one")), (2, TextDelta("s", "two"))]
+    assert [(record.id, record.event) for record in read_log(folder)] == said
 
 
 def begin_a_segment(disk: str) -> None:
@@ -94,7 +95,8 @@ def begin_a_segment(disk: str) -> None:
     free(disk)
     log.append([TextDelta("s", "two")])
     log.close()
-    assert [(record.id, record.event.text) for record in read_log(folder)] == [(1, "one"), (2, "two")]
+    said = [(1, TextDelta("s", "one")), (2, TextDelta("s", "two"))]
+    assert [(record.id, record.event) for record in read_log(folder)] == said
 
 
 def write_as_the_agent(disk: str) -> None:

@@ -13,6 +13,7 @@ transaction of its own does not need this module and has no window.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -47,6 +48,7 @@ CREATE TABLE IF NOT EXISTS events (
 -- Every new key removes those that are too old: without this, by looking at all of them.
 CREATE INDEX IF NOT EXISTS runs_by_age ON runs (at);
 """
+_ELSEWHERE = "free space, or set OPERABLE_HOME to a folder on another disk"
 
 
 class Journal:
@@ -101,12 +103,13 @@ class Journal:
             return Fail(
                 "temporary", "STATE_BUSY", "The record of idempotency keys is in use; nothing was done"
             )
+        full = _is_full(problem)
         return Fail(
-            "config",
+            "io" if full else "config",
             "STATE_DIRECTORY_UNUSABLE",
             f"Idempotency keys cannot be recorded, so nothing was done: {problem}",
             target=self._directory,
-            hint="set OPERABLE_HOME to a writable directory",
+            hint=_ELSEWHERE if full else "set OPERABLE_HOME to a writable directory",
         )
 
     def replay(self, run: Run, fingerprint: str) -> bool:
@@ -273,3 +276,10 @@ def _as_fail(event: dict[str, Any], *, exit_code: int | None = None) -> Fail:
         exit_code=exit_code,
         **details,
     )
+
+
+def _is_full(problem: Exception) -> bool:
+    """Whether the disk took no more. SQLite says so by name, or that it could not write (its shared memory)."""
+    name: str = getattr(problem, "sqlite_errorname", "")
+    full = isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT)
+    return full or name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR")
