@@ -12,6 +12,7 @@ from typing import Any
 
 from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.javascript_json import javascript_json
+from operable.flow.operation import current_folder
 from operable.state.atomic import NotRegularError, advise, open_private, write_whole
 from operable.state.paths import home as operable_home
 
@@ -41,14 +42,6 @@ def home_of(environment: Mapping[str, str], home: str | None = None, *, cwd: str
             raise invalid_argument("There is no home directory: set AGENTCLI_HOME, or pass home")
         chosen = os.path.join(user, ".agentcli")
     return os.path.abspath(os.path.join(cwd or current_folder(), expanded(chosen, user)))
-
-
-def current_folder() -> str:
-    """The folder that relative paths mean; FlowError when it was removed under us."""
-    try:
-        return os.getcwd()
-    except FileNotFoundError:
-        raise invalid_argument("The current directory does not exist any more; go to one that does") from None
 
 
 def expanded(path: str, user: str) -> str:

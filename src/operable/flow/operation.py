@@ -9,10 +9,11 @@ them with the messages of the contract. An operation checks its own values; a fr
 """
 
 import functools
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from operable.flow import operations
 from operable.flow.errors import FlowError, invalid_argument
@@ -22,6 +23,14 @@ from operable.kernel.errors import Fail
 PREFIX = "agentcli."
 _PACKAGE = "operable.flow.operations"
 _UPPER = re.compile(r"(?<=[a-z])([A-Z])")
+
+
+def current_folder() -> str:
+    """The folder that relative paths mean; Raises FlowError if it was removed."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise invalid_argument("The current directory does not exist any more; go to one that does") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +47,7 @@ class Defaults:
     compat: str | None = None  # "0.5": the shapes of the newest peer, where they differ from the draft's
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One parameter. `name` is that of JSON-RPC; the command lines have a flag, or a word in a place of its own."""
 
     name: str
@@ -63,8 +71,7 @@ class Parameter:
         return self.kind in ("word", "manifest", "manifests")
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """One operation. `slow` ones wait for the world; `order` is the place in listings of methods, `place` in usage lines.
 
     What does not say that it `changes` something writes nothing, runs nothing of a manifest and asks no server.

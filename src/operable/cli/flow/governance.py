@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from operable.cli.flow import work
-from operable.cli.flow.input import ALLOWING, addressed, read_manifest
+from operable.cli.flow.input import ALLOWING, addressed, answer, defaults, read_manifest
 from operable.cli.flow.work_events import FlowDecision, FlowDelegation, FlowIdentity, FlowProof, FlowProvider
 from operable.flow.errors import NotAllowed
 from operable.flow.manifest.selection import select
@@ -55,7 +54,7 @@ class TaskQuestion:
             "allowNetwork": self.allow_network,
         }
         with self.addressed():
-            return operation(name).run(params, work.defaults())
+            return operation(name).run(params, defaults())
 
     @contextmanager
     def addressed(self) -> Iterator[None]:
@@ -136,7 +135,7 @@ def whoami(asked: TaskQuestion) -> FlowIdentity:
 
 def _providers(kind: Kind, action: str, name: str | None) -> Iterator[FlowProvider]:
     listing = "methods" if kind == "authorization-proof" else "providers"
-    found = work.answer(f"{kind}-{listing}", kind)[listing]
+    found = answer(f"{kind}-{listing}", kind)[listing]
     if action == "schema":
         if name is None:
             raise Fail("usage", "ARGUMENT_MISSING", f"name the {kind} {listing[:-1]} to show", target="NAME")

@@ -1,4 +1,7 @@
-"""Reading manifests for `operable flow`: a file or standard input, bounded, as JavaScript reads JSON."""
+"""What every command of `operable flow` begins with: its manifest, the operation that answers, and how a failure is shown.
+
+A manifest is a file or standard input, bounded, read as JavaScript reads JSON. Light: it loads no machinery of tasks.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from operable.kernel.errors import Fail
 from operable.tool.descriptors import complain, input_descriptor
 
 if TYPE_CHECKING:
+    from operable.flow.operation import Defaults
     from operable.flow.run.caller import Caller
 
 _LIMIT = 16 * 1024 * 1024
@@ -63,6 +67,23 @@ def read_manifest(source: str) -> Any:
         ) from problem
 
 
+def answer(name: str, source: str, /, *, home: str | None = None, **params: Any) -> dict[str, Any]:
+    """The answer of an operation, the same that JSON-RPC gives. `source` is what a failure is about."""
+    from operable.flow.operation import operation
+
+    given = {param: value for param, value in params.items() if value is not None}
+    with addressed(source):
+        return operation(name).run(given, defaults(home))
+
+
+def defaults(home: str | None = None) -> Defaults:
+    """What an operation gets from the user of this command."""
+    from operable.flow.operation import Defaults, current_folder
+
+    with addressed("."):
+        return Defaults(current_folder(), dict(os.environ), home)
+
+
 @contextmanager
 def addressed(
     source: str, task: str = "TASK", *, by: Caller | None = None, workflow: str | None = None
@@ -100,7 +121,7 @@ def _explained(failure: FlowError, source: str) -> Fail:
 
 def _approval_line(source: str, task: str, by: Caller | None, workflow: str | None) -> str:
     """The command that approves a task, with the signature that the caller can give and that would count."""
-    from operable.flow.home import current_folder
+    from operable.flow.operation import current_folder
     from operable.flow.run.caller import Caller
     from operable.flow.trust.keys.signing_keys import signing_key
 

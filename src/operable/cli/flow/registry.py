@@ -8,8 +8,7 @@ from typing import Any
 
 from operable.cli.flow.backend_events import RegisteredFlow, RegisteredManifest, RegistryChange
 from operable.cli.flow.backends import local_home
-from operable.cli.flow.input import addressed, read_manifest
-from operable.cli.flow.work import answer
+from operable.cli.flow.input import addressed, answer, read_manifest
 from operable.flow import registry
 from operable.flow.canonical import canonical_digest
 from operable.flow.compile.target import require_valid

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from operable.cli.flow.events import RpcAnswer
-from operable.flow.home import current_folder
-from operable.flow.operation import Defaults
+from operable.flow.operation import Defaults, current_folder
 from operable.flow.rpc.protocol import REQUEST_LIMIT, answer_to, too_long
 from operable.flow.rpc.server import RpcServer, report
 from operable.kernel.errors import EX_SIGPIPE, Fail

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from operable.cli.flow.input import addressed
-from operable.flow.home import current_folder
-from operable.flow.operation import Defaults, operation
+from operable.flow.operation import current_folder
 from operable.flow.run.caller import Caller
 from operable.kernel.errors import Fail
 from operable.tool import Change, Warn
@@ -21,18 +20,6 @@ def caller(home: str | None = None) -> Caller:
     """The user of this command."""
     with addressed("."):
         return Caller(current_folder(), dict(os.environ), home)
-
-
-def defaults(home: str | None = None) -> Defaults:
-    by = caller(home)
-    return Defaults(by.cwd, by.environment, home)
-
-
-def answer(name: str, source: str, /, *, home: str | None = None, **params: Any) -> dict[str, Any]:
-    """The answer of an operation, the same that JSON-RPC gives. `source` is what a failure is about."""
-    given = {param: value for param, value in params.items() if value is not None}
-    with addressed(source):
-        return operation(name).run(given, defaults(home))
 
 
 class Planned(Change):

@@ -30,7 +30,7 @@ def approvals(
     task: only those of this task
     home: where approvals are kept
     """
-    from operable.cli.flow.work import answer
+    from operable.cli.flow.input import answer
 
     found = answer("approvals-list", "approvals", home=home, status=status, workflowId=workflow, taskId=task)
     for each in found["records"]:

@@ -30,8 +30,7 @@ def compile_(
     target: the backend
     explain: say for each task how it was mapped
     """
-    from operable.cli.flow.input import read_manifest
-    from operable.cli.flow.work import answer
+    from operable.cli.flow.input import answer, read_manifest
 
     found = answer("compile", file, manifest=read_manifest(file), target=target, explain=explain)
     yield CompiledFlow(target=found["target"], output=found["output"])

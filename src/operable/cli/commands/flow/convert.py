@@ -16,8 +16,7 @@ def convert(file: str = "-") -> Iterator[ConvertedFlow]:
 
     file: the manifest; - is standard input
     """
-    from operable.cli.flow.input import read_manifest
-    from operable.cli.flow.work import answer
+    from operable.cli.flow.input import answer, read_manifest
 
     yield ConvertedFlow(manifest=answer("convert", file, manifest=read_manifest(file))["manifest"])
 

@@ -16,7 +16,7 @@ def describe(topic: str = "commands") -> Iterator[FlowDescription]:
 
     topic: manifest, workflow, task, targets, commands or rpc
     """
-    from operable.cli.flow.work import answer
+    from operable.cli.flow.input import answer
 
     yield FlowDescription(topic=topic, description=answer("describe", topic, target=topic)["description"])
 

@@ -20,8 +20,7 @@ def merge(*files: str) -> Iterator[MergedFlow]:
 
     files: the manifests, two or more; - is standard input
     """
-    from operable.cli.flow.input import read_manifest
-    from operable.cli.flow.work import answer
+    from operable.cli.flow.input import answer, read_manifest
 
     manifests = [read_manifest(file) for file in files]
     yield MergedFlow(manifest=answer("merge", " ".join(files), manifests=manifests)["manifest"])

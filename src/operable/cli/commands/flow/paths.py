@@ -16,7 +16,7 @@ def paths(*, home: str | None = None) -> Iterator[FlowPath]:
 
     home: another home than AGENTCLI_HOME or ~/.agentcli
     """
-    from operable.cli.flow.work import answer
+    from operable.cli.flow.input import answer
 
     for name, path in answer("paths", home or "home", home=home)["paths"].items():
         yield FlowPath(name=name, path=path)

@@ -17,7 +17,7 @@ def schema(target: str = "manifest", *, legacy: bool = False) -> Iterator[FlowSc
     target: manifest, workflow, task, scheduler-job, standalone-plan, handoff-v4, rpc-request or rpc-response
     legacy: the older descriptor form
     """
-    from operable.cli.flow.work import answer
+    from operable.cli.flow.input import answer
 
     found = answer("schema", target, target=target, legacy=legacy)
     yield FlowSchema(target=target, schema_format=found["schema_format"], schema=found["schema"])

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 @command(limit=None, columns=("name", "capabilities"), examples=["flow signing --output jsonl"])
 def signing() -> Iterator[FlowProvider]:
     """List the signing providers."""
-    from operable.cli.flow.work import answer
+    from operable.cli.flow.input import answer
 
     for each in answer("signing-providers", "signing")["providers"]:
         yield FlowProvider(kind="signing", name=each["name"], capabilities={"methods": each["methods"]})

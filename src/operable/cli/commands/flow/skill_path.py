@@ -16,7 +16,7 @@ def skill_path(*, home: str | None = None) -> Iterator[FlowPath]:
 
     home: another home than AGENTCLI_HOME or ~/.agentcli
     """
-    from operable.cli.flow.work import answer
+    from operable.cli.flow.input import answer
 
     found = answer("skill-path", home or "home", home=home)
     for name in ("skill_path", "home_skill_path"):

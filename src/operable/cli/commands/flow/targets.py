@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 )
 def targets() -> Iterator[FlowTarget]:
     """List the backends, what they can do and what they enforce."""
-    from operable.cli.flow.work import answer
+    from operable.cli.flow.input import answer
 
     for target in answer("targets", "targets")["targets"]:
         yield FlowTarget(**target)

@@ -23,8 +23,7 @@ def validate(*files: str, context: Context) -> Iterator[FlowProblem | FlowVerdic
 
     files: the manifests; - or none is standard input
     """
-    from operable.cli.flow.input import read_manifest
-    from operable.cli.flow.work import answer
+    from operable.cli.flow.input import answer, read_manifest
 
     all_ok = True
     for source in files or ("-",):

@@ -35,7 +35,7 @@ def verify(
     public_key: a file with the key that signs in-toto statements
     home: where the audit is kept
     """
-    from operable.cli.flow.work import answer
+    from operable.cli.flow.input import answer
 
     found = answer(
         "verify",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 @command(limit=None, examples=["flow version", "flow version --output jsonl"])
 def version() -> Iterator[FlowVersion]:
     """Show the version of the program and of the manifests that it writes."""
-    from operable.cli.flow.work import answer
+    from operable.cli.flow.input import answer
 
     found = answer("version", "version")
     yield FlowVersion(package_version=found["package_version"], manifest_version=found["manifest_version"])
