@@ -2,4 +2,5 @@
 
 from operable.cli.agentcli import main
 
-main()
+if __name__ == "__main__":
+    main()
