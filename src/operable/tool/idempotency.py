@@ -282,4 +282,4 @@ def _is_full(problem: Exception) -> bool:
     """Whether the disk took no more. SQLite says so by name, or that it could not write (its shared memory)."""
     name: str = getattr(problem, "sqlite_errorname", "")
     full = isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT)
-    return full or name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR")
+    return full or name in ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")
