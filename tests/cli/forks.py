@@ -30,13 +30,13 @@ def run(
     """As `subprocess.run` does it with pipes."""
     request = {"argv": list(argv), "env": dict(env), "cwd": os.path.abspath(cwd or "."), "umask": _umask()}
     text = json.dumps(request).encode("utf-8", "surrogatepass")
-    if os.environ.get("TESTS_START") == "real" or not is_forkable(argv, env, len(text)):
-        return subprocess.run(
-            argv, input=input, env=env, cwd=cwd, capture_output=True, timeout=timeout, check=False
-        )
-    call = _Call(_server(os.getpid()).begin(text), timeout)
-    status, stdout, stderr = call.finish(input)
-    return subprocess.CompletedProcess(argv, status, stdout, stderr)
+    if os.environ.get("TESTS_START") != "real" and is_forkable(argv, env, len(text)):
+        call = _Call(server(os.getpid()).begin(text), timeout)
+        if (ended := call.finish(input)) is not None:
+            return subprocess.CompletedProcess(argv, *ended)
+    return subprocess.run(
+        argv, input=input, env=env, cwd=cwd, capture_output=True, timeout=timeout, check=False
+    )
 
 
 def is_forkable(argv: Sequence[str], env: Mapping[str, str], size: int) -> bool:
@@ -59,7 +59,7 @@ class _Server:
         self._lock = threading.Lock()
         self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 [sys.executable, str(_SERVER), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 # Pipes, as the calls have them: what its streams lead to is looked at when an interpreter starts.
@@ -77,6 +77,8 @@ class _Server:
         try:
             with self._lock:
                 socket.send_fds(self._door, [request], theirs)
+        except ConnectionError:
+            pass  # it is gone: nothing will be told of the call
         finally:
             for descriptor in theirs:
                 os.close(descriptor)
@@ -84,11 +86,11 @@ class _Server:
 
     def close(self) -> None:
         self._door.close()
-        self._process.communicate()
+        self.process.communicate()
 
 
 @cache
-def _server(_process: int) -> _Server:
+def server(_process: int) -> _Server:
     """Of this process: a fork of it needs its own."""
     return _Server()
 
@@ -102,7 +104,8 @@ class _Call:
         self._deadline = time.monotonic() + timeout
         self._received = {descriptor: bytearray() for descriptor in self._reading}
 
-    def finish(self, input: bytes) -> tuple[int, bytes, bytes]:
+    def finish(self, input: bytes) -> tuple[int, bytes, bytes] | None:
+        """Its status, stdout and stderr; None when it was not begun, because there is no server any more."""
         with selectors.DefaultSelector() as selector:
             for descriptor in self._reading:
                 selector.register(descriptor, selectors.EVENT_READ)
@@ -124,6 +127,8 @@ class _Call:
                         selector.unregister(descriptor)
                         os.close(descriptor)
         stdout, stderr, told = (bytes(self._received[descriptor]) for descriptor in self._reading)
+        if not told:
+            return None
         _, status = told.split()
         return int(status), stdout, stderr
 

@@ -133,3 +133,13 @@ def test_what_only_a_start_can_take_in_is_given_to_a_process(name):
     assert forks.is_forkable([PROGRAM], env, 10)
     assert not forks.is_forkable([PROGRAM], env | {name: "another"}, 10)
     assert not forks.is_forkable([PROGRAM, "a\0b"], env, 10)
+
+
+def test_where_the_server_is_gone_a_process_is_started():
+    server = forks.server(os.getpid())
+    server.process.kill()
+    server.process.wait(LIMIT)
+    try:
+        assert call(forks.run, "--version").exit_code == 0
+    finally:
+        forks.server.cache_clear()
