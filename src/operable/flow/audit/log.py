@@ -125,15 +125,19 @@ def read(path: str, limit: int | None = None) -> tuple[list[Json], list[Json]]:
     """The newest records, oldest first, over all files, one per execution; and a warning per malformed line."""
     records: list[Json] = []
     warnings: list[Json] = []
-    if limit is not None and limit <= 0:
-        return [], []
-    for each in newest_first(path):
-        if isinstance(each, MalformedLine):
-            warnings.append({"line_number": each.line, "message": each.message})
-            continue
-        records.append(each)
-        if len(records) == limit:
-            break
+    ended: dict[int, Json] = {}
+    with _reading(), frozen(path) as (_, _, parts):
+        for _, part in reversed(parts):
+            # The contract's warnings are about a whole file, also where only its newest records are wanted.
+            for place, line in part.back():
+                record = _parsed(line)
+                if record is None and line.strip():
+                    problem = MalformedLine(part.number(place))
+                    warnings.append({"line_number": problem.line, "message": problem.message})
+                elif record is not None and (limit is None or len(records) < limit):
+                    records += _shown_before(record, ended)
+            if limit is not None and len(records) >= limit:
+                break
     return records[::-1], warnings[::-1]
 
 
