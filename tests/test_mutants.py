@@ -58,15 +58,15 @@ def test_every_break_of_a_real_module_compiles_and_differs():
 
 
 def test_the_tests_that_mirror_a_module_are_asked_first():
-    asked = nearest(Path("src/operable/wire/frames.py"), 3)
+    asked = nearest(Path("src/operable/kernel/redact/names.py"), 3)
 
-    assert asked[0] == Path("tests/wire/test_frames.py")
-    assert len(asked) == len(set(asked)) == 3
+    assert asked[0] == Path("tests/kernel/redact/test_names.py")
+    assert len(asked) == len(set(asked)) > 1
 
 
 @pytest.mark.timeout(300)
 def test_breaks_are_made_in_a_copy_and_the_tests_there_notice_them():
-    module = ROOT / "src/operable/kernel/nesting.py"
+    module = ROOT / "src/operable/kernel/redact/names.py"
     before = (module.read_bytes(), module.stat().st_mtime_ns)
 
     done = subprocess.run(
@@ -81,7 +81,7 @@ def test_breaks_are_made_in_a_copy_and_the_tests_there_notice_them():
     *survivors, last = done.stdout.split("\n\n")
     noticed = 3 - len(survivors)
     assert last.startswith(f"{noticed} of 3 breaks were noticed"), done
-    assert done.stderr.count("noticed: src/operable/kernel/nesting.py:") == noticed > 0
+    assert done.stderr.count("noticed: src/operable/kernel/redact/names.py:") == noticed > 0
     assert done.returncode == (1 if survivors else 0)
     assert (module.read_bytes(), module.stat().st_mtime_ns) == before
 

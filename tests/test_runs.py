@@ -22,7 +22,7 @@ def ran(*words):
 
 
 def test_a_fast_run_leaves_out_what_starts_processes_and_nothing_else():
-    light, heavy = "tests/wire/test_frames.py", "tests/cli/test_start.py"
+    light, heavy = "tests/kernel/redact/test_shapes.py", "tests/cli/test_start.py"
 
     found = ran("--fast", "--collect-only", light, heavy).stdout
 
