@@ -10,6 +10,8 @@ from tools.mechanisms import MECHANISMS
 
 # One copy of each mechanism, as a module outside its owner would write it.
 COPIES = {
+    "caches by fingerprint": "import marshal\nvalue = marshal.loads(b'N')\n",
+    "JSON lines that survive lone surrogates": "import json\nline = json.dumps('x').encode('utf-8', 'replace')\n",
     "masking secrets": "from operable.kernel.redact import MASK\ntext = 'x'.replace('secret', MASK)\n",
     "locks": "import fcntl\nfcntl.flock(3, fcntl.LOCK_EX)\n",
     "whole-file writes": "import os\nos.replace('draft', 'file')\n",

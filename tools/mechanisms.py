@@ -93,6 +93,17 @@ def splits_bytes(node: ast.AST) -> bool:
     return False
 
 
+def replaces_in_json(node: ast.AST) -> bool:
+    """`json.dumps(value).encode("utf-8", "replace")`."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Call(func=inner), attr="encode"),
+            args=[*_, ast.Constant(value="replace")],
+        ):
+            return _dotted(inner) == "json.dumps"
+    return False
+
+
 def masks_text(node: ast.AST) -> bool:
     """`text.replace(secret, MASK)`, `pattern.sub(MASK, text)` and their like."""
     match node:
@@ -148,6 +159,24 @@ MECHANISMS = (
         ("operable.wire.jsonrpc", "operable.flow.manifest.json_schema", "operable.testing.voices.acp"),
         "use operable.wire.jsonrpc",
         writes_keys("jsonrpc"),
+    ),
+    Mechanism(
+        "caches by fingerprint",
+        # The SDK reads what `state.cache` has written without loading it; the keeper of trees talks to its host so.
+        (
+            *("operable.state.cache", "operable.tool.prebuilt"),
+            *("operable.proc.stem", "operable.proc.keeper"),
+        ),
+        "use operable.state.cache",
+        calls(
+            "marshal.load", "marshal.loads", "marshal.dump", "marshal.dumps", "pickle.load", "pickle.loads"
+        ),
+    ),
+    Mechanism(
+        "JSON lines that survive lone surrogates",
+        ("operable.kernel.json",),
+        "use operable.kernel.json.json_line",
+        replaces_in_json,
     ),
     Mechanism(
         "strict JSON reading",

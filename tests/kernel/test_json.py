@@ -92,6 +92,8 @@ def test_every_value_is_one_line_that_a_strict_reader_reads():
         json_line({"a": "line\nend", "b": ["ü", 1, None]}) == '{"a":"line\\nend","b":["ü",1,null]}\n'.encode()
     )
     assert json_line(Point("x")) == b'{"name":"x"}\n'
+    assert json_line({"a": {1.5}, "b": 2j}, other=str) == b'{"a":[1.5],"b":"2j"}\n'
+    assert json_line(["\ud83d", 2j], other=str) == b'["?","2j"]\n'
     for value in ({"a": "cut \ud83d"}, Point("cut \ud83d")):
         line = json_line(value)
         assert line.count(b"\n") == 1

@@ -7,7 +7,6 @@ whoever writes, and never keeps a cancel from being heard.
 """
 
 import asyncio
-import json
 import queue
 import threading
 from typing import Any
@@ -16,6 +15,7 @@ import msgspec
 
 from operable.agent.command_lines import CommandLines
 from operable.agent.outlet import LineOutlet
+from operable.kernel.json import json_line
 from operable.wire.jsonrpc import error_response
 from operable.wire.lines import LineTooLong
 
@@ -78,7 +78,7 @@ class LineTransport:
     async def send(self, message: dict[str, Any]) -> None:
         """Returns when it is written; what nobody reads is dropped."""
         sent: asyncio.Future[None] = self._loop.create_future()
-        self._outbox.put((_line(_modest(message)), sent))
+        self._outbox.put((json_line(_modest(message), other=str), sent))
         await sent
         if "method" not in message:
             self._asked.discard(message.get("id"))
@@ -91,7 +91,7 @@ class LineTransport:
         """
         if not self._closed:
             self._room.acquire()
-            self._outbox.put((_line(message), None))
+            self._outbox.put((json_line(message, other=str), None))
 
     async def close(self) -> None:
         self._closed = True
@@ -115,14 +115,6 @@ class LineTransport:
                 self._room.release()
             else:
                 self._loop.call_soon_threadsafe(_settle, sent)
-
-
-def _line(message: dict[str, Any]) -> bytes:
-    try:
-        return msgspec.json.encode(message, enc_hook=str) + b"\n"
-    except UnicodeEncodeError:
-        # Half a character (undecodable bytes of a file name or a terminal): a line of it must still be a line.
-        return json.dumps(message, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
 
 
 def _settle(sent: "asyncio.Future[None]") -> None:

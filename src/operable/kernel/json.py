@@ -105,10 +105,11 @@ def too_deep(value: Any, levels: int = DEEPEST) -> bool:
 _encode: Callable[[Any], bytes] | None = None
 
 
-def json_line(value: Any) -> bytes:
+def json_line(value: Any, *, other: Callable[[Any], Any] | None = None) -> bytes:
     """One line of JSON with its line end. A lone surrogate, which UTF-8 cannot hold, becomes `?`.
 
-    Several agents end at the first line that they cannot read. `value` may hold structs of msgspec.
+    Several agents end at the first line that they cannot read. `value` may hold structs of msgspec; `other` makes plain
+    values of types that neither JSON nor msgspec has.
     """
     global _encode  # noqa: PLW0603 - msgspec is loaded by the first call
     if _encode is None:
@@ -116,8 +117,15 @@ def json_line(value: Any) -> bytes:
 
         _encode = Encoder().encode
     try:
-        return _encode(value) + b"\n"
+        return (_encode(value) if other is None else _encode_with(value, other)) + b"\n"
     except UnicodeEncodeError:
         from msgspec import to_builtins
 
-        return json.dumps(to_builtins(value), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        plain = to_builtins(value, enc_hook=other)
+        return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
+def _encode_with(value: Any, other: Callable[[Any], Any]) -> bytes:
+    from msgspec.json import encode
+
+    return encode(value, enc_hook=other)

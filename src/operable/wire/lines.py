@@ -156,6 +156,7 @@ class BlockSplitter:
     def __init__(self, limit: int = LINE_LIMIT) -> None:
         self.limit = limit
         self.error: LineTooLong | None = None
+        """The line that was too long; nothing of it is kept."""
         self._pieces: list[bytes] = []
         self._kept = 0
         self._lines = 0
