@@ -3,6 +3,7 @@
 import pytest
 
 from operable.kernel.errors import Fail
+from operable.wrap.doctor import version
 from operable.wrap.drafting import Option, draft, options, subcommands
 from operable.wrap.reading import read
 
@@ -130,3 +131,29 @@ def test_the_complaint_of_a_program_is_no_help(tmp_path, help_text, refused):
 
     assert caught.value.code == "HELP_UNREADABLE"
     assert help_text in caught.value.message
+
+
+WRITES = """#!/bin/sh
+touch {mark} 2>/dev/null && echo 'it was written'
+[ "$1" = --version ] && {{ echo 1.0; exit; }}
+printf 'Usage: prog [OPTIONS]\\n\\nOptions:\\n  --depth N   how deep\\n'
+"""
+
+
+def test_a_program_that_is_asked_what_it_is_changes_nothing(tmp_path, monkeypatch):
+    mark = tmp_path / "mark"
+    program = tmp_path / "prog"
+    program.write_text(WRITES.format(mark=mark))
+    program.chmod(0o755)
+
+    files = draft(str(program))
+    folder = tmp_path / "made" / "prog"
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    answer = version(read(str(folder)))
+
+    assert not mark.exists()
+    assert "--depth" in "".join(files.values())
+    assert answer.fields["detail"].startswith("1.0")

@@ -21,11 +21,12 @@ from operable.app.packages import Package, activate
 from operable.app.shelf import find
 from operable.app.trust import Approvals
 from operable.kernel.errors import Fail
-from operable.offer.action import Action, Adapter, Confirmation, Result, actions, tool_name
+from operable.offer.action import Action, Adapter, Confirmation, Result, actions, tool_name, with_any_words
 from operable.offer.aoi import AoiAdapter
 from operable.offer.app import AppAdapter, app_actions
 from operable.offer.arguments import check_arguments
 from operable.offer.spool import remove
+from operable.offer.words import PLAN, takes_any_words
 from operable.proc.ladder import Graces
 from operable.run.discovery import Source, describe
 
@@ -33,6 +34,7 @@ _TIMEOUT = 300.0
 # A stopped run has a second to end; a program that does not listen gets a part of it.
 _GRACES = Graces(interrupt=0.2, terminate=0.2)
 _CAP = 50_000
+_DESCRIBED = 60.0  # seconds for all schemas of one tool
 _AT_ONCE = 4  # tools are asked for this many schemas at a time
 _BRIEF = 200  # characters of arguments in the line for the person who approves
 _CONFIRM = {
@@ -70,8 +72,9 @@ def _tool(line: str, workspace: str, environment: Mapping[str, str]) -> list[Abi
     name = capabilities.get("tool")
     name = name if isinstance(name, str) and name else os.path.basename(words[0])
     adapter = AoiAdapter(words, env=environment, cwd=workspace, timeout=_TIMEOUT, graces=_GRACES)
-    offered = [action for action in actions(capabilities) if not action.unbounded]
-    return asyncio.run(_abilities(name, adapter, offered, "no description"))
+    everything = list(actions(capabilities))
+    offered = [action for action in everything if not action.unbounded]
+    return asyncio.run(_abilities(name, adapter, offered, "no description", everything))
 
 
 def _app(name: str, workspace: str) -> list[Ability]:
@@ -106,20 +109,36 @@ def _usage(package: Package) -> Ability:
     )
 
 
-async def _abilities(owner: str, adapter: Adapter, offered: Sequence[Action], about: str) -> list[Ability]:
-    """`about`: what the model is told of a command without a summary."""
+async def _abilities(
+    owner: str, adapter: Adapter, offered: Sequence[Action], about: str, reached: Sequence[Action] = ()
+) -> list[Ability]:
+    """`about`: for a command without a summary. `reached`: what the words of a command without a schema may name."""
     slots = asyncio.Semaphore(_AT_ONCE)
 
     async def schema_of(action: Action) -> dict[str, Any]:
         async with slots:
             return await adapter.input_schema(action)
 
-    schemas = await asyncio.gather(*map(schema_of, offered))
-    return [_ability(owner, adapter, *each, about) for each in zip(offered, schemas, strict=True)]
+    try:
+        async with asyncio.timeout(_DESCRIBED):
+            schemas = await asyncio.gather(*map(schema_of, offered))
+    except TimeoutError:
+        raise Fail(
+            "timeout",
+            "TOOL_SILENT",
+            f"{owner} did not describe its {len(offered)} commands within {_DESCRIBED:g} s",
+            target=owner,
+        ) from None
+    abilities = []
+    for action, schema in zip(offered, schemas, strict=True):
+        widest = with_any_words(action, reached) if reached and takes_any_words(schema) else action
+        abilities.append(_ability(owner, adapter, widest, schema, about))
+    return abilities
 
 
 def _ability(owner: str, adapter: Adapter, action: Action, schema: dict[str, Any], about: str) -> Ability:
-    shown, plans = f"{owner} {action.name}", action.confirm and action.dry_run
+    shown = f"{owner} {action.name}"
+    plans = action.confirm and action.dry_run and PLAN in schema["properties"]
     if plans:
         schema = {**schema, "properties": {**schema["properties"], "confirm": _CONFIRM}}
 
@@ -152,9 +171,9 @@ def _planned(adapter: Adapter, action: Action, given: Mapping[str, Any], scene: 
     """A call of a command that wants a confirmation: without one it is a dry run."""
     arguments = {name: value for name, value in given.items() if name != "confirm"}
     confirmation = given.get("confirm") or False
-    if confirmation or arguments.get("dry-run"):
+    if confirmation or arguments.get(PLAN):
         return _outcome(_called(adapter, action, arguments, confirmation, scene))
-    result = _called(adapter, action, {**arguments, "dry-run": True}, False, scene)
+    result = _called(adapter, action, {**arguments, PLAN: True}, False, scene)
     digest = result.summary.get("plan_digest") or "true"
     heading = f"Nothing was done yet. This is the plan; to do it, call again with confirm={digest}"
     return _outcome(result, heading if result.ok else "")

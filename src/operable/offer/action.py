@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from operable.tool.declare import ALIAS, BUILT_IN
@@ -94,7 +94,12 @@ def actions(capabilities: Mapping[str, Any]) -> Iterator[Action]:
     entries = command_entries(capabilities)
     names = {entry["name"] for entry in entries}
     about_itself = {f"{ALIAS}{name}" if f"{ALIAS}{name}" in names else name for name in BUILT_IN}
-    return (declared_action(entry) for entry in entries if entry["name"] not in about_itself)
+    # What enforces a promise is for us to say, not for the tool.
+    return (
+        replace(declared_action(entry), enforced_by="")
+        for entry in entries
+        if entry["name"] not in about_itself
+    )
 
 
 def command_entries(capabilities: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -126,6 +131,19 @@ def declared_action(entry: Mapping[str, Any]) -> Action:
         needs={str(need): str(reason) for need, reason in needs.items()} if isinstance(needs, dict) else {},
         project_code=str(entry.get("project_code") or ""),
         plan_consent=str(plan.get("consent") or "") if isinstance(plan, dict) else "",
+    )
+
+
+def with_any_words(action: Action, actions: Iterable[Action]) -> Action:
+    """What a command is whose words are its caller's: the worst of it and of those below it, which the words may name."""
+    path = action.name.split()
+    reached = [each for each in actions if each.name.split()[: len(path)] == path]
+    return replace(
+        action,
+        read_only=all(each.read_only for each in reached),
+        destructive=any(each.destructive for each in reached),
+        confirm=any(each.confirm for each in reached),
+        idempotent=all(each.idempotent for each in reached),
     )
 
 

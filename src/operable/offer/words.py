@@ -9,6 +9,7 @@ written, secrets (`writeOnly`), and the confirmation, which the caller of this m
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,8 @@ _OURS = frozenset(
     "run-project-code input-json input-jsonl".split()
 )
 INPUT = "input"
+PLAN = "dry-run"
+_OPTION = re.compile(r"--[A-Za-z0-9][\w.-]*")
 
 
 def offered(schema: Mapping[str, Any], items: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -53,7 +56,13 @@ def offered(schema: Mapping[str, Any], items: Mapping[str, Any] | None = None) -
 
 
 def _is_offered(name: str, value: Mapping[str, Any]) -> bool:
-    return name not in _OURS and value.get("writeOnly") is not True
+    """Whether callers may give it. A tool says itself how it is written: not as an option of ours, nor as a short one."""
+    written = str(value.get("x-cli") or f"--{name}")
+    if name in _OURS or written.removeprefix("--") in _OURS or value.get("writeOnly") is True:
+        return False
+    if (name == PLAN) != (written == f"--{PLAN}") or (name == PLAN and value.get("default") is True):
+        return False  # it would plan and not say so, or say so and not plan
+    return _OPTION.fullmatch(written) is not None if written.startswith("-") else True
 
 
 def unspecified(usage: str = "") -> dict[str, Any]:
@@ -86,7 +95,7 @@ def command_words(
         if name in arguments and arguments[name] is not None and _is_offered(name, value):
             written = str(value.get("x-cli") or f"--{name}")
             if written.startswith("-"):
-                options += _option(name, written, arguments[name], default=value.get("default"))
+                options += _option(written, arguments[name], default=value.get("default"))
             else:
                 given = arguments[name]
                 operands += map(_text, given if isinstance(given, list) else [given])
@@ -107,11 +116,11 @@ def confirmation_words(confirmed: Confirmation) -> list[str]:
     return ["--confirm"] if confirmed else []
 
 
-def _option(name: str, written: str, value: Any, *, default: Any) -> list[str]:
+def _option(written: str, value: Any, *, default: Any) -> list[str]:
     if isinstance(value, bool):
         if value is (default is True):
             return []  # it is so without a word
-        return [written if value or written.startswith("--no-") else f"--no-{name}"]
+        return [written if value or written.startswith("--no-") else f"--no-{written[2:]}"]
     if isinstance(value, list):
         return [f"{written}={_text(each)}" for each in value]
     return [f"{written}={_text(value)}"]

@@ -12,11 +12,11 @@ import hashlib
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from operable.kernel.errors import Fail
-from operable.offer.action import Action, Progress, Result, tool_name
+from operable.offer.action import Action, Progress, Result, tool_name, with_any_words
 from operable.offer.arguments import check_arguments
 from operable.offer.spool import remove
 from operable.offer.words import takes_any_words
@@ -203,21 +203,8 @@ async def _made(name: str, operable: Operable, action: Action) -> McpTool:
     assert operable.adapter is not None  # noqa: S101 - the constructor has left out what has none
     schema = await operable.adapter.input_schema(action)
     if takes_any_words(schema):
-        action = _with_any_words(action, operable.actions)
+        action = with_any_words(action, operable.actions)
     if action.destructive or action.confirm:
         confirm = _CONFIRM | ({"description": _CONFIRM_CODE} if action.plan_consent else {})
         schema = {**schema, "properties": {**schema["properties"], "confirm": confirm}}
     return McpTool(name, operable, action, schema)
-
-
-def _with_any_words(action: Action, actions: Iterable[Action]) -> Action:
-    """What a command is whose words are its caller's: the worst of it and of those below it, which the words may name."""
-    path = action.name.split()
-    reached = [each for each in actions if each.name.split()[: len(path)] == path]
-    return replace(
-        action,
-        read_only=all(each.read_only for each in reached),
-        destructive=any(each.destructive for each in reached),
-        confirm=any(each.confirm for each in reached),
-        idempotent=all(each.idempotent for each in reached),
-    )

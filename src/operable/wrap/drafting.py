@@ -17,6 +17,7 @@ from operable.kernel.errors import Fail
 from operable.manifest import render
 from operable.proc.run import output
 from operable.proc.spawn import prepare
+from operable.wrap.confining import looking
 from operable.wrap.places import is_name
 
 _TIMEOUT = 10.0
@@ -120,7 +121,7 @@ def _refuse_failure(program: str) -> None:
 
 def _asked(program: str, *words: str) -> str:
     """What the program prints for these words, on either stream; a status other than 0 is common for help."""
-    done = output(prepare([program, *words]), timeout=_TIMEOUT, limit=_HELP_LIMIT)
+    done = output(looking(prepare([program, *words])), timeout=_TIMEOUT, limit=_HELP_LIMIT)
     return done.stdout.decode("utf-8", "replace") + done.stderr
 
 

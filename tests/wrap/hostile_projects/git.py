@@ -33,6 +33,7 @@ CALLS = (
     ["push", "helped", "main", "--dry-run"],
     ["push", "away", "main", "--dry-run"],
     ["push", "shell", "main", "--dry-run"],
+    ["push", "mixed", "main", "--dry-run"],
 )
 RAW = (
     ["git", "status"],
@@ -113,6 +114,9 @@ def lay(scene: Scene) -> None:
     }
     for name, value in settings.items():
         _git(scene, "config", name, value)
+    # A folder beside a server: what protects from the one must not be left out for the other.
+    for url in ("./far.git", f"http://127.0.0.1:{scene.port}/x.git"):
+        _git(scene, "config", "--add", "remote.mixed.url", url)
     scene.write("poem.txt", "one\ntwo\nthree\n")
     scene.env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 

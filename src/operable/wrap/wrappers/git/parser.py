@@ -654,8 +654,18 @@ def _receiver(upstream: Upstream) -> str:
         "utf-8", "replace"
     )
     addresses = told.split("\n")[:-1] or [remote]
-    if not all(map(_is_folder, addresses)):
+    folders = [address for address in addresses if _is_folder(address)]
+    if not folders:
         return "git-receive-pack"
+    if len(folders) < len(addresses):
+        # One receiver for all: either the folder's own configuration runs, or the server is asked for what it refuses.
+        raise Fail(
+            "config",
+            "MIXED_REMOTE",
+            f"{remote} pushes to a folder and to another address; the two cannot be planned together",
+            hint="name one of the addresses instead of the remote",
+            target=remote[:200],
+        )
     upstream.do_without("network", "sockets")
     return "git -c core.alternateRefsCommand= -c core.fsmonitor=false receive-pack"
 
