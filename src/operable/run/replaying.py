@@ -14,7 +14,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -32,7 +32,7 @@ class Cassette:
 
     argv: tuple[str, ...]
     stdin: str | None
-    output: Iterable[tuple[float, bytes]]
+    output: Collection[tuple[float, bytes]]
     """(seconds since the start, bytes) of each line; can be read more than once."""
     stderr: str
     status: int | None
@@ -51,6 +51,7 @@ def load(path: str | os.PathLike[str]) -> Cassette:
             head = head or end
             if end["type"] == "out":
                 _line_of(end)
+                output.lines += 1
             elif end["type"] == "err":
                 stderr.append(end["text"])
         if head.get("type") != "cassette" or head.get("version") != VERSION:
@@ -80,6 +81,7 @@ class RecordedOutput:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
         self._fd = -1
+        self.lines = 0  # how many there are, once the cassette was checked
         try:
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -87,6 +89,12 @@ class RecordedOutput:
 
     def __iter__(self) -> Iterator[tuple[float, bytes]]:
         return (_line_of(entry) for entry in self.entries() if entry["type"] == "out")
+
+    def __len__(self) -> int:
+        return self.lines
+
+    def __contains__(self, line: object) -> bool:
+        return any(line == each for each in self)
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """Every line of the cassette."""
