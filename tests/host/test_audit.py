@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.host.audit import Audit, Head, parse_head, read_audit, verify_audit
+from operable.host.registry import Registry, SessionMeta, workspace_slug
 from operable.kernel.canonical import canonical_json
 from operable.kernel.errors import Fail
+from operable.kernel.redact import Known
 from tests.requirement import requirement
 
 
@@ -146,6 +148,40 @@ def test_a_damaged_end_is_not_built_upon(tmp_path):
         chain(tmp_path, 1)
 
     assert failure.value.code == "AUDIT_DAMAGED"
+
+
+def begun(registry, workspace, protocol="acp"):
+    """A session that had an agent, or (without a protocol) one that is about to start it."""
+    meta = SessionMeta(f"ses_{protocol}", "test", workspace_slug(workspace), workspace, protocol=protocol)
+    return registry.create(meta)
+
+
+def record_in(registry, workspace):
+    audit = registry.audit(workspace, actor="agent:test", secrets=Known(()))
+    audit.record("agent.turn", subject={"kind": "session", "ref": "s"})
+    return audit.path
+
+
+def test_a_chain_that_was_removed_from_a_workspace_with_sessions_stays_truncated(tmp_path, monkeypatch):
+    registry, workspace = Registry(str(tmp_path)), str(tmp_path / "work")
+    begun(registry, workspace, protocol="")
+    path = record_in(registry, workspace)
+    begun(registry, workspace)
+    record_in(registry, workspace)
+    assert codes(path) == []
+    for file in (tmp_path / workspace_slug(workspace)).glob("audit.jsonl*"):
+        file.unlink()
+
+    with monkeypatch.context() as refusing:
+        refusing.setenv("OPERABLE_AUDIT_DAMAGED", "refuse")
+        with pytest.raises(Fail, match="had 1 session") as failure:
+            record_in(registry, workspace)
+    assert failure.value.code == "AUDIT_DAMAGED"
+    for _ in range(3):
+        record_in(registry, workspace)
+        assert codes(path) == ["chain.truncated"]
+    actions = [json.loads(line)["action"] for _, _, line in read_audit(path)]
+    assert actions == ["audit.restarted", *["agent.turn"] * 3]
 
 
 def test_processes_share_one_chain(tmp_path):

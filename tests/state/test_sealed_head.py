@@ -1,8 +1,10 @@
 """Heads of sealed logs: read exactly, and signed where the operator gave a key."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -18,6 +20,7 @@ from operable.state.sealed_head import (
     read_head,
     write_head,
 )
+from operable.state.sealed_record import Place
 from operable.state.sealed_settings import DAMAGED, KEY, SettingError, operator_log
 from tests.state.formats import FORMATS, codes, judged, log, record
 
@@ -216,6 +219,151 @@ def test_a_crash_in_the_first_signed_write_is_not_damage(tmp_path, form):
 
     found = judged(path, form, public_key=load_public_key(public))
     assert (found.ok, found.records, found.unsigned) == (True, 4, 1)
+
+
+KILLED = """
+import os, sys
+from operable.state.sealed_settings import operator_log
+from tests.state.formats import FORMATS, record
+os.replace = lambda *names: os.kill(os.getpid(), 9)
+operator_log(sys.argv[1], FORMATS[sys.argv[2]]()).append(record("killed"))
+"""
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_kill_in_the_first_signed_write_is_not_an_alarm_of_anybody(tmp_path, form):
+    """The case of the red team: `verify` and `refuse` took it for a signature that was taken away."""
+    private, public = key_files(tmp_path)
+    path, environment = tmp_path / "log", {KEY: private, DAMAGED: "refuse"}
+    for number in range(3):
+        log(path, form).append(record(number))
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(path), form],
+        env={**os.environ, KEY: private},
+        timeout=100,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+
+    assert codes(path, form) == []
+    assert codes(path, form, public_key=load_public_key(public)) == []
+    operator_log(str(path), FORMATS[form](), environment=environment).append(record(4))
+    found = judged(path, form, public_key=load_public_key(public))
+    assert (found.ok, found.records, found.signed_from, found.unsigned) == (True, 6, 3, 3)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_crash_before_the_record_of_signing_leaves_it_to_the_next_write(tmp_path, form):
+    """The notice of the restart stands before it: a crash may leave that one alone."""
+    private, public = key_files(tmp_path)
+    path, signer = tmp_path / "log", load_signer(private)
+    log(path, form, signer=signer, earlier=lambda: {"reason": "there were sessions"}).append(record(0))
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+    (tmp_path / "log.head").rename(tmp_path / "log.head.new")
+    write_head(str(path), Head(-1, FORMATS[form].genesis), (), signer)
+
+    log(path, form, signer=signer).append(record(1))
+
+    found = judged(path, form, public_key=load_public_key(public))
+    assert ([each.code for each in found.problems], found.signed_from) == (["truncated"], 1)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("adopted", [False, True])
+@pytest.mark.parametrize("claim", ["nothing", "the head's signature", "another key", "nonsense"])
+def test_an_announcement_without_the_logs_signature_is_forged_also_for_who_has_no_key(
+    tmp_path, form, adopted, claim
+):
+    (tmp_path / "other").mkdir()
+    path, signer = tmp_path / "log", load_signer(key_files(tmp_path)[0])
+    if adopted:
+        log(path, form).append(record(0))
+    log(path, form, signer=signer).append(record(1))
+    stated, codec = read_head(str(path)), FORMATS[form]()
+    assert stated is not None
+    last = codec.read(path.read_bytes().splitlines(keepends=True)[-1])
+    place = Place(last.head.seq + 1, last.head.hash, time.time(), last.at)
+    line, sealed, _ = codec.seal(record("forged"), place)
+    with path.open("ab") as file:
+        file.write(line)
+    body = f"{place.seq} {sealed}\nsigned\n"
+    signature = {
+        "nothing": "",
+        "the head's signature": f"{stated.signature}\n",
+        "another key": load_signer(key_files(tmp_path / "other")[0])(body.encode()) + "\n",
+        "nonsense": "ed25519 x y\n",
+    }[claim]
+    (tmp_path / "log.head.new").write_text(body + signature)
+
+    assert codes(path, form) == ["tampered"]
+    log(path, form, signer=signer).append(record(2))
+    assert "damaged" in codes(path, form)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_head_that_another_key_signed_is_seen_by_who_has_no_key(tmp_path, form):
+    (tmp_path / "other").mkdir()
+    path, signer = tmp_path / "log", load_signer(key_files(tmp_path)[0])
+    log(path, form, signer=signer).append(record(0))
+    stated = read_head(str(path))
+    assert stated is not None
+    other = load_signer(key_files(tmp_path / "other")[0])
+
+    write_head(str(path), stated.head, stated.open, other, is_marked=True)
+
+    assert codes(path, form) == ["unsigned"]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_log_of_another_name_under_the_same_key_does_not_pass_for_this_one(tmp_path, form):
+    """The case of the red team: the log and the head of another workspace verified in the place of this one."""
+    private, public = key_files(tmp_path)
+    signer, key = load_signer(private), load_public_key(public)
+    paths = {name: tmp_path / name / "log" for name in ("mine", "other")}
+    for name, path in paths.items():
+        log(path, form, signer=signer, name=name).append(record(name))
+        assert codes(path, form, public_key=key, name=name) == []
+    for file in paths["other"].parent.iterdir():
+        (paths["mine"].parent / file.name).write_bytes(file.read_bytes())
+
+    assert codes(paths["mine"], form, public_key=key, name="mine") == ["tampered"]
+    assert codes(paths["mine"], form, name="mine") == ["tampered"]  # also without the key
+    assert codes(paths["mine"], form, public_key=key) == []  # by who does not know what log it should be
+    with pytest.raises(DamagedError, match="another log"):
+        operator_log(
+            str(paths["mine"]), FORMATS[form](), environment={KEY: private, DAMAGED: "refuse"}, name="mine"
+        )
+    with pytest.raises(DamagedError, match="another log"):
+        log(paths["mine"], form, signer=signer, name="mine", refuses_damage=True).append(record(1))
+    log(paths["mine"], form, signer=signer, name="mine").append(record(1))
+    assert codes(paths["mine"], form, public_key=key, name="mine") == ["damaged"]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_name_in_a_signed_head_cannot_be_changed_or_left_out(tmp_path, form):
+    private, public = key_files(tmp_path)
+    path, key = tmp_path / "log", load_public_key(public)
+    log(path, form, signer=load_signer(private), name="other").append(record(0))
+    head = tmp_path / "log.head"
+    lines = head.read_text().splitlines(keepends=True)
+    (at,) = [number for number, line in enumerate(lines) if line.startswith("log ")]
+
+    for forged in ("", f"log {'0' * 64}\n"):
+        head.write_text("".join([*lines[:at], forged, *lines[at + 1 :]]))
+        assert "unsigned" in codes(path, form, public_key=key, name="mine")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_signed_log_without_a_name_is_believed_and_gets_its_name_with_the_next_record(tmp_path, form):
+    private, public = key_files(tmp_path)
+    path, signer, key = tmp_path / "log", load_signer(private), load_public_key(public)
+    log(path, form, signer=signer).append(record(0))  # as versions before wrote it
+    assert codes(path, form, public_key=key, name="mine") == []
+
+    log(path, form, signer=signer, name="mine").append(record(1))
+
+    assert codes(path, form, public_key=key, name="mine") == []
+    assert codes(path, form, public_key=key, name="other") == ["tampered"]
 
 
 def test_a_new_history_does_not_have_the_signature(tmp_path):

@@ -132,6 +132,36 @@ def test_an_operator_may_want_nothing_appended_to_a_changed_log(tmp_path, form):
     assert path.read_bytes() == before
 
 
+def removed(path, form, **options):
+    """A log that begins although something else shows that it had records."""
+    facts = {"reason": "the workspace had 2 sessions", "sessions": 2}
+    return log(path, form, earlier=lambda: facts, **options)
+
+
+@EVERY
+@pytest.mark.parametrize("left", ["nothing", "a head of nothing", "only the notice"])
+def test_a_log_that_begins_where_there_was_one_says_so_for_ever(tmp_path, form, left):
+    """The case of the red team: all files removed, one session, and the new chain was ok."""
+    path = tmp_path / "log"
+    if left != "nothing":  # of a crash in the first write
+        uncommit(path, lambda: removed(path, form).append(record(0)), form)
+        cut(path, 0 if left == "a head of nothing" else 1)
+
+    for count in range(1, 4):
+        removed(path, form).append(record(count))
+        assert codes(path, form) == ["truncated"], count
+    kinds = [FORMATS[form]().read(line).kind for line in path.read_bytes().splitlines(keepends=True)]
+    assert kinds == ["restarted", None, None, None]
+
+
+@EVERY
+def test_an_operator_who_refuses_damage_gets_no_new_log_in_the_place_of_a_removed_one(tmp_path, form):
+    for _ in range(2):
+        with pytest.raises(DamagedError, match="had 2 sessions"):
+            removed(tmp_path / "log", form, refuses_damage=True).append(record(0))
+    assert (tmp_path / "log").read_bytes() == b""
+
+
 def test_nothing_is_appended_to_an_end_that_is_not_a_record(tmp_path):
     path = fill(tmp_path / "log", 2)
     with path.open("ab") as file:
@@ -144,10 +174,10 @@ def test_nothing_is_appended_to_an_end_that_is_not_a_record(tmp_path):
 # -- what a crash leaves
 
 
-def uncommit(path, write):
+def uncommit(path, write, form="agents"):
     """Leave what a kill between the records of this write and its head leaves."""
     head, coming = path.with_name("log.head"), path.with_name("log.head.new")
-    old = head.read_bytes()
+    old = head.read_bytes() if head.exists() else f"-1 {FORMATS[form].genesis}\n".encode()
     write()
     head.rename(coming)
     head.write_bytes(old)
@@ -382,6 +412,58 @@ def test_files_that_were_retired_are_named_and_others_that_are_missing_are_a_gap
     assert (codes(path, form), judged(path, form).lost) == ([], 0)
 
     full[0].unlink()
+    assert codes(path, form) == ["gap"]
+
+
+RETIRE = """
+import os, sys
+from tests.state.formats import log, record
+left, remove = int(sys.argv[3]), os.unlink
+def unlink(path):
+    global left
+    if left == 0:
+        os.kill(os.getpid(), 9)
+    left -= 1
+    remove(path)
+os.unlink = unlink
+log(sys.argv[1], sys.argv[2], rotate_at=700, keep=1).append(record(20))
+"""
+
+
+def full_logs(folder):
+    return sorted(folder.glob("log.0*"))
+
+
+@EVERY
+@pytest.mark.parametrize("gone", [0, 1, 2])
+def test_a_crash_while_several_files_are_retired_leaves_a_log_that_is_whole(tmp_path, form, gone):
+    path = fill(tmp_path / "log", 20, form, rotate_at=700)
+    before = len(full_logs(tmp_path))
+    while path.stat().st_size < 700:
+        fill(path, 1, form, rotate_at=1 << 20)
+    killed = subprocess.run(
+        [sys.executable, "-c", RETIRE, str(path), form, str(gone)], timeout=100, check=False
+    )
+    assert (killed.returncode, len(full_logs(tmp_path))) == (-signal.SIGKILL, before + 1 - gone)
+
+    assert codes(path, form) == []
+    fill(path, 10, form, rotate_at=700, keep=1)
+    assert (codes(path, form), len(full_logs(tmp_path))) == ([], 1)
+
+
+@EVERY
+@pytest.mark.parametrize("how", ["a file in the middle", "the beginning of a file", "a file that was kept"])
+def test_what_a_crash_during_retirement_does_not_leave_is_a_gap(tmp_path, form, how):
+    path = fill(tmp_path / "log", 20, form, rotate_at=700)
+    while path.stat().st_size < 700:
+        fill(path, 1, form, rotate_at=1 << 20)
+    subprocess.run([sys.executable, "-c", RETIRE, str(path), form, "1"], timeout=100, check=False)
+    full = full_logs(tmp_path)
+    if how == "the beginning of a file":
+        full[0].write_bytes(b"".join(full[0].read_bytes().splitlines(keepends=True)[1:]))
+    for file in {"a file in the middle": full[1:2], "a file that was kept": full}.get(how, []):
+        file.unlink()
+
     assert codes(path, form) == ["gap"]
 
 

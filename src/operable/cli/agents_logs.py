@@ -12,9 +12,9 @@ from typing import Any
 
 from operable.cli.agents_events import AgentSession, AuditProblem, AuditRecord, AuditVerdict
 from operable.cli.agents_wire import Said, logged
-from operable.host.audit import parse_head, read_audit, verify_audit
+from operable.host.audit import describe_missing, parse_head, read_audit, verify_audit
 from operable.host.log_files import POLL_INTERVAL, FileCursor, Record
-from operable.host.registry import ALIVE, Registry, SessionMeta
+from operable.host.registry import ALIVE, Registry, SessionMeta, workspace_slug
 from operable.host.spoken import user_words
 from operable.kernel.errors import EX_DATAERR, Fail
 from operable.tool import Context
@@ -84,11 +84,15 @@ def verified(
     path = _chain(workspace, file)
     if file is not None and not os.path.isfile(path):
         raise Fail("not_found", "FILE_NOT_FOUND", f"there is no chain {path}", target=path)
-    found = verify_audit(path, anchor=None if anchor is None else parse_head(anchor), key=key)
+    found = verify_audit(
+        path,
+        anchor=None if anchor is None else parse_head(anchor),
+        key=key,
+        workspace=workspace_slug(workspace) if file is None else None,
+    )
     problems = [AuditProblem(code=each.code, line=each.line, message=each.message) for each in found.problems]
     if not found.records and file is None and (begun := Registry().count_begun(workspace)):
-        message = f"the chain has no record, but the workspace had {begun} session{'s' * (begun > 1)}"
-        problems.append(AuditProblem(code="chain.truncated", line=0, message=message))
+        problems.append(AuditProblem(code="chain.truncated", line=0, message=describe_missing(begun)))
     if problems:  # said first: a limit may end us before the verdict
         context.conclude(exit_code=EX_DATAERR, reason="audit_chain_broken")
     elif not found.records:

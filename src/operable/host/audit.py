@@ -88,12 +88,17 @@ class Audit:
         secrets: Known | Iterable[str] = (),
         rotate_at: int = ROTATE_AT,
         clock: Callable[[], float] = time.time,
+        workspace: str | None = None,
+        count_sessions: Callable[[], int] = lambda: 0,
     ) -> None:
+        """`workspace`: the name in signed heads. `count_sessions`: a chain that begins while there are any was removed."""
         self.path = path
         self._actor = actor
         self._redactor = Redactor(secrets)
         self._rotate_at = rotate_at
         self._clock = clock
+        self._workspace = workspace
+        self._count_sessions = count_sessions
         self._log: SealedLog | None = None
         self._due: list[Draft] = []
 
@@ -144,8 +149,7 @@ class Audit:
             return
         try:
             if self._log is None:
-                self._log = operator_log(self.path, AuditFormat(), rotate_at=self._rotate_at, wait=_WAIT)
-                self._log.clock = self._clock
+                self._log = self._opened()
             self._log.write(due)
         except DamagedError as error:
             raise Fail(
@@ -153,7 +157,7 @@ class Audit:
                 "AUDIT_DAMAGED",
                 f"the audit chain was changed, and nothing is appended to it: {error}",
                 target=self.path,
-                hint="operable agent audit verify; then move the damaged file away",
+                hint="operable agent audit verify; then move the folder of the chain away, with its sessions",
             ) from error
         except SettingError as error:
             raise Fail(
@@ -171,6 +175,23 @@ class Audit:
                 target=self.path,
                 hint="nothing goes on unrecorded; make the file writable",
             ) from error
+
+    def _opened(self) -> SealedLog:
+        log = operator_log(
+            self.path,
+            AuditFormat(),
+            rotate_at=self._rotate_at,
+            wait=_WAIT,
+            name=self._workspace,
+            earlier=self._earlier,
+        )
+        log.clock = self._clock
+        return log
+
+    def _earlier(self) -> dict[str, Any] | None:
+        """What shows that a chain without a record had some: each session begins with one."""
+        count = self._count_sessions()
+        return {"reason": describe_missing(count), "sessions": count} if count else None
 
     def _entry(
         self,
@@ -211,9 +232,17 @@ class Audit:
         return {**_REDACTED, "bytes": size, "digest": digest(plain)}
 
 
-def verify_audit(path: str, *, anchor: Head | None = None, key: str | None = None) -> Verified:
+def describe_missing(sessions: int) -> str:
+    """What is wrong with a chain that has no record although there were sessions."""
+    return f"the chain has no record, but the workspace had {sessions} session{'s' * (sessions > 1)}"
+
+
+def verify_audit(
+    path: str, *, anchor: Head | None = None, key: str | None = None, workspace: str | None = None
+) -> Verified:
     """Check a whole chain, offline. `anchor`: a record that must be in it; `key`: a file with the key that signed its head.
 
+    `workspace`: the name in its signed head, where that is known (`operable.host.registry.workspace_slug`).
     Fail io/AUDIT_UNREADABLE if it cannot be read, config/AUDIT_KEY_INVALID for a key that is not one.
     """
     limit = spelled_time(time.time() + _SKEW)
@@ -223,6 +252,7 @@ def verify_audit(path: str, *, anchor: Head | None = None, key: str | None = Non
             AuditFormat(),
             anchors=() if anchor is None else (anchor,),
             public_key=None if key is None else load_public_key(key),
+            name=workspace,
             is_future=lambda at: at > limit,
         )
     except OSError as error:

@@ -2,8 +2,8 @@
 
 `seq` counts from 0, `prevHash` is the hash of the record before (64 zeros for the first), `hash` is SHA-256 over the
 record without `hash`. A record that begins something has `metadata.phase: started`, the one that closes it
-`metadata.closes` with its number. What is said about the chain itself has an action `audit.damage`, `audit.lost` or
-`audit.retired`.
+`metadata.closes` with its number. What is said about the chain itself has an action `audit.damage`, `audit.lost`,
+`audit.retired`, `audit.signed` or `audit.restarted`.
 
 `ts` never decreases, as the standard wants it. A record made while the clock is behind the record before has the time of
 that record, and `metadata.clock` with what the clock said.

@@ -66,7 +66,7 @@ async def begin(loaded: Loaded, given: Mapping[str, Any], *, trusted: bool) -> S
     registry = Registry(wanted.state)
     known = Known(wanted.given_secrets())
     known.add(*secret_values(chosen.env))
-    audit = Audit(registry.audit_path(wanted.workspace), actor=f"agent:{manifest.id}", secrets=known)
+    audit = registry.audit(wanted.workspace, actor=f"agent:{manifest.id}", secrets=known)
     placing = _placing(manifest, chosen, wanted, audit, known, trusted=trusted)
     if manifest.mcp is not None and manifest.mcp.transport != "stdio":
         return await _start_remote(loaded, arm, chosen, wanted, registry, placing)
@@ -229,8 +229,8 @@ def placing_for(loaded: Loaded, wanted: StartOptions) -> Placing:
     manifest = loaded.as_(AgentCli)
     chosen = spawn_for(manifest, mode=wanted.mode, options=wanted.options, model=wanted.model)
     known = Known(wanted.given_secrets())
-    path = Registry(wanted.state).audit_path(wanted.workspace)
-    audit = Audit(path, actor=f"agent:{manifest.id}", secrets=known)
+    registry = Registry(wanted.state)
+    audit = registry.audit(wanted.workspace, actor=f"agent:{manifest.id}", secrets=known)
     return _placing(manifest, chosen, wanted, audit, known, trusted=True)
 
 

@@ -20,9 +20,11 @@ from typing import Any
 
 import msgspec
 
+from operable.host.audit import Audit
 from operable.host.log import SessionLog
 from operable.host.log_files import POLL_INTERVAL, FileCursor, Record
 from operable.kernel.errors import Fail
+from operable.kernel.redact import Known
 from operable.state.atomic import advise, write_whole
 from operable.state.lock import EXCLUSIVE, create_locked, held, is_locked
 from operable.state.paths import make_state
@@ -98,6 +100,16 @@ class Registry:
 
     def audit_path(self, workspace: str) -> str:
         return os.path.join(self.workspace_folder(workspace), "audit.jsonl")
+
+    def audit(self, workspace: str, *, actor: str, secrets: Known) -> Audit:
+        """The audit chain of a workspace. It knows that it is not the first one if the workspace had sessions."""
+        return Audit(
+            self.audit_path(workspace),
+            actor=actor,
+            secrets=secrets,
+            workspace=workspace_slug(workspace),
+            count_sessions=lambda: self.count_begun(workspace),
+        )
 
     def create(self, meta: SessionMeta) -> SessionHome:
         """A folder for a new session that belongs to this process."""

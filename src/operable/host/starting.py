@@ -13,7 +13,6 @@ from typing import Any
 
 from operable.host.approvals import TIMEOUT, Desk, OnAsk
 from operable.host.arm import Arm, Opening
-from operable.host.audit import Audit
 from operable.host.budget import Budget
 from operable.host.client_methods import ClientMethods, Confine
 from operable.host.link import Connect, Link, Spawn, no_process
@@ -102,11 +101,8 @@ async def start_session(start: Start) -> Session:
 def _session(
     start: Start, opening: Opening, policy: Policy, home: SessionHome, registry: Registry
 ) -> Session:
-    audit = Audit(
-        registry.audit_path(start.workspace),
-        actor=start.actor or f"agent:{start.agent}",
-        secrets=start.secrets,
-    )
+    actor = start.actor or f"agent:{start.agent}"
+    audit = registry.audit(start.workspace, actor=actor, secrets=start.secrets)
     attended = start.on_ask is not None or policy.wants_answers
     gate = Gate(
         session_id=home.meta.id,

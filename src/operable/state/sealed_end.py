@@ -3,13 +3,14 @@
 Called with the log's lock held. It removes a torn line, takes over records that a crash left ahead of the head, makes the
 first head of a new log, and describes any other difference as damage. Records ahead of the head are those of a crash only
 if they were announced. With a key, the head and the announcement must have its signature: else this writer would sign
-what another program wrote. The one exception is a log that never was signed: it is signed from now on (`is_to_mark`), and
-a SIGNED record says up to where it was not. A signed log without the key is damage: the key was taken away.
+what another program wrote. Neither may have the name of another log. The one exception is a log that never was signed:
+it is signed from now on (`is_to_mark`), and a SIGNED record says up to where it was not. A signed log without the key is
+damage: the key was taken away.
 """
 
 import hashlib
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from operable.state.atomic import opened
 from operable.state.sealed_file import full_files, last_line, lines_back, lines_of, tail
@@ -37,7 +38,9 @@ class End:
     is_to_mark: bool = False  # the next record says so
 
 
-def read_end(path: str, format: RecordFormat, signer: Signer | None, *, most_ahead: int) -> End:
+def read_end(
+    path: str, format: RecordFormat, signer: Signer | None, *, most_ahead: int, name: str | None = None
+) -> End:
     """Raises DamagedError if the last line is not a record: nothing says what the next one would continue."""
     stated, complaint = _stated(path)
     with opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
@@ -48,15 +51,15 @@ def read_end(path: str, format: RecordFormat, signer: Signer | None, *, most_ahe
             os.ftruncate(fd, whole)
         line = next(lines_back(fd, whole), None)
         if stated is None and complaint is None and not _is_sealed(path, line, format):
-            return _begun(path, fd, whole, format, signer)
+            return _begun(path, fd, whole, format, signer, name)
         newest = _newest(path, line, format, stated)
-        if newest is not None and stated is not None and _is_announced(stated, newest.head, signer):
+        if newest is not None and stated is not None and _is_announced(stated, newest.head, signer, name):
             ahead = _ahead(fd, whole, stated.head, format, most_ahead)
             if ahead is not None:
                 os.fsync(fd)
                 numbers = _opened_after(stated.open, ahead)
-                marked = stated.is_marked or (stated.next is not None and stated.next.is_marked)
-                write_head(path, newest.head, numbers, signer, is_marked=marked)
+                marked = stated.is_marked or any(record.kind == SIGNED for record in ahead)
+                write_head(path, newest.head, numbers, signer, is_marked=marked, name=name)
                 to_mark = signer is not None and not marked
                 return End(newest.head, numbers, whole, newest.at, is_marked=marked, is_to_mark=to_mark)
     found = newest.head if newest is not None else Head(-1, format.genesis)
@@ -64,14 +67,10 @@ def read_end(path: str, format: RecordFormat, signer: Signer | None, *, most_ahe
     if stated is None:
         return End(found, (), whole, at, _damage(None, found, complaint or "the head is missing"))
     if stated.head == found or (stated.head.seq == -1 and newest is None):
-        end = End(stated.head, stated.open, whole, at, is_marked=stated.is_marked)
-        if signer is None and stated.signature is None:
-            return end
-        if signer is not None and (stated.is_signed_with(signer) or _never_signed(path, format, stated)):
-            return replace(end, is_to_mark=not stated.is_marked)
-        reason = "the head does not have the signature of the operator's key"
-        if signer is None:
-            reason = "the log is signed, and this program was not given the operator's key"
+        reason = _distrust(path, format, stated, signer, name)
+        if reason is None:
+            to_mark = signer is not None and not stated.is_marked
+            return End(stated.head, stated.open, whole, at, is_marked=stated.is_marked, is_to_mark=to_mark)
     elif found.seq < stated.head.seq:
         reason = "records are missing"
     else:
@@ -120,7 +119,9 @@ def _is_sealed(path: str, line: bytes | None, format: RecordFormat) -> bool:
     return True
 
 
-def _begun(path: str, fd: int, size: int, format: RecordFormat, signer: Signer | None) -> End:
+def _begun(
+    path: str, fd: int, size: int, format: RecordFormat, signer: Signer | None, name: str | None
+) -> End:
     """A new log, or one that another program wrote without seals, which the chain then seals as a whole.
 
     The head comes before the first record, so that a log with records and without a head is always one that lost it.
@@ -131,13 +132,27 @@ def _begun(path: str, fd: int, size: int, format: RecordFormat, signer: Signer |
         for at in range(0, size, _PIECE):
             digest.update(os.pread(fd, min(_PIECE, size - at), at))
         head = Head(-1, f"sha256:{digest.hexdigest()}")
-    write_head(path, head, (), signer)
+    write_head(path, head, (), signer, name=name)
     return End(head, (), size, is_to_mark=signer is not None)
+
+
+def _distrust(
+    path: str, format: RecordFormat, stated: Stated, signer: Signer | None, name: str | None
+) -> str | None:
+    """Why a head that names the newest record is not the one that this writer's log had. None: it may be."""
+    if signer is None:
+        is_signed = stated.signature is not None
+        return "the log is signed, and this program was not given the operator's key" if is_signed else None
+    if not stated.is_of(name):
+        return "the head is the one of another log"
+    if stated.is_signed_with(signer) or _never_signed(path, format, stated):
+        return None
+    return "the head does not have the signature of the operator's key"
 
 
 def _never_signed(path: str, format: RecordFormat, stated: Stated) -> bool:
     """Whether nothing says that the log was ever signed, and every record of it is whole. Reads all of it, once."""
-    if stated.signature is not None or stated.is_marked:
+    if not stated.is_unsigned:
         return False
     before: Head | None = None
     for name in (*full_files(path), path):
@@ -175,14 +190,16 @@ def _newest(
         raise DamagedError("the last line of the log is not a record") from None
 
 
-def _is_announced(stated: Stated, newest: Head, signer: Signer | None) -> bool:
+def _is_announced(stated: Stated, newest: Head, signer: Signer | None, name: str | None) -> bool:
     """Whether the records after the head are those that its writer was about to write."""
     coming = stated.next
     if newest.seq <= stated.head.seq or coming is None or not coming.announces(newest):
         return False
     if signer is None:
         return stated.signature is None and coming.signature is None
-    was_unsigned = stated.signature is None and not stated.is_marked  # its first signed write crashed
+    if not (stated.is_of(name) and coming.is_of(name)):
+        return False
+    was_unsigned = stated.is_unsigned  # its first signed write crashed
     return coming.is_signed_with(signer) and (was_unsigned or stated.is_signed_with(signer))
 
 

@@ -4,15 +4,17 @@
     open SEQ SEQ …            the records that were begun and not yet closed; left out if there are none
     batch HASH HASH …         the records that were written just before the newest one, with it; left out if there are none
     signed                    a record of the log says that its heads are signed; left out if none does
+    log DIGEST                of the name of the log that this head belongs to; only in signed heads of a log with a name
     ed25519 KEY SIGNATURE     over the lines above, where the operator gave a key; both in base64
 
 The next head is on disk as `<log>.head.new` before its records are, and gets its name after them. So records ahead of
 the head are those of a writer that crashed if they are announced there, and somebody else's if not. Without a head,
 dropping the newest records would not show. A signature shows a head that another program made; it does not show that an
-older head was put back, an anchor does.
+older head was put back, an anchor does. The name shows a head of another log that was signed with the same key.
 """
 
 import base64
+import hashlib
 import os
 import re
 from collections.abc import Callable
@@ -24,6 +26,7 @@ from operable.state.atomic import opened, sync_folder, write_all, write_whole
 OPEN_LIMIT = 4096
 _LIMIT = 128 * 1024
 _FIRST = re.compile(r"(-1|\d{1,18}) ((?:sha256:)?[0-9a-f]{64})\Z")
+_NAME = re.compile(r"log ([0-9a-f]{64})\Z")
 _SIGNED_AS = b"operable sealed head 1\n"
 
 Signer = Callable[[bytes], str]
@@ -53,6 +56,7 @@ class Stated:
     open: tuple[int, ...] = ()
     batch: tuple[str, ...] = ()
     is_marked: bool = False  # the line `signed`
+    name: str | None = None  # the line `log`
     body: bytes = b""
     signature: str | None = None
     next: "Stated | None" = None
@@ -66,6 +70,35 @@ class Stated:
     def is_signed_with(self, signer: Signer) -> bool:
         """Whether the holder of this private key made it: a signature of Ed25519 is always the same."""
         return self.signature is not None and self.signature == signer(self.body)
+
+    def is_of(self, name: str | None) -> bool:
+        """Whether this may be the head of the log with this name (`digest_name`). Heads had none in earlier versions."""
+        return name is None or self.name is None or self.name == name
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether nothing in this head says that the log was ever signed."""
+        return self.signature is None and not self.is_marked
+
+    @property
+    def key(self) -> bytes | None:
+        """The public key that the signature names. It says nothing about who made it."""
+        return (
+            None if self.signature is None else decode_key(self.signature.partition(" ")[2].partition(" ")[0])
+        )
+
+
+def digest_name(name: str) -> str:
+    """How a head spells the name of its log: of one length, whatever the name is."""
+    return hashlib.sha256(os.fsencode(name)).hexdigest()
+
+
+def decode_key(text: object) -> bytes | None:
+    """A public key as heads and records spell it. Returns None for anything else."""
+    try:
+        return base64.b64decode(text, validate=True) if isinstance(text, str) else None
+    except ValueError:
+        return None
 
 
 def parse_head(text: str) -> Head:
@@ -112,19 +145,29 @@ def _parsed(data: bytes) -> Stated:
     if rest and rest[0].startswith("batch "):
         batch = tuple(rest.pop(0)[6:].split(" "))
     is_marked = bool(rest) and rest[0] == "signed" and bool(rest.pop(0))
+    named = _NAME.match(rest[0]) if rest else None
+    if named is not None:
+        rest.pop(0)
+    name = None if named is None else named[1]
     signature = rest.pop(0) if rest and rest[0].startswith("ed25519 ") else None
     if rest:
         raise ValueError("a head has other lines")
     head = parse_head(first)
-    body = _body(head, numbers, batch, is_marked=is_marked)
-    return Stated(head, numbers, batch, is_marked, body, signature)
+    body = _body(head, numbers, batch, is_marked=is_marked, name=name)
+    return Stated(head, numbers, batch, is_marked, name, body, signature)
 
 
 def write_head(
-    log: str, head: Head, numbers: tuple[int, ...], signer: Signer | None, *, is_marked: bool = False
+    log: str,
+    head: Head,
+    numbers: tuple[int, ...],
+    signer: Signer | None,
+    *,
+    is_marked: bool = False,
+    name: str | None = None,
 ) -> Stated:
     """Replace the head of a log, on disk when this returns. The caller holds the log's lock."""
-    data = _signed(_body(head, numbers, (), is_marked=is_marked), signer)
+    data = _signed(head, numbers, (), signer, is_marked=is_marked, name=name)
     write_whole(f"{log}.head", data, draft=f"{log}.head.draft")
     return _parsed(data)
 
@@ -137,11 +180,12 @@ def announce_head(
     signer: Signer | None,
     *,
     is_marked: bool = False,
+    name: str | None = None,
 ) -> None:
     """Put the head of records that are written next on disk. Only for a log that ends at its head: this is not atomic."""
     with opened(f"{log}.head.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as fd:
         try:
-            write_all(fd, _signed(_body(head, numbers, batch, is_marked=is_marked), signer))
+            write_all(fd, _signed(head, numbers, batch, signer, is_marked=is_marked, name=name))
             os.fsync(fd)
         except OSError:
             withdraw_head(log)
@@ -159,14 +203,28 @@ def withdraw_head(log: str) -> None:
     os.unlink(f"{log}.head.new")
 
 
-def _signed(body: bytes, signer: Signer | None) -> bytes:
-    return body if signer is None else body + signer(body).encode("ascii") + b"\n"
+def _signed(
+    head: Head,
+    numbers: tuple[int, ...],
+    batch: tuple[str, ...],
+    signer: Signer | None,
+    *,
+    is_marked: bool,
+    name: str | None,
+) -> bytes:
+    if signer is None:  # a name that nobody signs proves nothing
+        return _body(head, numbers, batch, is_marked=is_marked, name=None)
+    body = _body(head, numbers, batch, is_marked=is_marked, name=name)
+    return body + signer(body).encode("ascii") + b"\n"
 
 
-def _body(head: Head, numbers: tuple[int, ...], batch: tuple[str, ...], *, is_marked: bool) -> bytes:
+def _body(
+    head: Head, numbers: tuple[int, ...], batch: tuple[str, ...], *, is_marked: bool, name: str | None
+) -> bytes:
     shown = f"open {' '.join(map(str, numbers))}\n" if numbers else ""
     shown += f"batch {' '.join(batch)}\n" if batch else ""
     shown += "signed\n" if is_marked else ""
+    shown += "" if name is None else f"log {name}\n"
     return f"{head}\n{shown}".encode("ascii")
 
 

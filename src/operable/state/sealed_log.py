@@ -5,7 +5,7 @@ writes its records with one `write`, syncs them, and only then replaces the head
 disk. A crash leaves at most one announced batch ahead of it and one torn line: the next write takes over the former and
 removes the latter. Any other difference means that the log was cut, extended, edited or replaced. It is then continued
 from its head with a DAMAGE notice, or refused, as its owner chose; either way it never verifies again
-(`sealed_verdict`).
+(`sealed_verdict`). So does a log that begins although there must have been one before (`earlier`).
 
 `begin` writes a record that stays open until `close`, or until its process has ended: then the next process that writes
 closes it as LOST. A process holds one byte of `<log>.alive` for each record that it began. What is in a record, and what
@@ -29,17 +29,18 @@ from operable.state.sealed_head import (
     Signer,
     announce_head,
     confirm_head,
+    digest_name,
     read_head,
     withdraw_head,
 )
-from operable.state.sealed_record import DAMAGE, LOST, RETIRED, SIGNED, Json, Place, RecordFormat
+from operable.state.sealed_record import DAMAGE, LOST, RESTARTED, RETIRED, SIGNED, Json, Place, RecordFormat
 
 ROTATE_AT = 16 * 1024 * 1024
 # Records that one write may have: what a crash leaves ahead of the head is at most this.
 BATCH_LIMIT = 64
 # A crash of a large host leaves many open records; the rest are closed by the writes after the next.
 _LOST_LIMIT = BATCH_LIMIT // 2 - 1
-_DRAFT_LIMIT = BATCH_LIMIT - _LOST_LIMIT - 3  # and notices of damage, of retirement, of signing
+_DRAFT_LIMIT = BATCH_LIMIT - _LOST_LIMIT - 3  # and notices of damage or restart, of retirement, of signing
 
 
 class LockError(OSError):
@@ -79,6 +80,8 @@ class SealedLog:
 
     `keep`: how many full files stay beside the newest; None: all. `refuses_damage`: nothing is appended to a log that was
     changed. `signer`: signs every head. `wait`: how long the lock is waited for, in seconds.
+    `name`: what signed heads are bound to, so that those of another log do not pass for this one's. `earlier`: asked
+    when the log begins: what shows that it had records before (with a `reason`), or None.
     """
 
     path: str
@@ -89,6 +92,8 @@ class SealedLog:
     signer: Signer | None = None
     wait: float = WAIT
     clock: Callable[[], float] = time.time
+    name: str | None = None
+    earlier: Callable[[], Json | None] = lambda: None
     _has_settled: bool = field(default=False, init=False)
 
     def append(self, record: Json) -> Head:
@@ -146,10 +151,12 @@ class SealedLog:
 
     def _write(self, drafts: Sequence[Draft]) -> list[Head]:
         """With the lock held: what the log itself has to say first, then the records. The head of each."""
-        end = read_end(self.path, self.format, self.signer, most_ahead=BATCH_LIMIT)
-        lines = [_Line(self._notice(DAMAGE, end.damage, None), kind=DAMAGE)] if end.damage else []
-        if end.damage and self.refuses_damage:
-            raise DamagedError(str(end.damage["reason"]))
+        end = read_end(self.path, self.format, self.signer, most_ahead=BATCH_LIMIT, name=self._bound())
+        begins = end.head.seq == -1 and bool(drafts)
+        kind, facts = (DAMAGE, end.damage) if end.damage else (RESTARTED, self.earlier() if begins else None)
+        if facts and self.refuses_damage:
+            raise DamagedError(str(facts["reason"]))
+        lines = [_Line(self._notice(kind, facts, None), kind=kind)] if facts else []
         if end.is_to_mark and self.signer is not None and (lines or drafts):
             facts = {"through": str(end.head), "key": self.signer(b"").split(" ")[1]}
             lines.append(_Line(self._notice(SIGNED, facts, None), kind=SIGNED))
@@ -160,9 +167,13 @@ class SealedLog:
         lines += [_Line(draft.record, draft.opens, draft.closes) for draft in drafts]
         heads = self._put(end, lines) if lines else []
         self._has_settled = True
-        for path in dropped:
+        for path in dropped:  # oldest first, one after the other also on disk: what a crash leaves has no gap
             os.unlink(path)
+            sync_folder(os.path.dirname(path) or ".")
         return heads
+
+    def _bound(self) -> str | None:
+        return None if self.name is None else digest_name(self.name)
 
     def _notice(self, kind: str, facts: Json, about: Json | None) -> Json:
         return self.format.notice(kind, facts, about, self.clock())
@@ -235,7 +246,7 @@ class SealedLog:
     ) -> None:
         *before, head = heads
         hashes = tuple(each.hash for each in before)
-        announce_head(self.path, head, numbers, hashes, self.signer, is_marked=is_marked)
+        announce_head(self.path, head, numbers, hashes, self.signer, is_marked=is_marked, name=self._bound())
         with opened(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
             try:
                 write_all(fd, data)

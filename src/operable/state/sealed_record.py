@@ -20,6 +20,9 @@ RETIRED = "retired"
 SIGNED = "signed"
 """From this record on the heads are signed. A log that has one, and an unsigned head, lost its signature."""
 
+RESTARTED = "restarted"
+"""The log begins here, although there must have been one before: it was removed. A chain that has one never verifies."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

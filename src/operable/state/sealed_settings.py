@@ -11,13 +11,19 @@ A setting that cannot be followed is an error of every write: a log that should 
 import errno
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from operable.state.lock import WAIT
 from operable.state.sealed_end import DamagedError
-from operable.state.sealed_head import Signer, UnreadableHeadError, load_public_key, load_signer, read_head
+from operable.state.sealed_head import (
+    Signer,
+    UnreadableHeadError,
+    load_public_key,
+    load_signer,
+    read_head,
+)
 from operable.state.sealed_log import ROTATE_AT, SealedLog
-from operable.state.sealed_record import RecordFormat
+from operable.state.sealed_record import Json, RecordFormat
 from operable.state.sealed_verdict import check
 
 KEY, KEEP, DAMAGED = "OPERABLE_AUDIT_KEY", "OPERABLE_AUDIT_KEEP", "OPERABLE_AUDIT_DAMAGED"
@@ -43,6 +49,8 @@ def operator_log(
     *,
     rotate_at: int = ROTATE_AT,
     wait: float = WAIT,
+    name: str | None = None,
+    earlier: Callable[[], Json | None] = lambda: None,
     environment: Mapping[str, str] = os.environ,
 ) -> SealedLog:
     """A log with the operator's settings. Raises SettingError if one cannot be followed, DamagedError if one forbids it."""
@@ -53,7 +61,7 @@ def operator_log(
         raise SettingError(DAMAGED, f"{DAMAGED} is neither continue nor refuse")
     signer = _signer(key) if key else None
     if damaged == "refuse":
-        _refuse_changed(path, format, load_public_key(key) if key else None, wait)
+        _refuse_changed(path, format, load_public_key(key) if key else None, wait, name)
     return SealedLog(
         path,
         format,
@@ -62,11 +70,15 @@ def operator_log(
         refuses_damage=damaged == "refuse",
         signer=signer,
         wait=wait,
+        name=name,
+        earlier=earlier,
     )
 
 
-def _refuse_changed(path: str, format: RecordFormat, public_key: bytes | None, wait: float) -> None:
-    found = check(path, format, public_key=public_key if _is_signed(path) else None, wait=wait)
+def _refuse_changed(
+    path: str, format: RecordFormat, public_key: bytes | None, wait: float, name: str | None
+) -> None:
+    found = check(path, format, public_key=public_key if _is_signed(path) else None, name=name, wait=wait)
     if found.problems:
         raise DamagedError(found.problems[0].message)
 

@@ -4,7 +4,9 @@ Readers see the log as it is at one moment (`frozen`): they hold the writers' lo
 files, and read afterwards. So a long check delays no writer, and takes none for tampering. It streams: memory does not
 grow with the log, and at most PROBLEM_LIMIT problems are kept.
 
-One torn last line, and records after the head that were announced, are what a crash leaves, and are not problems. What
+One torn last line, records after the head that were announced, and full files that were about to be removed, are what a
+crash leaves, and are not problems. A signed log is held to its signature also where nobody gives the key: the log names
+it. What
 no chain shows by itself: a person who may write all files can make a new, consistent history. An anchor that is kept
 elsewhere shows that.
 """
@@ -18,9 +20,17 @@ from dataclasses import dataclass, field
 from operable.state.atomic import open_private, opened
 from operable.state.lock import SHARED, WAIT, held, is_held
 from operable.state.sealed_file import LogLines, full_files
-from operable.state.sealed_head import Head, Stated, UnreadableHeadError, is_signed_by, read_head
+from operable.state.sealed_head import (
+    Head,
+    Stated,
+    UnreadableHeadError,
+    decode_key,
+    digest_name,
+    is_signed_by,
+    read_head,
+)
 from operable.state.sealed_log import LockError
-from operable.state.sealed_record import DAMAGE, LOST, RETIRED, SIGNED, RecordFormat, SealedRecord
+from operable.state.sealed_record import DAMAGE, LOST, RESTARTED, RETIRED, SIGNED, RecordFormat, SealedRecord
 
 PROBLEM_LIMIT = 1000
 TAMPERED, GAP, BROKEN, TRUNCATED = "tampered", "gap", "broken", "truncated"
@@ -72,27 +82,27 @@ def check(
     *,
     anchors: Iterable[Head] = (),
     public_key: bytes | None = None,
+    name: str | None = None,
     is_future: Callable[[str], bool] = lambda _: False,
     wait: float = WAIT,
 ) -> Verdict:
-    """Check every record of every file. `anchors` were kept elsewhere; `public_key` must have signed the head."""
+    """Check every record of every file. `anchors` were kept elsewhere; `public_key` must have signed the head.
+
+    `name`: the log's, where the caller knows it; a signed head of another log is then a problem.
+    """
     verdict = Verdict()
     with frozen(path, wait=wait) as (stated, complaint, parts):
         if complaint is not None:
             verdict.add(TRUNCATED, f"the file with the log's head cannot be read: {complaint}")
-        is_unsigned = public_key is not None and (stated is None or not is_signed_by(stated, public_key))
-        if is_unsigned:
-            verdict.add(UNSIGNED, "the head is not signed by the given key")
         walk = _Walk(format, verdict, [*anchors, *([] if stated is None else [stated.head])], is_future)
         for file, lines in parts:
             for number, line in enumerate(lines, 1):
                 walk.take(line, os.path.basename(file), number, is_newest=file == path)
-    walk.finish(stated, public_key, had_complaint=complaint is not None)
-    was_signed = verdict.signed_from is not None or (stated is not None and stated.is_marked)
-    if was_signed and not is_unsigned and stated is not None and stated.signature is None:
-        verdict.add(
-            UNSIGNED, "the log was signed, and its head is not: the key or the signature was taken away"
-        )
+    walk.finish(is_headless=stated is None and complaint is None)
+    if stated is not None:
+        _judge_head(verdict, stated, walk, public_key, None if name is None else digest_name(name))
+    elif public_key is not None:
+        verdict.add(UNSIGNED, "the head is not signed by the given key")
     for number in walk.open:
         if is_held(f"{path}.alive", number) is False:
             verdict.lost += 1
@@ -111,7 +121,10 @@ class _Walk:
         self._verdict = verdict
         self._wanted = [head for head in wanted if head.seq >= 0]
         self._is_future = is_future
-        self._last = Head(-1, format.genesis)
+        self.last = Head(-1, format.genesis)
+        self.key: bytes | None = None  # that the log says it is signed with
+        self._file = ""
+        self._ends: set[str] = set()  # the last record of each full file
         self._at = ""
         self._before = hashlib.sha256()  # of what stands before the chain
         self._floor: tuple[Head, str, int] | None = None  # what the first record continues, and its place
@@ -119,6 +132,9 @@ class _Walk:
 
     def take(self, line: bytes, file: str, number: int, *, is_newest: bool) -> None:
         verdict, place = self._verdict, (file, number)
+        if file != self._file:
+            self._ends.add(str(self.last))
+            self._file = file
         if is_newest and not line.endswith(b"\n"):
             verdict.is_torn = (
                 True  # the write that a crash cut short; the head says whether it was acknowledged
@@ -135,7 +151,7 @@ class _Walk:
         if record.at < self._at:
             verdict.add(BROKEN, "the record is older than the one before", place)
         verdict.times_ahead += self._is_future(record.at)
-        self._at, self._last = record.at, record.head
+        self._at, self.last = record.at, record.head
         self._wanted = [head for head in self._wanted if head != record.head]
         verdict.records += 1
         self._note(record, place)
@@ -146,10 +162,10 @@ class _Walk:
             return
         self._verdict.unsealed += 1
         self._before.update(line)
-        self._last = Head(-1, f"sha256:{self._before.hexdigest()}")
+        self.last = Head(-1, f"sha256:{self._before.hexdigest()}")
 
     def _follow(self, record: SealedRecord, place: tuple[str, int]) -> None:
-        seq, before = record.head.seq, self._last
+        seq, before = record.head.seq, self.last
         if self._verdict.records == 0 and self._verdict.unsealed == 0 and seq > 0:
             self._floor = (Head(seq - 1, record.prev), *place)
         elif seq != before.seq + 1:
@@ -167,17 +183,24 @@ class _Walk:
             self._verdict.add(DAMAGED, f"the log was changed before this record: {reason}", place)
         elif record.kind == LOST:
             self._verdict.lost += 1
-        elif record.kind == SIGNED and self._verdict.signed_from is None:
-            self._verdict.signed_from, self._verdict.unsigned = record.head.seq, self._verdict.records - 1
-        elif (
-            record.kind == RETIRED
-            and self._floor is not None
-            and record.facts.get("through") == str(self._floor[0])
-        ):
+        elif record.kind == RESTARTED:
+            reason = str(record.facts.get("reason"))[:200]
+            self._verdict.add(TRUNCATED, f"the records before this one were removed: {reason}", place)
+        elif record.kind == SIGNED:
+            self.key = decode_key(record.facts.get("key"))
+            if self._verdict.signed_from is None:
+                self._verdict.signed_from, self._verdict.unsigned = record.head.seq, self._verdict.records - 1
+        elif record.kind == RETIRED and self._floor is not None:
+            self._retire(str(record.facts.get("through")), *self._floor)
+
+    def _retire(self, through: str, floor: Head, file: str, line: int) -> None:
+        """Accept that the log begins after `floor`: all files up to there were retired, or a crash left some of them."""
+        begins_file = line == 1 and file.endswith(f".{floor.seq + 1:012d}")
+        if through == str(floor) or (begins_file and through in self._ends):
             self._floor = None
 
-    def finish(self, stated: Stated | None, public_key: bytes | None, *, had_complaint: bool) -> None:
-        verdict, last = self._verdict, self._last
+    def finish(self, *, is_headless: bool) -> None:
+        verdict, last = self._verdict, self.last
         if self._floor is not None:
             head, file, line = self._floor
             verdict.add(GAP, f"the records up to {head.seq} are missing", (file, line))
@@ -186,21 +209,42 @@ class _Walk:
                 verdict.add(TRUNCATED, f"the log ends at record {last.seq}, but had reached {head.seq}")
             else:
                 verdict.add(TAMPERED, f"record {head.seq} is not the one that was kept as a head")
-        if verdict.records and not had_complaint:
-            if stated is None:
-                verdict.add(TRUNCATED, "the file with the log's head is missing")
-            elif last.seq > stated.head.seq and not _is_announced(stated.next, last, public_key):
-                verdict.add(
-                    TAMPERED, f"the records after {stated.head.seq} were added, or the head was set back"
-                )
+        if verdict.records and is_headless:
+            verdict.add(TRUNCATED, "the file with the log's head is missing")
         verdict.head = last if verdict.records else None
 
 
-def _is_announced(coming: Stated | None, last: Head, public_key: bytes | None) -> bool:
-    """Whether the writer said before a crash that it is going to write the records up to here."""
-    if coming is None or not coming.announces(last):
-        return False
-    return public_key is None or is_signed_by(coming, public_key)
+def _judge_head(
+    verdict: Verdict, stated: Stated, walk: _Walk, public_key: bytes | None, name: str | None
+) -> None:
+    """Compare the end of the log with its head and with what was announced, and look at their signatures and names."""
+    key = public_key or walk.key or stated.key
+    coming = None  # what the writer said before a crash that it is going to write
+    if verdict.records and walk.last.seq > stated.head.seq:
+        coming = stated.next
+        if coming is None or not coming.announces(walk.last) or not _is_vouched(coming, stated, key):
+            coming = None
+            message = f"the records after {stated.head.seq} were added, or the head was set back"
+            verdict.add(TAMPERED, message)
+    if not all(each.is_of(name) for each in (stated, coming) if each is not None):
+        verdict.add(TAMPERED, "the head is the one of another log")
+    signed_after = verdict.signed_from is None or verdict.signed_from > stated.head.seq
+    if coming is not None and coming.signature is not None and signed_after and stated.is_unsigned:
+        return  # a crash in the first signed write
+    if public_key is not None and not is_signed_by(stated, public_key):
+        verdict.add(UNSIGNED, "the head is not signed by the given key")
+    elif stated.signature is None and (verdict.signed_from is not None or stated.is_marked):
+        message = "the log was signed, and its head is not: the key or the signature was taken away"
+        verdict.add(UNSIGNED, message)
+    elif stated.signature is not None and not _is_vouched(stated, stated, key):
+        verdict.add(UNSIGNED, "the head is not signed by the key that the log names")
+
+
+def _is_vouched(head: Stated, stated: Stated, key: bytes | None) -> bool:
+    """Whether a head has the signature that it must have. One of a log that never was signed needs none."""
+    if key is None:
+        return stated.is_unsigned
+    return is_signed_by(head, key)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ that are too large are replaced by their digest.
 """
 
 import json
+import os
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -50,14 +51,14 @@ def append(
     """Seal and write one record, after removing what it must not show. FlowError when it cannot be written."""
     plain = _plain(record, secrets)
     with _writing():
-        return operator_log(path, ExecutionFormat(), rotate_at=rotate_at).append(plain)
+        return operator_log(path, ExecutionFormat(), rotate_at=rotate_at, name=_name(path)).append(plain)
 
 
 def begin(path: str, record: Mapping[str, Any], *, secrets: Known | Iterable[str] = ()) -> Begun:
     """Record that an execution starts. FlowError when that cannot be written: then it must not start."""
     plain = _plain({**record, "status": STARTED}, secrets)
     with _writing():
-        log = operator_log(path, ExecutionFormat())
+        log = operator_log(path, ExecutionFormat(), name=_name(path))
         return Begun(log, log.begin(plain), plain)
 
 
@@ -91,7 +92,8 @@ def verify(path: str, *, anchor: Head | None = None, key: str | None = None) -> 
     except ValueError as error:
         raise FlowError("invalid_argument", str(error)) from None
     with _reading():
-        found = check(path, ExecutionFormat(), anchors=() if anchor is None else (anchor,), public_key=public)
+        anchors = () if anchor is None else (anchor,)
+        found = check(path, ExecutionFormat(), anchors=anchors, public_key=public, name=_name(path))
     problems: list[Json] = [
         {"code": each.code, "message": each.message}
         | ({} if each.file is None else {"file": each.file, "line": each.line})
@@ -239,6 +241,11 @@ def _queue(
     if place.get("kind") == STARTED and isinstance(seq, int) and seq not in running:
         starts.pop(seq, None)  # so that the first is the one that has waited for the longest
         starts[seq] = at
+
+
+def _name(path: str) -> str:
+    """What signed heads are bound to: there is one log in each home, and nothing else tells them apart."""
+    return os.path.realpath(path)
 
 
 def _place(record: Json) -> Mapping[str, Any]:

@@ -5,6 +5,8 @@ import signal
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from tests.cli.agents import steps
 from tests.requirement import requirement
@@ -149,6 +151,37 @@ def test_a_workspace_without_a_chain_says_so_and_one_that_lost_its_chain_does_no
     lost = scene("audit", "verify")
     assert (lost.exit_code, lost.of("audit_verdict")[0]["ok"]) == (65, False)
     assert [problem["code"] for problem in lost.of("audit_problem")] == ["chain.truncated"]
+
+    refused = scene("prompt", "scripted", "--prompt", "x", env={"OPERABLE_AUDIT_DAMAGED": "refuse"})
+    assert refused.error["code"] == "AUDIT_DAMAGED"
+    for _ in range(2):
+        assert scene("prompt", "scripted", "--prompt", "x").exit_code == 0
+        again = scene("audit", "verify")
+        assert (again.exit_code, again.of("audit_verdict")[0]["ok"]) == (65, False)
+        assert [problem["code"] for problem in again.of("audit_problem")] == ["chain.truncated"]
+
+
+def test_a_chain_of_another_workspace_does_not_verify_in_the_place_of_this_one(scene, tmp_path):
+    key = ed25519.Ed25519PrivateKey.generate()
+    plain = (serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (tmp_path / "key").write_bytes(key.private_bytes(serialization.Encoding.PEM, *plain))
+    scene.env["OPERABLE_AUDIT_KEY"] = str(tmp_path / "key")
+    (tmp_path / "other").mkdir()
+    scene.user()
+    chains = []
+    for more in ((), ("--workspace", str(tmp_path / "other"))):
+        scene("prompt", "scripted", "--prompt", "x", *more)
+        whole = scene("audit", "verify", "--key", str(tmp_path / "key"), *more).of("audit_verdict")[0]
+        assert (whole["ok"], whole["signed_from"]) == (True, 0)
+        chains.append(Path(whole["path"]))
+
+    mine, other = chains
+    for file in other.parent.glob("audit.jsonl*"):
+        (mine.parent / file.name).write_bytes(file.read_bytes())
+
+    replaced = scene("audit", "verify", "--key", str(tmp_path / "key"))
+    assert replaced.exit_code == 65
+    assert [problem["code"] for problem in replaced.of("audit_problem")] == ["chain.tampered"]
 
 
 def test_people_see_the_head_to_keep_and_what_was_lost(scene):
