@@ -17,7 +17,7 @@ from operable.host.log import SessionLog
 from operable.host.log_files import FileCursor, read_log, segment_name, segments
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
-from operable.wire.events import Notice, TextDelta, Thought, TurnEnd
+from operable.wire.events import Notice, TextDelta, Thought, ToolResult, TurnEnd
 
 
 def said(count, start=0, size=10):
@@ -238,6 +238,29 @@ def test_a_secret_that_an_agent_says_in_pieces_is_masked_wherever_it_is_cut(tmp_
         assert spoken == f"it is [redacted] indeed{secret[:cut]}"
         assert "".join(event.text for event in events if isinstance(event, Thought)) == "[redacted]"
         assert isinstance(events[-1], TurnEnd)
+
+
+def progress(call, text):
+    return Notice("tool_progress", text, "s", {"toolCallId": call})
+
+
+@pytest.mark.parametrize(
+    "between", [[], [TextDelta("s", "x")], [progress("b", "y")], [Notice("retry", "z", "s")]]
+)
+def test_a_secret_in_pieces_of_the_progress_of_one_call_is_masked_wherever_it_is_cut(tmp_path, between):
+    secret = "hunter2-hunter2"
+    for cut in range(1, len(secret)):
+        folder = tmp_path / str(cut)
+        log = SessionLog(str(folder), secrets=[secret])
+        log.append([progress("a", f"it is {secret[:cut]}"), *between])
+        log.append([progress("a", secret[cut:]), progress("a", f" indeed {secret[:cut]}")])
+        log.append([ToolResult("s", "b", "ok"), ToolResult("s", "a", "ok"), TurnEnd("s", "completed")])
+        log.close()
+
+        events = [record.event for record in read_log(str(folder))]
+        told = [each for each in events if isinstance(each, Notice) and each.data == {"toolCallId": "a"}]
+        assert "".join(each.message for each in told) == f"it is [redacted] indeed {secret[:cut]}"
+        assert events[-3:] == [told[-1], ToolResult("s", "a", "ok"), TurnEnd("s", "completed")]
 
 
 def test_what_was_held_back_is_in_the_log_when_it_closes(tmp_path):

@@ -9,7 +9,8 @@ Durability. An event that was shown has been handed to the system: it survives t
 `sync` asks for more, against a power cut: the session calls it after each turn-end and at its close, in a thread.
 
 Secrets. What the session's registry knows is masked before it is written. Text comes in pieces: the end of one is held back
-while it can be the beginning of a secret, until the next piece, or the end of the turn at the latest.
+while it can be the beginning of a secret, until the next piece, or the end of the turn at the latest. So does the progress
+of a tool call, until its result.
 
 Files. Segments named by the number of their first event; beyond SEGMENT bytes a new one begins, beyond RETENTION bytes the
 oldest go, and who asks for what went gets one `log_gap` notice in its place. A line that a crash tore is cut off on
@@ -23,6 +24,7 @@ import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
+from typing import TypeGuard
 
 import msgspec
 
@@ -30,12 +32,19 @@ from operable.host.log_files import FileCursor, Record, last_record, segment_nam
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, StreamMask, as_known
 from operable.state.atomic import advise
-from operable.wire.events import AnyEvent, TextDelta, Thought, TurnEnd
+from operable.wire.events import AnyEvent, Notice, TextDelta, Thought, ToolResult, TurnEnd
 
 # What readers in this process share. A few chunks of a flooding agent: who is further behind than that reads the file.
 WINDOW = 256 * 1024
 SEGMENT = 64 * 1024 * 1024
 RETENTION = 1024 * 1024 * 1024
+
+_PROGRESS = (
+    "tool_progress"  # notices with the output of a call that runs, a piece each (operable.host.acp.calls)
+)
+
+_Piece = TextDelta | Thought | Notice
+_Voice = tuple[type[AnyEvent], str | None]  # with the id of the call whose progress it is
 
 _encode_lines = msgspec.json.Encoder().encode_lines
 
@@ -55,11 +64,8 @@ class SessionLog:
         self.folder = folder
         self.closed = False
         self._known = as_known(secrets)
-        # Text and thoughts each have a stream of their own: one must not end what the other holds back.
-        self._streams: dict[type[AnyEvent], StreamMask] = {
-            kind: self._known.stream() for kind in (TextDelta, Thought)
-        }
-        self._speaking: dict[type[AnyEvent], TextDelta | Thought] = {}  # whose end is held back
+        # Text, thoughts and the progress of each call have streams of their own: one must not end what another holds back.
+        self._held: dict[_Voice, tuple[StreamMask, _Piece]] = {}
         self._segment_limit = segment_limit
         self._retention = retention
         self._clock = clock
@@ -96,24 +102,35 @@ class SessionLog:
         """The events, with a secret that was cut into several pieces of text masked as one."""
         found: list[AnyEvent] = []
         for event in events:
-            if isinstance(event, TextDelta | Thought):
-                text = self._streams[type(event)].feed(event.text)
-                self._speaking[type(event)] = event
-                if text or not event.text:
-                    found.append(event if text == event.text else msgspec.structs.replace(event, text=text))
+            if isinstance(event, TextDelta | Thought) or _is_progress(event):
+                found += self._shown(event)
                 continue
             if isinstance(event, TurnEnd):
-                found += self._rest()
+                found += self._rest(list(self._held))
+            elif isinstance(event, ToolResult):
+                found += self._rest([(Notice, event.tool_call_id)])
             found.append(event)
         return found
 
-    def _rest(self) -> list[AnyEvent]:
+    def _shown(self, event: _Piece) -> list[AnyEvent]:
+        """The piece as far as it can be shown by now."""
+        voice = (type(event), event.data["toolCallId"] if isinstance(event, Notice) else None)
+        mask = self._held[voice][0] if voice in self._held else self._known.stream()
+        said = _text(event)
+        text = mask.feed(said)
+        self._held.pop(voice, None)
+        if mask.holds:
+            self._held[voice] = mask, event
+        if not text and said:
+            return []
+        return [event if text == said else _saying(event, text)]
+
+    def _rest(self, voices: Sequence[_Voice]) -> list[AnyEvent]:
         """What was held back, when nothing can follow it any more. No other event ends a text: an agent could cut a secret
         in two with one.
         """
-        rest = [(event, self._streams[kind].flush()) for kind, event in self._speaking.items()]
-        self._speaking.clear()
-        return [msgspec.structs.replace(event, text=text) for event, text in rest if text]
+        ended = [self._held.pop(voice) for voice in voices if voice in self._held]
+        return [_saying(event, mask.flush()) for mask, event in ended]
 
     def reader(self, after: int = 0) -> "Reader":
         """A reader in this process that begins behind the event with this number; 0: at the first."""
@@ -135,7 +152,7 @@ class SessionLog:
     def close(self) -> None:
         """No more events. Readers get what there is, then their end."""
         if not self.closed:
-            rest = self._rest()
+            rest = self._rest(list(self._held))
             if rest:
                 with suppress(Fail):  # a full disk: the owner has been told by the append before
                     self._keep(rest)
@@ -255,6 +272,22 @@ class Reader:
         async for batch in self.batches():
             for record in batch:
                 yield record
+
+
+def _is_progress(event: AnyEvent) -> TypeGuard[Notice]:
+    if not isinstance(event, Notice) or event.code != _PROGRESS or not isinstance(event.data, dict):
+        return False
+    return isinstance(event.data.get("toolCallId"), str)
+
+
+def _text(event: _Piece) -> str:
+    return event.message if isinstance(event, Notice) else event.text
+
+
+def _saying(event: _Piece, text: str) -> AnyEvent:
+    if isinstance(event, Notice):
+        return msgspec.structs.replace(event, message=text)
+    return msgspec.structs.replace(event, text=text)
 
 
 def _masked(record: Record, known: Known) -> Record:
