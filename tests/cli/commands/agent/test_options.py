@@ -165,7 +165,7 @@ seen("agent approvals", "--session", by=ANSWER + "a_question_is_listed_and_answe
 def _(scene: Scene) -> None:
     scene.user(voice="acp")
     form = {"type": "object", "properties": {"a": {"type": "string"}}}
-    params = {"sessionId": "s", "mode": "form", "message": "Which?", "requestedSchema": form}
+    params = {"sessionId": "session-1", "mode": "form", "message": "Which?", "requestedSchema": form}
     asks = steps({"request": "elicitation/create", "params": params})
     (scene.work / "content.json").write_text('{"a": "this one"}')
     with scene.running(
