@@ -12,6 +12,7 @@ import pytest
 from operable.app.calling import acall, call
 from operable.app.shelf import find
 from operable.kernel.errors import Fail
+from operable.state.paths import state_path
 from tests.app.making import approved, made
 from tests.cli.drive import alive
 from tests.requirement import requirement
@@ -139,9 +140,10 @@ def test_a_changed_declaration_voids_the_approval(tmp_path, approvals, monkeypat
 
 def test_an_approval_that_did_not_show_the_variables_does_not_count(tmp_path, approvals):
     package = approved(made(tmp_path / "one", more="metadata: {operable: {env: [NOTES_KEY]}}"), approvals)
-    kept = json.loads(Path(approvals._file()).read_text())
+    file = Path(state_path("apps") or "") / "approvals.json"
+    kept = json.loads(file.read_text())
     del kept[package.root]["env"]
-    Path(approvals._file()).write_text(json.dumps(kept))
+    file.write_text(json.dumps(kept))
     with pytest.raises(Fail, match="variables that its approval did not show"):
         call(package, ["list"], approvals)
 
