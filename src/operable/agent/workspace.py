@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from operable.agent.ability import Ability, Outcome, Scene
-from operable.state.execution_files import is_execution_file
+from operable.agent.execution_files import is_execution_file
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,6 @@ class AgentQuestion(Event):
     digest: str  # of what is asked: an answer can be bound to it
     expires_at: int  # milliseconds since 1970; then the answer is no
     why: str
-    diffs: list[dict[str, Any]]  # changes that the agent shows beside the arguments
 
 
 class AgentAnswer(Event):

@@ -57,7 +57,6 @@ class ToolCall(Event, type="tool-call"):
     title: str = ABSENT
     locations: list[str] = ABSENT
     unnamed: bool = ABSENT
-    diffs: list[dict[str, Any]] = ABSENT
     id: int = ABSENT
     at: int = ABSENT
 
@@ -89,7 +88,6 @@ class AgentPrompt(Event, type="agent-prompt"):
     url: str = ABSENT
     locations: list[str] = ABSENT
     unnamed: bool = ABSENT
-    diffs: list[dict[str, Any]] = ABSENT
     id: int = ABSENT
     at: int = ABSENT
 

@@ -144,7 +144,6 @@ class CallRevised:
         call = self.call
         data = {"toolCallId": call.tool_call_id, "toolName": call.tool_name, "kind": call.kind}
         more = {"arguments": call.arguments, "title": call.title, "locations": list(call.locations)}
-        more |= {"diffs": list(call.diffs)}
         data |= {name: value for name, value in more.items() if value}
         return Notice("tool_revised", f"{call.tool_name} was told again", call.session_id, data)
 

@@ -2,26 +2,20 @@
 
 A later telling may say more: a kind, a path or a command line that was not known before is a refinement, which real agents
 send all the time. It may not say something else: another tool, kind, command line, folder, file or address than the known
-one, another value of any argument, or arguments of another shape. It may not add an argument to a command or to a content
-that was known: `env` or `stdin` makes another call of the same command line. Diffs beside the arguments count where the
-arguments do not carry the content themselves; some agents tell such a diff again with other lines around the change.
-Titles are for people and change; they count only where an agent tells nothing else. A `Form` is a snapshot: paths are where
-they led when it was made.
+one, or another value of the same argument. Titles are for people and change; they count only where an agent tells nothing
+else. A `Form` is a snapshot: paths are where they led when it was made.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from operable.host.policy.command_line import plain_script
 from operable.host.policy.pattern import arguments_of
-from operable.host.policy.tool_arguments import member_name, role_of, strings_in
+from operable.host.policy.tool_arguments import role_of
 from operable.host.policy.tool_call import Facts
-from operable.wire.events import change_digest
 
 TOOL, TITLE = "its tool", "its title"
-_NOTHING: Final[tuple[Any, ...]] = (None, "", [], {}, False)
-_SHOWN: Final = frozenset({"title", "text", "diffs", "terminals"})
 _WORDS = {"command": "its command line", "paths": "its path", "address": "its address"}
 
 
@@ -31,8 +25,6 @@ class FormChange:
 
     adds: bool
     contradictions: tuple[str, ...]
-    # A command got more arguments than the ones that rules look at.
-    extends: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +36,7 @@ class Form:
     values: dict[str, tuple[frozenset[str], bool]]  # command, paths, address
     folders: frozenset[str]
     written_paths: frozenset[str]
-    members: dict[str, tuple[Any, ...]]  # by `member_name`; "" is for arguments that are not an object
-    diffs: frozenset[str]  # the contents, by their digests
-    has_their_content: bool  # in the arguments
+    members: dict[str, tuple[Any, ...]]
     titles: frozenset[str]
     is_distinct: bool
 
@@ -55,13 +45,8 @@ class Form:
         lines = frozenset(plain_script(line) or line for line in facts.command.stated)
         members: dict[str, tuple[Any, ...]] = {}
         for call in facts.calls:
-            told = call.arguments if isinstance(call.arguments, dict) else {}
-            if call.arguments and not told:
-                told = {"": call.arguments}
-            for name, value in told.items():
-                key = member_name(name)
-                members[key] = (*members.get(key, ()), value)
-        diffs = [diff for call in facts.calls for diff in call.diffs]
+            for name, value in call.arguments.items() if isinstance(call.arguments, dict) else ():
+                members[name] = (*members.get(name, ()), value)
         return cls(
             frozenset((facts.tool,) if facts.named else ()),
             frozenset(facts.kinds),
@@ -73,25 +58,22 @@ class Form:
             frozenset(facts.folders()),
             facts.written_paths,
             members,
-            frozenset(map(change_digest, diffs)),
-            _carry(members, diffs),
             frozenset(text for text in members.get("title", ()) if isinstance(text, str)),
             facts.distinct,
         )
 
-    def difference(self, later: "Form", known: "Form | None" = None) -> FormChange:
-        """How a later form differs from this one. `known` has what was told before, and may be repeated."""
+    def difference(self, later: "Form") -> FormChange:
+        """How a later form differs from this one."""
         kinds = sorted(self.kinds | later.kinds)
         about = arguments_of(kinds)
-        added = [*self._added(later, about, known or self)]
-        others = (*self._contradictions(later, about), *(f"its argument {name}".rstrip() for name in added))
+        others = tuple(self._contradictions(later, about))
         adds = bool(
             others
             or later.kinds - self.kinds
             or later.tools - self.tools
             or any(self._new(later, name) for name in about)
         )
-        return FormChange(adds, others, bool(added) and "execute" in kinds)
+        return FormChange(adds, others)
 
     def _contradictions(self, later: "Form", about: tuple[str, ...]) -> Iterator[str]:
         if self.tools and later.tools - self.tools:
@@ -103,42 +85,14 @@ class Form:
                 yield _WORDS[name]
         if "command" in about and later.folders - (self.folders or {"."}):
             yield "its folder"
+        compared = {name for name in about if self.values[name][1]}
         for name, values in later.members.items():
-            if self._is_compared(name, about) and any(
+            if role_of(name) not in (*compared, "folder", "shown") and any(
                 value not in self.members.get(name, (value,)) for value in values
             ):
-                yield f"its argument {name}".rstrip()
-        if self.diffs and not self.has_their_content and later.diffs - self.diffs:
-            yield "its content"
+                yield f"its argument {name}"
         if not self.is_distinct and not later.is_distinct and self.titles and later.titles - self.titles:
             yield TITLE
-
-    @property
-    def _shows_only(self) -> bool:
-        """Whether all that is there is what an agent without arguments shows to people, output included."""
-        return self.members.keys() <= _SHOWN
-
-    def _is_compared(self, name: str, about: tuple[str, ...]) -> bool:
-        """Whether a member counts by its value: it is not one of those that are compared by what they mean."""
-        role = role_of(name)
-        if role == "shown":
-            return not self._shows_only
-        return role != "folder" and not (role in about and self.values[role][1])
-
-    def _added(self, later: "Form", about: tuple[str, ...], known: "Form") -> Iterator[str]:
-        """The arguments that make another call of a command or of a content that was known."""
-        is_command = "command" in about and self.values["command"][1]
-        has_content = bool(self.diffs) or any(not role_of(name) or name == "text" for name in self.members)
-        repeated = [value for values in (*self.members.values(), *known.members.values()) for value in values]
-        for name, values in later.members.items():
-            role = role_of(name)
-            if name in self.members or role in (*about, "folder") or (role == "shown" and name != "text"):
-                continue
-            counts = is_command or has_content or (not name and self.is_distinct)
-            if name == "text" and self._shows_only:
-                continue
-            if counts and any(value not in (*repeated, *_NOTHING) for value in values):
-                yield name
 
     def _new(self, later: "Form", name: str) -> frozenset[str]:
         """The values of a later form that this one does not have."""
@@ -147,17 +101,3 @@ class Form:
             # The same words: a link that the call itself replaced leads somewhere else now.
             return frozenset() if later.written_paths <= self.written_paths else found
         return found
-
-
-def _carry(members: dict[str, tuple[Any, ...]], diffs: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the arguments have the content of these diffs themselves."""
-    texts = [
-        text
-        for name, values in members.items()
-        if role_of(name) != "paths"
-        for value in values
-        for text in strings_in(value)
-    ]
-    contents = [str(diff.get("newText", diff.get("patch", ""))) for diff in diffs if "digest" not in diff]
-    # Of a call that was told, only the digests of its diffs are known.
-    return bool(texts) and all(any(content in text for text in texts) for content in contents)

@@ -5,8 +5,7 @@ or, where it names no call that is known, one of its kind that does not contradi
 of a mutating kind, or of an unknown kind, succeeded without a question, and the policy does not allow it. A call succeeded
 although its question was denied or not answered. A call was rewritten: a later telling contradicts what the question said,
 or the policy that answered the question would not allow it (`operable.host.policy.call_form` says what is a refinement).
-A rewritten call raises the alarm as soon as it is told, since the agent can perhaps still be stopped. A question that still
-waits covers what is told meanwhile, but no success: then each form needs a yes of its own.
+A rewritten call raises the alarm as soon as it is told, since the agent can perhaps still be stopped.
 
 A failed result does not raise it: agents check arguments before they ask, and report that as a failed call.
 """
@@ -15,10 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from operable.host.approvals import Decision, argument_digest, prompt_digest
+from operable.host.approvals import Decision, argument_digest
 from operable.host.policy.call_form import TITLE, TOOL, Form
 from operable.host.policy.grants import Thing, things
-from operable.host.policy.pattern import ALLOW, DENY, parse
+from operable.host.policy.pattern import ALLOW, DENY
 from operable.host.policy.rules import Policy, Ruling
 from operable.host.policy.tool_call import Call, Facts
 from operable.wire.events import MUTATING_KINDS, AgentPrompt, ToolCall, ToolResult
@@ -43,10 +42,8 @@ class CallQuestion:
 
     call_id: str | None
     sealed: str
-    same: str  # the digest that a call has whose tool and arguments are those of the question
     kind: str
     form: Form  # what the question itself says
-    known: Form  # and what was told of its call before
     shown: Any  # the same for the record
     about: list[Thing]
     lasting: bool  # the agent tells enough to know the same call again
@@ -59,20 +56,12 @@ class CallQuestion:
     def is_denied(self) -> bool:
         return self.answer is not None and not self.answer.allowed
 
-    @property
-    def by(self) -> str:
-        """Who answered."""
-        return (self.answer.by if self.answer is not None else "") or "somebody"
-
 
 @dataclass(slots=True)
 class _Followed:
     """A call in every form that it was told in."""
 
     forms: list[ToolCall] = field(default_factory=list)
-    awaited: list[ToolCall] = field(
-        default_factory=list
-    )  # forms that only a question without an answer covers
     is_open: bool = True
 
 
@@ -97,12 +86,10 @@ class CallWatch:
         own = self._facts(call_of(prompt))
         question = self._questions[prompt.tool_call_id] = CallQuestion(
             prompt.call_id,
-            prompt_digest(prompt),
             argument_digest(prompt.tool_name, prompt.arguments),
             prompt.kind,
             Form.of(own),
-            Form.of(facts),
-            _shown(prompt.tool_name, prompt.kind, prompt.arguments, prompt.locations, prompt.diffs),
+            _shown(prompt.tool_name, prompt.kind, prompt.arguments, prompt.locations),
             things(facts),
             facts.distinct,
             elsewhere=known is None or not known.is_open,
@@ -136,12 +123,7 @@ class CallWatch:
             return self._told_after_its_end(known, call, policy)
         known = self._calls.setdefault(call.tool_call_id, _Followed())
         known.forms.append(call)
-        questions = self._questions_of(call)
-        alarm = self._rewritten(call, questions, policy)
-        allowed = _allowed(questions)
-        if questions and (not allowed or self._rewritten(call, allowed, policy) is not None):
-            known.awaited.append(call)
-        return alarm
+        return self._rewritten(call, policy)
 
     def finished(
         self, result: ToolResult, policy: Policy, *, expects_questions: bool
@@ -155,7 +137,7 @@ class CallWatch:
             question.used = True
         succeeded = not result.is_error and not result.denied
         if questions:
-            return self._judge_asked(call, questions, policy, known.awaited, succeeded=succeeded)
+            return self._judge_asked(call, questions, policy, succeeded=succeeded)
         if result.denied:
             return ("agent", "deny"), None
         facts = self._facts(self._all_of(call))
@@ -170,60 +152,43 @@ class CallWatch:
     # --- inside
 
     def _judge_asked(
-        self,
-        call: ToolCall,
-        questions: list[CallQuestion],
-        policy: Policy,
-        awaited: list[ToolCall],
-        *,
-        succeeded: bool,
+        self, call: ToolCall, questions: list[CallQuestion], policy: Policy, *, succeeded: bool
     ) -> tuple[tuple[str, str], Alarm | None]:
         denied = [question for question in questions if question.is_denied]
-        allowed = _allowed(questions)
-        if not denied and not allowed:
+        answers = [question.answer for question in (denied or questions) if question.answer is not None]
+        if not answers:
             ruling = policy.judge(self._facts(self._all_of(call)))
             text = f"{call.tool_name} ran before its question was answered"
             alarm = _alarm(text, questions[-1], call) if succeeded and ruling.effect != ALLOW else None
             return ("nobody", UNANSWERED), alarm
+        by = answers[-1].by or "somebody"
         if denied:
             text = f"{call.tool_name} ran although it was denied"
-            return (denied[-1].by, "deny"), _alarm(text, denied[-1], call) if succeeded else None
+            return (by, "deny"), _alarm(text, denied[-1], call) if succeeded else None
         # Agents ask under another title than the one that they announced before.
-        ignored = (TITLE,)
-        covering = [one for one in allowed if not self._departure(one, call, policy, ignored)]
-        by = (covering or allowed)[-1].by
-        if not succeeded:
-            return (by, "allow"), None
-        own = [question for question in allowed if question.call_id == call.tool_call_id]
-        alarms = [self._rewritten(form, own, policy, ignored) for form in (*awaited, call)]
-        alarm = next((alarm for alarm in alarms if alarm is not None), None)
-        if alarm is not None and not covering:
-            return ("nobody", UNANSWERED) if len(allowed) < len(questions) else (by, "allow"), alarm
-        return (by, "allow"), alarm
+        return (by, "allow"), self._rewritten(call, policy, ignored=(TITLE,)) if succeeded else None
 
-    def _questions_of(self, call: ToolCall) -> list[CallQuestion]:
-        """The questions under the id of a call that were not answered with no."""
-        found = [question for question in self._questions.values() if question.call_id == call.tool_call_id]
-        return [question for question in found if not question.is_denied]
-
-    def _rewritten(
-        self, call: ToolCall, questions: list[CallQuestion], policy: Policy, ignored: Sequence[str] = ()
-    ) -> Alarm | None:
-        """The alarm for a call that is no longer what any of these questions about it was."""
-        reasons = [self._departure(question, call, policy, ignored) for question in questions]
+    def _rewritten(self, call: ToolCall, policy: Policy, ignored: Sequence[str] = ()) -> Alarm | None:
+        """The alarm for a call that is no longer what any question about it was."""
+        covering = [
+            question
+            for question in self._questions.values()
+            if question.call_id == call.tool_call_id and not question.is_denied
+        ]
+        reasons = [self._departure(question, call, policy, ignored) for question in covering]
         if not reasons or not all(reasons):
             return None
-        return _alarm(f"{call.tool_name} is not what was asked about: {reasons[-1]}", questions[-1], call)
+        return _alarm(f"{call.tool_name} is not what was asked about: {reasons[-1]}", covering[-1], call)
 
     def _departure(
         self, question: CallQuestion, call: ToolCall, policy: Policy, ignored: Sequence[str]
     ) -> str:
         """Why a question does not cover this form of a call; nothing: it does."""
-        difference = question.form.difference(Form.of(self._facts(told_call(call))), question.known)
+        difference = question.form.difference(Form.of(self._facts(told_call(call))))
         if not difference.adds:
             return ""
         ruling = policy.judge(self._facts(self._all_of(call)))
-        if ruling.effect == ALLOW and not (difference.extends and _is_by_argument(ruling)):
+        if ruling.effect == ALLOW:
             return ""
         changed = [what for what in difference.contradictions if what not in ignored]
         if changed:
@@ -249,10 +214,10 @@ class CallWatch:
         by_id = [question for question in left if question.call_id == call.tool_call_id]
         if by_id:
             return by_id
-        same = argument_digest(call.tool_name, call.arguments)
+        sealed = argument_digest(call.tool_name, call.arguments)
         form = Form.of(self._facts(told_call(call)))
         meant = (
-            *(question for question in left if question.same == same),
+            *(question for question in left if question.sealed == sealed),
             *(
                 question
                 for question in left
@@ -274,18 +239,7 @@ class CallWatch:
             latest.shown,
             latest.unnamed,
             told=tuple(told_call(form) for form in told if form is not call),
-            diffs=latest.diffs,
         )
-
-
-def _allowed(questions: Sequence[CallQuestion]) -> list[CallQuestion]:
-    """Those that were answered with yes. A question without an answer covers nothing."""
-    return [question for question in questions if question.answer is not None and question.answer.allowed]
-
-
-def _is_by_argument(ruling: Ruling) -> bool:
-    """Whether a rule decided that looks at one argument, and not at what stands beside it."""
-    return ruling.rule is not None and parse(ruling.rule.pattern).argument is not None
 
 
 def reference(ruling: Ruling) -> str:
@@ -296,9 +250,7 @@ def reference(ruling: Ruling) -> str:
 def told_call(call: ToolCall) -> Call:
     """What the agent announced, for the rules."""
     shown = (call.title,) if call.title else ()
-    return Call(
-        call.tool_name, call.kind, call.arguments, call.locations, shown, call.unnamed, diffs=call.diffs
-    )
+    return Call(call.tool_name, call.kind, call.arguments, call.locations, shown, call.unnamed)
 
 
 def call_of(prompt: AgentPrompt, *told: ToolCall) -> Call:
@@ -311,7 +263,6 @@ def call_of(prompt: AgentPrompt, *told: ToolCall) -> Call:
         (prompt.text,) if prompt.text else (),
         prompt.unnamed,
         told=tuple(told_call(form) for form in told),
-        diffs=prompt.diffs,
     )
 
 
@@ -329,12 +280,9 @@ def _alarm(text: str, question: CallQuestion | None, call: ToolCall) -> Alarm:
 
 
 def _shown_call(call: ToolCall) -> dict[str, Any]:
-    return _shown(call.tool_name, call.kind, call.arguments, call.locations, call.diffs)
+    return _shown(call.tool_name, call.kind, call.arguments, call.locations)
 
 
-def _shown(
-    tool: str, kind: str, arguments: Any, locations: tuple[str, ...], diffs: tuple[dict[str, Any], ...]
-) -> dict[str, Any]:
+def _shown(tool: str, kind: str, arguments: Any, locations: tuple[str, ...]) -> dict[str, Any]:
     found = {"tool": tool, "kind": kind, "arguments": arguments, "locations": list(locations)}
-    found["diffs"] = [*diffs]
     return {name: value for name, value in found.items() if value not in (None, [], "")}

@@ -7,21 +7,20 @@ becomes an `Ask` for the desk. A rule that denies comes before every yes that wa
 the audit chain before it takes effect (`record`).
 """
 
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from operable.host.approvals import Ask, Decision, argument_digest, needs_option, prompt_digest
+from operable.host.approvals import Ask, Decision, argument_digest, needs_option
 from operable.host.audit import Audit
 from operable.host.policy.call_watch import Alarm, CallWatch, call_of, reference
-from operable.host.policy.grants import Grants, Thing, things
+from operable.host.policy.grants import Grants
 from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
 from operable.host.policy.rules import Policy, Rule, Ruling
 from operable.host.policy.session_record import SessionRecord
 from operable.host.policy.tool_call import Call, Facts
 from operable.host.policy.tool_map import ToolMap
 from operable.kernel.redact import Known, Redactor
-from operable.wire.events import MUTATING_KINDS, AgentPrompt, ToolCall, ToolResult
+from operable.wire.events import AgentPrompt, ToolCall, ToolResult
 
 
 class Gate:
@@ -55,9 +54,7 @@ class Gate:
         self._tools = ToolMap(quirks.get("tools"))
         self._watch = CallWatch(self._facts)
         self._made = 0  # questions of our own; an id is never used twice
-        self._is_in_turn = False
         self._grants = Grants()
-        self._denied: set[Thing] = set()  # in this turn
 
     # --- questions
 
@@ -65,7 +62,7 @@ class Gate:
         """The answer, or the question for the desk."""
         if not prompt.tool_name:
             return self._input(prompt)
-        sealed = prompt_digest(prompt)
+        sealed = argument_digest(prompt.tool_name, prompt.arguments)
         facts = self._facts(call_of(prompt, *self._told_before(prompt)))
         ruling = self._judge_question(facts)
         self._watch.asked(prompt, facts, ruling)
@@ -93,23 +90,13 @@ class Gate:
         execution, or one outside. A rule about all edits was not written for that.
         """
         ruling = self.policy.judge(facts)
-        if not self._is_of_mode(facts):
+        is_beyond = bool(facts.kinds) and self._kinds_of_mode.issuperset(facts.kinds) and self.policy.asks
+        if ruling.effect != ALLOW or not is_beyond:
             return ruling
-        return _only_by_name(
-            ruling, f"the agent asks although its mode does not ask about every {' or '.join(facts.kinds)}"
-        )
-
-    def _judge_own(self, facts: Facts) -> Ruling:
-        """The same for what the host is to do: no agent tells what is special here, so that the host looks itself."""
-        ruling = self.policy.judge(facts)
-        if not self._denied.isdisjoint(things(facts)):
-            return _only_by_name(ruling, "it was denied in this turn")
-        if self._is_of_mode(facts) and _changes_execution(facts):
-            return _only_by_name(ruling, "the file becomes execution, and the mode edits without asking")
-        return ruling
-
-    def _is_of_mode(self, facts: Facts) -> bool:
-        return bool(facts.kinds) and self._kinds_of_mode.issuperset(facts.kinds) and self.policy.asks
+        if ruling.rule is not None and parse(ruling.rule.pattern).names_one:
+            return ruling
+        why = f"the agent asks although its mode does not ask about every {' or '.join(facts.kinds)}"
+        return Ruling(ASK, ruling.rule, f"{why}: only a rule that names it, or a person, allows it")
 
     def decided(self, prompt: AgentPrompt, decision: Decision) -> None:
         """A question was answered: remember what is to be remembered, write it down."""
@@ -121,18 +108,9 @@ class Gate:
             effect = ALLOW if decision.allowed else DENY
             rule = Rule(effect, decision.remember, f"decided in this session by {decision.by or 'somebody'}")
             self.policy = self.policy.with_rules([rule])
-        if question is not None and self._is_in_turn:
-            self._remember_of_turn(question.about, allowed=decision.allowed)
+        if decision.allowed and question is not None:
+            self._grants.add(question.about)
         self.record.decision(prompt, decision)
-
-    def _remember_of_turn(self, about: list[Thing], *, allowed: bool) -> None:
-        """The last answer counts: a no withdraws the yes that came before it, and a yes the no."""
-        if allowed:
-            self._grants.add(about)
-            self._denied.difference_update(about)
-        else:
-            self._grants.remove(about)
-            self._denied.update(about)
 
     def budget_ask(self, text: str) -> Decision | Ask:
         if not self.attended:
@@ -152,7 +130,7 @@ class Gate:
     def rule_own(self, tool: str, kind: str, arguments: Mapping[str, Any]) -> Decision | Ask:
         """May the host itself do this (write a file, run a command)? A yes to exactly this may have been given already."""
         facts = self._own(tool, kind, arguments)
-        ruling = self._judge_own(facts)
+        ruling = self.policy.judge(facts)
         if ruling.effect == DENY and ruling.rule is not None:
             return Decision(False, ruling.reason, by=reference(ruling))
         # Used up also where a rule allows it: the yes was for this.
@@ -175,8 +153,6 @@ class Gate:
     ) -> Decision | Ask:
         if ruling.effect == DENY or not self.attended:
             return Decision(False, ruling.reason, by=reference(ruling))
-        if not self._is_in_turn:
-            return Decision(False, "no turn runs, and no rule allows it", by=reference(ruling))
         prompt = AgentPrompt(
             self._session_id, self._own_id("host"), tool_name=tool, arguments=dict(arguments), kind=kind
         )
@@ -187,15 +163,8 @@ class Gate:
     def begin_turn(self, text: str) -> None:
         """Before the message is sent; Fail: it must not be."""
         self._watch.begin_turn()
-        self.end_turn()
-        self.record.begin_turn(text)
-        self._is_in_turn = True
-
-    def end_turn(self) -> None:
-        """Nothing that was answered in this turn counts any more, and nobody is asked until the next one."""
-        self._is_in_turn = False
         self._grants.clear()
-        self._denied.clear()
+        self.record.begin_turn(text)
 
     def tool_called(self, call: ToolCall) -> Alarm | None:
         """An agent says that it calls a tool, or tells a call again in another form.
@@ -253,22 +222,4 @@ class Gate:
             prompt.url,
             sealed,
             why=why,
-            diffs=tuple(self._redactor.value(list(prompt.diffs))),
         )
-
-
-def _only_by_name(ruling: Ruling, why: str) -> Ruling:
-    """An allow that was not written for just this is a question."""
-    is_named = ruling.rule is not None and parse(ruling.rule.pattern).names_one
-    if ruling.effect != ALLOW or is_named:
-        return ruling
-    return Ruling(ASK, ruling.rule, f"{why}: only a rule that names it, or a person, allows it")
-
-
-def _changes_execution(facts: Facts) -> bool:
-    from operable.state.execution_files import is_execution_file
-
-    if not MUTATING_KINDS.intersection(facts.kinds):
-        return False
-    places = [os.path.join(facts.root, path) for path in (*facts.paths.stated, *facts.written_paths)]
-    return any(is_execution_file(facts.root, place, os.path.realpath(place)) for place in places)

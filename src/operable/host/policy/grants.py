@@ -26,11 +26,6 @@ class Grants:
         """Somebody, or a rule, said yes to what was asked, as it was when it was asked."""
         self._left.update(asked)
 
-    def remove(self, denied: list[Thing]) -> None:
-        """Somebody, or a rule, said no to it after a yes."""
-        for thing in denied:
-            self._left.pop(thing, None)
-
     def use(self, facts: Facts) -> bool:
         """Take the yes to exactly this, if there is one."""
         wanted = things(facts)

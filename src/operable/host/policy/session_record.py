@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from operable.host.approvals import Decision, argument_digest, prompt_digest
+from operable.host.approvals import Decision, argument_digest
 from operable.host.audit import Audit, Opened
 from operable.wire.events import AgentPrompt, ToolCall, ToolResult, TurnEnd
 
@@ -93,9 +93,8 @@ class SessionRecord:
             "agent.decision",
             subject={"kind": "tool" if prompt.tool_name else "input", "ref": prompt.tool_name or "question"},
             input={
-                "digest": prompt_digest(prompt),
+                "digest": argument_digest(prompt.tool_name, prompt.arguments),
                 "arguments": prompt.arguments,
-                **({"diffs": list(prompt.diffs)} if prompt.diffs else {}),
             },
             output={"reason": decision.reason, "option": decision.option_id, "remember": decision.remember},
             decision=(decision.by or "somebody", "allow" if decision.allowed else "deny"),

@@ -6,7 +6,7 @@ text. `unreadable` says that something was there which could not be understood.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -136,20 +136,6 @@ def role_of(name: str) -> str:
     roles = {"command": _COMMANDS, "paths": _PATHS, "address": _ADDRESSES | _QUERIES}
     roles |= {"folder": _FOLDERS, "shown": _SHOWN}
     return next((role for role, names in roles.items() if spelled in names), "")
-
-
-def member_name(name: str) -> str:
-    """How two spellings of the same member are one: `newText`, `new_text` and `NewText`."""
-    return re.sub(r"[^a-z0-9]", "", name.lower()) or name
-
-
-def strings_in(value: Any, depth: int = 0) -> Iterator[str]:
-    """Every string in a value, the names of members left out."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (dict, list)) and depth <= _DEPTH:
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from strings_in(inner, depth + 1)
 
 
 def tells(arguments: Any) -> bool:

@@ -33,7 +33,6 @@ class Call:
     unnamed: bool = False  # the agent does not name the tool: `tool` is its title
     meanwhile: tuple[str, ...] = ()  # tools that are at work while the host is asked to do this
     told: tuple["Call", ...] = ()  # the same call, as it was told before
-    diffs: tuple[Mapping[str, Any], ...] = ()  # changes that are shown beside the arguments
 
 
 @dataclass(frozen=True, slots=True)

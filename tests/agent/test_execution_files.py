@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.state.execution_files import is_execution_file
+from operable.agent.execution_files import is_execution_file
 
 
 def judge(workspace: Path, path: str) -> bool:
