@@ -1,4 +1,4 @@
-"""Kinds of runs: `--fast` has no test that starts a process, `--strict-skips` knows every reason for which one is skipped."""
+"""Kinds of runs: `--fast` leaves out tests that start processes, `--strict-skips` knows every reason for which one is skipped."""
 
 import subprocess
 import sys
