@@ -24,7 +24,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run every tool of the zoo, compare with what was recorded of it, and record it anew",
     )
-    parser.addoption("--fast", action="store_true", help="leave out the tests that start processes by themselves")
+    parser.addoption(
+        "--fast", action="store_true", help="leave out the tests that start processes by themselves"
+    )
     parser.addoption(
         "--strict-skips",
         action="store_true",
