@@ -36,8 +36,6 @@ _SCRATCH = "${scratch}"
 # A need -> the word of `proc.sandbox.restriction` for what a program without it gives up.
 _GIVEN_UP = {"network": "network", "programs": "processes", "sockets": "sockets", "write": "writes"}
 # What the namespaces of bubblewrap do not take away by themselves.
-# Of a program that is asked for its help or its version.
-_LOOKING = frozenset(("writes", "network", "sockets", "signals"))
 _INSIDE = frozenset(("processes",))
 _TEXTS = {
     "writes": "writes nothing",
@@ -181,15 +179,10 @@ def problem(sandbox: Mapping[str, Any] | None) -> Fail | None:
 
 
 def looking(command: Command) -> Command:
-    """The command of a program that is only asked what it is: without writing, network, sockets and signals.
+    """The command of a program that is asked for its help or its version."""
+    from operable.proc.sandbox.inquiry import without_effects
 
-    Other programs may start: many are found through a shim. Where the kernel cannot do it, the program runs with all rights.
-    """
-    from operable.proc.sandbox.restriction import missing
-
-    if os.environ.get(UNCONFINED) or missing(_LOOKING) is not None:
-        return command
-    return command._replace(gives_up=_LOOKING)
+    return command if os.environ.get(UNCONFINED) else without_effects(command)
 
 
 class Confined:

@@ -1,6 +1,7 @@
 """Manifests, programs, machines and people for the tests of launching."""
 
 import os
+import select
 import sys
 import threading
 from contextlib import contextmanager
@@ -59,6 +60,51 @@ def calls(folder, name):
     return (
         [line.rstrip("|").split("|")[1:] for line in path.read_text().splitlines()] if path.exists() else []
     )
+
+
+class Turnstile:
+    """Counts the calls of a program that may change nothing: reading a pipe is all it needs.
+
+    Each call waits at the pipe of its first word until it is let through. The next one is let through only when this one
+    has closed the pipe, so that no call counts twice.
+    """
+
+    def __init__(self, folder, *words):
+        self.passed = []
+        self.script = f'read -r _ < "{folder}/$1" && echo agent 1.5.0'
+        self._pipes = {word: folder / word for word in words}
+        self._over = False
+        self._threads = [threading.Thread(target=self._let_through, args=(word,)) for word in words]
+
+    def __enter__(self):
+        for path in self._pipes.values():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.mkfifo(path)
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over = True
+        for path, thread in zip(self._pipes.values(), self._threads, strict=True):
+            reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            thread.join(10)
+            os.close(reader)
+            assert not thread.is_alive()
+
+    def _let_through(self, word):
+        while True:
+            pipe = os.open(self._pipes[word], os.O_WRONLY)  # waits for a reader
+            try:
+                if self._over:
+                    return
+                self.passed.append(word)
+                os.write(pipe, b"\n")
+                waiting = select.poll()
+                waiting.register(pipe, 0)  # the error that nobody reads any more comes unasked
+                assert waiting.poll(60_000)
+            finally:
+                os.close(pipe)
 
 
 def machine(*folders, system="linux", privileged=False, arch="x64"):

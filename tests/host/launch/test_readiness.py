@@ -7,24 +7,24 @@ import pytest
 from operable.host.launch.readiness import areadiness, readiness
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Auth, CmdStep, Install, Login, Persist, PromptStep, VersionCheck
-from tests.host.launch.making import Somebody, Vault, agent, calls, launch, program, recorder
+from tests.host.launch.making import Somebody, Turnstile, Vault, agent, calls, launch, program, recorder
 from tests.requirement import requirement
 
 VENDORED = Install(method="vendored", path="vendor/agent")
 OPEN = Login(cmd="agent login")
-# What every call of the program is written to.
-SAYS = 'echo "$1" >> {}/calls; echo agent {}'
 
 
-def said(tmp_path):
-    path = tmp_path / "calls"
-    return path.read_text().split() if path.exists() else []
+@pytest.fixture
+def turnstile(tmp_path):
+    """Counts the calls of a program that may write nothing; each of its words has a pipe to pass."""
+    with Turnstile(tmp_path / "turnstile", "--version", "setup", "login") as counting:
+        yield counting
 
 
 def npm_that_installs(tmp_path, *versions):
     """A fake npm that installs another version each time."""
     for number, version in enumerate(versions):
-        program(tmp_path / f"v{number}", SAYS.format(tmp_path, version))
+        program(tmp_path / f"v{number}", f"echo agent {version}")
     put = f'n=$(wc -l < {tmp_path}/npm.calls); mkdir -p "$3/node_modules/.bin"; cp {tmp_path}/v$((n-1)) "$3/node_modules/.bin/agent"'
     recorder(tmp_path, "npm", put)
     return (Install(method="npm", package="an-agent"),)
@@ -32,7 +32,7 @@ def npm_that_installs(tmp_path, *versions):
 
 @requirement("aip45:lifecycle:install", "aip45:lifecycle:version-check")
 def test_a_manifest_becomes_a_program_that_may_be_started(tmp_path):
-    program(tmp_path / "vendor" / "agent", SAYS.format(tmp_path, "1.5.0"))
+    program(tmp_path / "vendor" / "agent")
     ready = readiness(launch(tmp_path, agent(install=(VENDORED,))))
     assert (ready.binary, ready.version, ready.method) == (
         str(tmp_path / "vendor" / "agent"),
@@ -42,27 +42,27 @@ def test_a_manifest_becomes_a_program_that_may_be_started(tmp_path):
     assert ready.env["PATH"].split(os.pathsep)[0] == str(tmp_path / "vendor")
 
 
-def test_a_second_start_runs_nothing_at_all(tmp_path):
-    program(tmp_path / "vendor" / "agent", SAYS.format(tmp_path, "1.5.0"))
+def test_a_second_start_runs_nothing_at_all(tmp_path, turnstile):
+    program(tmp_path / "vendor" / "agent", turnstile.script)
     manifest = agent(install=(VENDORED,), setup=(CmdStep(id="a", cmd="agent setup"),), auth=Auth(login=OPEN))
     person = Somebody()
     for _ in range(3):
         readiness(launch(tmp_path, manifest, person=person))
-    assert said(tmp_path) == ["--version", "setup", "login"]
+    assert turnstile.passed == ["--version", "setup", "login"]
 
 
-def test_a_program_that_was_already_there_is_asked_once(tmp_path):
-    program(tmp_path / "bin" / "agent", SAYS.format(tmp_path, "1.5.0"))
+def test_a_program_that_was_already_there_is_asked_once(tmp_path, turnstile):
+    program(tmp_path / "bin" / "agent", turnstile.script)
     methods = {readiness(launch(tmp_path, agent(), tmp_path / "bin")).method for _ in range(3)}
-    assert (methods, said(tmp_path)) == ({None}, ["--version"])
+    assert (methods, turnstile.passed) == ({None}, ["--version"])
 
 
-def test_a_program_that_changed_on_the_search_path_is_asked_again(tmp_path):
+def test_a_program_that_changed_on_the_search_path_is_asked_again(tmp_path, turnstile):
     for folder in ("one", "two"):
-        program(tmp_path / folder / "agent", SAYS.format(tmp_path, "1.5.0"))
+        program(tmp_path / folder / "agent", turnstile.script)
         ready = readiness(launch(tmp_path, agent(), tmp_path / folder))
         assert ready.binary == str(tmp_path / folder / "agent")
-    assert len(said(tmp_path)) == 2
+    assert len(turnstile.passed) == 2
 
 
 @requirement("aip-substrate:4.3:reinstall-once")
@@ -84,7 +84,7 @@ def test_a_version_out_of_range_is_installed_again_once(tmp_path):
 @requirement("aip-substrate:4.3:reinstall-once", "aip-substrate:4.2:cache-per-major")
 def test_a_version_that_stays_out_of_range_is_a_mismatch_and_is_forgotten(tmp_path):
     methods = npm_that_installs(tmp_path, "3.0.0", "3.0.0", "3.0.0")
-    program(tmp_path / "bin" / "agent", SAYS.format(tmp_path, "2.0.0"))
+    program(tmp_path / "bin" / "agent", "echo agent 2.0.0")
     work = launch(tmp_path, agent(install=methods), tmp_path, tmp_path / "bin")
     with pytest.raises(Fail) as caught:
         readiness(work)
@@ -144,8 +144,8 @@ def test_what_setup_kept_is_in_the_environment(tmp_path):
 
 
 @requirement("aip45:setup:once", "aip45:setup:refuses-spawn")
-def test_setup_comes_before_login_and_login_before_the_start(tmp_path):
-    program(tmp_path / "bin" / "agent", SAYS.format(tmp_path, "1.5.0"))
+def test_setup_comes_before_login_and_login_before_the_start(tmp_path, turnstile):
+    program(tmp_path / "bin" / "agent", turnstile.script)
     manifest = agent(setup=(CmdStep(id="a", cmd="agent setup"),), auth=Auth(login=OPEN))
     with pytest.raises(Fail) as caught:
         readiness(launch(tmp_path, manifest, tmp_path / "bin"))
@@ -157,7 +157,7 @@ def test_setup_comes_before_login_and_login_before_the_start(tmp_path):
         "auth_required",
         "agent login",
     )
-    assert said(tmp_path) == ["--version", "setup"]
+    assert turnstile.passed == ["--version", "setup"]
 
 
 def test_the_commands_of_a_manifest_are_confined_as_the_caller_wants(tmp_path):

@@ -1,3 +1,9 @@
+import os
+import socket
+import sys
+import tempfile
+from pathlib import Path
+
 import pytest
 
 from operable.host.launch.ledger import InstallRecord, Ledger
@@ -6,6 +12,7 @@ from operable.host.launch.version import check, find, in_range, mismatch, rememb
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import VersionCheck
 from tests.host.launch.making import program
+from tests.proc.sandbox.kernel import needs_scopes
 from tests.requirement import requirement
 
 SEMVER = r"(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?)"
@@ -76,6 +83,68 @@ def test_what_does_not_fit_says_why(tmp_path, body, word):
 
 def test_a_program_that_cannot_be_run_does_not_fit(tmp_path):
     assert "no-such-program" in asked(tmp_path, "echo", cmd="no-such-program --version").why
+
+
+# Prints a version only when nothing that it tried was possible; what was, it says.
+HOSTILE = """\
+import os, signal, socket, sys
+def unix():
+    with socket.socket(socket.AF_UNIX) as client: client.connect({unix!r})
+def network():
+    with socket.socket() as client: client.connect(("127.0.0.1", {port}))
+tries = {{
+    "file": lambda: open({mark!r}, "w"), "home": lambda: os.mkdir(os.path.expanduser("~/mark")),
+    "signal": lambda: os.kill({pid}, 0), "unix": unix, "network": network,
+    "mode": lambda: os.chmod({file!r}, 0o777),
+}}
+for name, act in tries.items():
+    try: act()
+    except OSError: continue
+    sys.exit("possible: " + name)
+print("1.5.0")
+"""
+
+
+@needs_scopes
+def test_a_program_that_is_asked_changes_nothing_and_reaches_nobody(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    file, mark, path = tmp_path / "file", tmp_path / "mark", tmp_path / "socket"
+    file.touch(0o600)
+    with socket.socket(socket.AF_UNIX) as unix, socket.create_server(("127.0.0.1", 0)) as network:
+        unix.bind(str(path))
+        unix.listen()
+        body = HOSTILE.format(
+            unix=str(path), port=network.getsockname()[1], mark=str(mark), pid=os.getpid(), file=str(file)
+        )
+        (tmp_path / "hostile.py").write_text(body)
+        found = asked(tmp_path, f"exec {sys.executable} -I {tmp_path}/hostile.py")
+    assert (found.version, found.why) == ("1.5.0", "")
+    assert (mark.exists(), oct(file.stat().st_mode)[-3:]) == (False, "600")
+
+
+@needs_scopes
+def test_a_program_that_needs_a_home_to_write_to_has_an_empty_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "login").touch()
+    other = f"operable-other-{os.getpid()}"
+    body = f"mkdir ~/.cache && test ! -e ~/login && echo 1.5.0; touch ~/../{other} 2>/dev/null"
+    found = asked(tmp_path, body)
+    assert (found.version, (tmp_path / ".cache").exists()) == ("1.5.0", False)
+    assert not list(Path(tempfile.gettempdir()).glob(other))
+
+
+@needs_scopes
+def test_a_program_that_unpacks_itself_at_its_first_start_is_asked_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    body = "set -e; echo 'echo 1.5.0' > ~/part; touch -d 2020-01-01 ~/part; chmod 700 ~/part; . ~/part"
+    assert asked(tmp_path, body).version == "1.5.0"
+
+
+@needs_scopes
+def test_what_a_program_prints_while_it_fails_without_a_home_is_not_its_version(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    found = asked(tmp_path, "mkdir ~/.data || { echo runtime 1.3.14; exit 1; }; echo 1.5.0")
+    assert found.version == "1.5.0"
 
 
 @requirement("aip-substrate:4.3:time-limit")

@@ -12,7 +12,7 @@ import pytest
 from operable.kernel.errors import Fail
 from operable.proc.run import output
 from operable.proc.sandbox import landlock, restriction, seccomp
-from operable.proc.sandbox.restriction import NETWORK, PROCESSES, SIGNALS, SOCKETS, WRITES
+from operable.proc.sandbox.restriction import ATTRIBUTES, NETWORK, PROCESSES, SIGNALS, SOCKETS, WRITES
 from operable.proc.spawn import launch, prepare
 from tests.proc.sandbox.kernel import needs_scopes
 
@@ -89,6 +89,28 @@ def test_in_its_scratch_folder_it_changes_content_and_names_and_outside_of_it_no
     assert sorted(os.listdir(scratch)) == ["a", "new", "soft"]
     assert sorted(os.listdir(tmp_path)) == ["file", "scratch"]
     assert (tmp_path / "file").read_text() == "text"
+
+
+def test_attributes_that_are_given_up_are_changed_in_name_only(tmp_path):
+    scratch, file = tmp_path / "scratch", tmp_path / "file"
+    scratch.mkdir()
+    file.touch(0o600)
+    os.utime(file, (1, 1))
+    program = (
+        "import os\n"
+        "open('own', 'w').close(); os.chmod('own', 0o4777); os.chmod('../file', 0o777); os.utime('../file')\n"
+        "fd = os.open('../file', os.O_RDONLY); os.fchmod(fd, 0o777); os.utime(fd); os.chown(fd, 1, 1)\n"
+        "os.setxattr('../file', 'user.a', b'x'); print(oct(os.stat('own').st_mode & 0o4000))\n"
+    )
+    command = prepare([sys.executable, "-c", program], cwd=str(scratch))
+    given_up = frozenset((WRITES, ATTRIBUTES))
+
+    done = output(command._replace(gives_up=given_up, scratch=str(scratch)), timeout=200)
+
+    assert done.stdout.decode().split() == ["0o0"], done
+    facts = file.stat()
+    assert (facts.st_mode & 0o777, facts.st_mtime, facts.st_uid) == (0o600, 1, os.getuid())
+    assert os.listxattr(file) == []
 
 
 def test_nothing_that_it_starts_can_either(tmp_path):

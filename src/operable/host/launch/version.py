@@ -3,6 +3,7 @@
 `cmd` is the complete command (point 3 of the decision on contradictions): where it begins with the manifest's `bin`, the
 installed file is meant, whatever else is on the search path; where it is only options, they are given to that file. The
 expression of the manifest is foreign code for a regex engine and is run in a process of its own with a time limit. The
+program is asked without the right to change anything or to reach the network, with an empty home if it needs one. The
 answer is remembered for as long as the file does not change, a day at most: agents update what stands behind the file.
 """
 
@@ -10,7 +11,9 @@ import json
 import os
 import re
 import sys
-from dataclasses import dataclass
+import tempfile
+from dataclasses import dataclass, replace
+from functools import partial
 
 import operable
 from operable.host.launch.ledger import InstallRecord, Ledger
@@ -19,6 +22,7 @@ from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import VersionCheck
 from operable.manifest.versions import satisfies
+from operable.proc.sandbox.inquiry import without_effects
 from operable.proc.spawn import prepare
 
 # An expression that needs longer than this for a few kilobytes would need for ever.
@@ -47,23 +51,39 @@ class Version:
 
 def check(block: VersionCheck, surroundings: Surroundings) -> Version:
     """Run the check. A program that fails or says nothing fits no range; Fail only for a time limit or a stop."""
-    text = block.cmd.strip()
-    if text.startswith("-"):
-        text = f"{surroundings.bin} {text}"
     try:
-        done = surroundings.run(text, timeout=block.timeout_ms / 1000)
+        found, status = _asked(block, surroundings)
     except Fail as fail:
         if fail.code == "DEADLINE_EXCEEDED":
             raise _too_slow(block) from fail
         if fail.category == "cancelled":
             raise
         return Version(None, fits=False, why=fail.message)
-    found = find(block.parse, done.text, done.stderr)
     if found is None:
-        return Version(None, fits=False, why=f"{block.cmd!r} (status {done.status}) printed no version")
+        return Version(None, fits=False, why=f"{block.cmd!r} (status {status}) printed no version")
     if not in_range(found, block.range):
         return Version(found, fits=False, why=f"it is {found}; the manifest wants {block.range}")
     return Version(found, fits=True)
+
+
+def _asked(block: VersionCheck, surroundings: Surroundings) -> tuple[str | None, int | None]:
+    """The version and the exit status. A program that fails without a home that it may write to gets an empty one."""
+    text = block.cmd.strip()
+    if text.startswith("-"):
+        text = f"{surroundings.bin} {text}"
+
+    def ask(scratch: str | None) -> tuple[str | None, int | None]:
+        confine = surroundings.confine or partial(without_effects, scratch=scratch)
+        done = replace(surroundings, confine=confine).run(text, timeout=block.timeout_ms / 1000)
+        return find(block.parse, done.text, done.stderr), done.status
+
+    first = ask(None)
+    if (first[0] is not None and first[1] == 0) or surroundings.confine is not None:
+        return first
+    # What a program prints while it fails may be the version of what it is built with.
+    with tempfile.TemporaryDirectory(prefix="operable-version-") as scratch:
+        second = ask(scratch)
+    return second if second[0] is not None else first
 
 
 def find(expression: str, stdout: str, stderr: str, *, timeout: float = MATCH_TIMEOUT) -> str | None:

@@ -2,6 +2,8 @@
 
     writes     changing any file (content, names, modes, owners, times, attributes) or the machine (clock, modules, …);
                with a scratch folder, content and names in that one stay
+    attributes modes, owners, times and attributes of files: the change succeeds and does nothing, where with `writes` alone
+               it fails; for a program that unpacks itself and would end there
     network    every socket but unix sockets, and netlink to ask what interfaces there are
     sockets    unix sockets, of the file system and abstract; a connected pair of its own stays
     processes  starting another process
@@ -24,6 +26,7 @@ from operable.proc.sandbox.syscalls import libc
 # What can be given up, by the word that a `Command` has for it.
 WRITES, NETWORK, PROCESSES, SIGNALS, SOCKETS = "writes", "network", "processes", "signals", "sockets"
 WORDS = frozenset((WRITES, NETWORK, PROCESSES, SIGNALS, SOCKETS))
+ATTRIBUTES = "attributes"
 _NO_NEW_PRIVS, _SET_SECCOMP, _MODE_FILTER = 38, 22, 2
 _DROP_FROM_BOUNDS = 24
 # With these, root looks into other processes or acts on them past every check of Landlock: CAP_KILL, SYS_MODULE, SYS_RAWIO,
@@ -43,7 +46,7 @@ def missing(what: frozenset[str]) -> str | None:
     """Why these cannot be given up here; None: they can."""
     if not what:
         return None
-    if not what <= WORDS:
+    if not what <= WORDS | {ATTRIBUTES}:
         return f"nothing is known that gives up {', '.join(sorted(what - WORDS))}"
     if not sys.platform.startswith("linux") or seccomp.missing() is not None:
         return f"there is no Landlock and seccomp for {sys.platform} on {os.uname().machine}"
@@ -63,6 +66,7 @@ def program(what: frozenset[str]) -> bytes:
         processes=PROCESSES in what,
         sockets=SOCKETS in what,
         signals=SIGNALS in what,
+        attributes=ATTRIBUTES in what,
     )
 
 

@@ -55,6 +55,7 @@ _ATTRIBUTES = (
     *("futimesat", "utimensat", "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr"),
     *("lremovexattr", "fremovexattr", "removexattrat", "file_setattr"),
 )
+_FEIGNED = 0  # the "error" of a call that does nothing and succeeds
 # Every CLONE_NEW flag; of time namespaces `clone` does not know, where that bit belongs to the signal.
 _NEW_SPACES = 0x7E020000
 _NEW_TIME = 0x80
@@ -113,10 +114,14 @@ def addition(*, sockets: bool, processes: bool) -> bytes:
 
 
 @functools.cache
-def restriction(*, writes: bool, network: bool, processes: bool, sockets: bool, signals: bool) -> bytes:
-    """For a process that gives up what is True here."""
+def restriction(
+    *, writes: bool, network: bool, processes: bool, sockets: bool, signals: bool, attributes: bool = False
+) -> bytes:
+    """For a process that gives up what is True here. `attributes`: it is told that changing them succeeded."""
     machine = os.uname().machine
     code = _refuse(machine, _ABSENT[:3], errno.ENOSYS)  # io_uring does all of it without the calls for it
+    if attributes:
+        code += _refuse(machine, _ATTRIBUTES, _FEIGNED)
     if writes:
         code += _refuse(machine, (*_ATTRIBUTES, *_MACHINE), errno.EPERM) + _files(machine)
         code += _no_namespaces(machine)

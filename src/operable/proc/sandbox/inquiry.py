@@ -1,0 +1,29 @@
+"""A program that is only asked what it is, for its version or its help: it changes nothing and reaches nobody.
+
+It gives up writing, the network, sockets and signals to others before it is executed, and keeps what it can read. It may
+start other programs, because many are found through a shim. Who runs it and judges the answer is the caller's business.
+"""
+
+from operable.proc.sandbox.restriction import ATTRIBUTES, NETWORK, SIGNALS, SOCKETS, WRITES, missing
+from operable.proc.spawn import Command
+
+_GIVEN_UP = frozenset((NETWORK, SIGNALS, SOCKETS, WRITES))
+
+
+def without_effects(command: Command, scratch: str | None = None) -> Command:
+    """The command without its effects. With `scratch`, that folder is its home, and it may change what is in there.
+
+    Where the kernel cannot take the rights away (`keeps_effects` says why), the program keeps them.
+    """
+    if keeps_effects() is not None:
+        return command
+    if scratch is None:
+        return command._replace(gives_up=_GIVEN_UP)
+    env = {name: value for name, value in command.env.items() if not name.startswith("XDG_")}
+    home = {**env, "HOME": scratch, "TMPDIR": scratch}
+    return command._replace(gives_up=_GIVEN_UP | {ATTRIBUTES}, scratch=scratch, env=home)
+
+
+def keeps_effects() -> str | None:
+    """Why `without_effects` takes nothing away here; None: it does."""
+    return missing(_GIVEN_UP)
