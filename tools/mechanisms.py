@@ -147,7 +147,7 @@ MECHANISMS = (
         # servers, and the experiments of the linter, which look at their child from outside while it runs.
         (
             *("operable.proc", "operable.host.transport", "operable.host.terminals", "operable.run.chain"),
-            *("operable.run.mcp.process", "operable.lint.trial", "operable.lint.companions"),
+            *("operable.run.mcp.process", "operable.lint.lab.trial", "operable.lint.lab.companions"),
         ),
         "use operable.proc.run",
         calls("Child", "subprocess.run", "subprocess.Popen", "subprocess.check_output"),
@@ -165,7 +165,7 @@ MECHANISMS = (
         # The SDK reads what `state.cache` has written without loading it; the keeper of trees talks to its host so.
         (
             *("operable.state.cache", "operable.tool.prebuilt"),
-            *("operable.proc.stem", "operable.proc.keeper"),
+            *("operable.proc.tree.session_process", "operable.proc.tree.keeper"),
         ),
         "use operable.state.cache",
         calls(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from operable.app.calling import call
 from operable.app.content import content
+from operable.app.invocation import call
 from operable.app.shelf import find
 from operable.kernel.errors import Fail
 from tests.app.making import approved, made, package_at

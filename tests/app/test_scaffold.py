@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from operable.app.calling import call
+from operable.app.invocation import call
 from operable.app.scaffold import scaffold
-from operable.app.validating import validate
+from operable.app.validation import validate
 from operable.kernel.errors import Fail
 from tests.app.making import approved
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from operable.app.validating import validate
+from operable.app.validation import validate
 from tests.agents.install import BIN, missing
 from tests.app.making import made
 

@@ -3,9 +3,9 @@
 import pytest
 
 from operable.app import state_folder
-from operable.app.calling import call
+from operable.app.invocation import call
 from operable.app.shelf import find
-from operable.app.validating import validate
+from operable.app.validation import validate
 from operable.kernel.errors import Fail
 from tests.app.making import approved, made
 from tests.requirement import requirement

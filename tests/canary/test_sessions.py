@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.proc.tree import living
+from operable.proc.tree.descendants import living
 from tests.canary.scene import CANARIES, LIMIT, Scene
 from tests.canary.spellings import sightings
 
@@ -91,7 +91,7 @@ def keeper_of(host: int) -> int:
     (found,) = [
         member.pid
         for member in living(host)
-        if b"operable.proc.keeping" in Path(f"/proc/{member.pid}/cmdline").read_bytes()
+        if b"operable.proc.tree.keeper_process" in Path(f"/proc/{member.pid}/cmdline").read_bytes()
         and member.generation == 1
     ]
     return found
@@ -158,7 +158,7 @@ def role_of(pid: int, host: int) -> str:
     if pid == host:
         return "host"
     words = Path(f"/proc/{pid}/cmdline").read_bytes()
-    if b"operable.proc.keeping" in words:
+    if b"operable.proc.tree.keeper_process" in words:
         return "keeper"
     return "agent" if b"leaking" in words and b"bwrap" not in words and b"operable" not in words else "other"
 

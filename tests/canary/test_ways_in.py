@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from operable.app.calling import call
+from operable.app.invocation import call
 from operable.flow.errors import FlowError
 from operable.flow.run.executor import execute
 from operable.host import define_agent_cli, rules

@@ -8,7 +8,7 @@ import pytest
 from operable.cli import agents_wire
 from operable.tool.records import REQUIRED, Event
 from operable.wire import events as e
-from operable.wire.reserved import RESERVED
+from operable.wire.reserved_names import RESERVED
 
 STRUCTS = {struct.__struct_config__.tag: struct for struct in typing.get_args(e.AnyEvent)}
 CLASSES = {each.wire_type: each for each in typing.get_args(agents_wire.Said)}

@@ -18,7 +18,7 @@ from operable.flow.run.enclosure import enclosed
 from operable.flow.run.process import run_command
 from operable.host.confinement import Wanted, confine
 from operable.lint.evidence import Invocation
-from operable.lint.probe import Place, Probe
+from operable.lint.lab.probe import Place, Probe
 from operable.manifest.blocks import Sandbox as Block
 from operable.manifest.blocks import ToolExec, ToolFiles, ToolNetwork, ToolSandbox
 from operable.proc.run import output

@@ -9,7 +9,7 @@ from operable.host import define_agent_cli
 from operable.host.placing import sandbox_of
 from operable.host.sandbox_choice import choose_sandbox, is_unconfined, kept_home
 from operable.kernel.errors import Fail
-from operable.manifest.loading import Loaded
+from operable.manifest.loader import Loaded
 from tests.host.agents import manifest
 
 LOCAL = {

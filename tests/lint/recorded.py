@@ -26,8 +26,8 @@ import msgspec
 from operable.lint.check import Change, Room
 from operable.lint.engine import Job, Options, Report
 from operable.lint.evidence import Invocation, Observation
-from operable.lint.lab import Laboratory
-from operable.lint.probe import Probe
+from operable.lint.lab.lab import Laboratory
+from operable.lint.lab.probe import Probe
 from operable.lint.profile import Profile
 
 

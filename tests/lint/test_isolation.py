@@ -11,10 +11,10 @@ import pytest
 
 from operable.lint.engine import Options, lint
 from operable.lint.evidence import Invocation, Observation
-from operable.lint.lab import Laboratory
-from operable.lint.probe import Probe
+from operable.lint.lab.lab import Laboratory
+from operable.lint.lab.output import KEPT
+from operable.lint.lab.probe import Probe
 from operable.lint.profile import Profile
-from operable.lint.recording import KEPT
 from operable.proc.sandbox.confinement import sandbox
 from tests.tool.drive import in_time
 from tests.zoo.breeding import Mutation, breed

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Callable, Sequence
 
 from operable.proc.child import Child, End
-from operable.proc.ladder import Graces
 from operable.proc.reactor import Reactor, SelectorReactor
 from operable.proc.spawn import prepare
+from operable.proc.tree.escalation import Graces
 
 BACKENDS = ("selectors", "asyncio")
 LIMIT = 200.0

@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from operable.proc import group as group_module
 from operable.proc.child import OPEN, Child, End
-from operable.proc.group import Group, group_alive
-from operable.proc.ladder import Graces
 from operable.proc.reactor import SelectorReactor
 from operable.proc.spawn import prepare
+from operable.proc.tree import group as group_module
+from operable.proc.tree.escalation import Graces
+from operable.proc.tree.group import Group, group_alive
 from tests.proc.drive import BACKENDS, SHORT, drive, python, ran
 
 READY_THEN_WAIT = "import signal,sys; {setup}; print('ready', flush=True); signal.pause()"

@@ -5,9 +5,9 @@ import pytest
 
 from operable.kernel.errors import Fail
 from operable.proc.child import OPEN
-from operable.proc.group import group_alive
 from operable.proc.run import aoutput, output, supervise
 from operable.proc.spawn import prepare
+from operable.proc.tree.group import group_alive
 from tests.proc.drive import SHORT, python
 
 

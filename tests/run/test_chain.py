@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc.ladder import Graces
+from operable.proc.tree.escalation import Graces
 from operable.run import apipe, pipe
 from operable.run import chain as chain_module
 from tests.requirement import requirement

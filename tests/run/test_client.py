@@ -11,9 +11,9 @@ import pytest
 
 from operable.kernel.errors import Fail
 from operable.proc.child import OPEN
-from operable.proc.group import group_alive
-from operable.proc.keeper import missing as keeper_missing
-from operable.proc.ladder import Graces
+from operable.proc.tree.escalation import Graces
+from operable.proc.tree.group import group_alive
+from operable.proc.tree.keeper import missing as keeper_missing
 from operable.run import acall, acollect, call, collect
 from operable.run.channel import Channel
 from operable.run.session import Session

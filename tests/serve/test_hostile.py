@@ -12,7 +12,7 @@ import pytest
 from operable.app.shelf import find
 from operable.app.trust import Approvals
 from tests.app.making import made
-from tests.app.test_calling import ended, written
+from tests.app.test_invocation import ended, written
 from tests.cli.drive import BIN, PROGRAM
 from tests.serve.test_mcp import connected, run
 from tests.tool.drive import in_time

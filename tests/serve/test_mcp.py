@@ -19,7 +19,7 @@ from mcp_types import ElicitResult
 from operable.app.shelf import find
 from operable.app.trust import Approvals
 from tests.app.making import made
-from tests.app.test_calling import ended, written
+from tests.app.test_invocation import ended, written
 from tests.cli.drive import alive
 from tests.requirement import requirement
 

@@ -1,6 +1,6 @@
 import pytest
 
-from operable.testing.asked import Offered
+from operable.testing.model_request import Offered
 from operable.testing.tool_roles import Call, call_for
 
 

@@ -17,7 +17,7 @@ from operable.tool import Command, Event, Record, Tool
 from operable.tool.arguments import STANDARD, parse
 from operable.tool.describe import all_events, event_schema, input_schema
 from operable.tool.discovery import schema_document
-from operable.wire.reserved import RESERVED, check_schema, event_types
+from operable.wire.reserved_names import RESERVED, check_schema, event_types
 from tests.requirement import requirement
 from tests.tool import notebook
 from tests.tool.drive import run

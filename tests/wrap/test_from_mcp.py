@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.test_calling import ended, written
+from tests.app.test_invocation import ended, written
 from tests.cli.drive import PROGRAM, running
 from tests.tool.drive import SIGTERM, Outcome
 

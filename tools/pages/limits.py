@@ -77,7 +77,7 @@ LIMITS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         ),
         "DOWNSTREAM_GRACE": ("s", "how long a stage without a reader may go on", "", "it is ended"),
     },
-    "operable.run.recording": {
+    "operable.run.cassette": {
         "LIMIT": (
             "bytes",
             "the output in a recording",
@@ -85,7 +85,7 @@ LIMITS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "it is marked as truncated, and cannot be replayed",
         ),
     },
-    "operable.proc.ladder": {
+    "operable.proc.tree.escalation": {
         "INTERRUPT_GRACE": ("s", "from SIGINT to SIGTERM", "`graces=`", "SIGTERM"),
         "TERMINATE_GRACE": ("s", "from SIGTERM to SIGKILL", "`graces=`", "SIGKILL"),
         "KILL_GRACE": ("s", "after SIGKILL", "`graces=`", "it is left behind; note `UNKILLABLE`"),

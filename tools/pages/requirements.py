@@ -3,7 +3,7 @@
 from itertools import groupby
 
 from operable.spec import Requirement, requirements
-from operable.spec.required import titles
+from operable.spec.behaviours import titles
 from tools.requirements import evidence
 
 PATH = "docs/reference/requirements.md"

@@ -26,7 +26,7 @@ PARTS = {
     ),
     "operable.wire.decode": ("LineDecoder", "Offence", "is_object"),
     "operable.wire.notes": ("Note", "remarks", "is_noteworthy"),
-    "operable.wire.reserved": ("check_domain_types", "check_schema", "event_types"),
+    "operable.wire.reserved_names": ("check_domain_types", "check_schema", "event_types"),
 }
 # Codecs of conversations with agents: their vocabulary is explained where it is used (host and agent).
 CONVERSATIONS = (

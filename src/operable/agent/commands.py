@@ -15,11 +15,11 @@ from operable.agent.ability import NO_SANDBOX, Scene
 from operable.agent.places import state_folder
 from operable.agent.secrecy import without_secrets
 from operable.proc.excerpt import Excerpt
-from operable.proc.ladder import Graces
 from operable.proc.run import supervise
 from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.sandbox.enclosure import Enclosure, enclose
 from operable.proc.spawn import Command, prepare
+from operable.proc.tree.escalation import Graces
 
 _MECHANISM = "bubblewrap"
 # Of the home: what lets somebody act as this user elsewhere.

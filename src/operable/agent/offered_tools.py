@@ -27,7 +27,7 @@ from operable.offer.app import AppAdapter, app_actions
 from operable.offer.arguments import check_arguments
 from operable.offer.spool import remove
 from operable.offer.words import PLAN, takes_any_words
-from operable.proc.ladder import Graces
+from operable.proc.tree.escalation import Graces
 from operable.run.discovery import Source, describe
 
 _TIMEOUT = 300.0

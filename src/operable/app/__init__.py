@@ -13,19 +13,19 @@ from operable import lazily
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from operable.app.answers import Answer as Answer
-    from operable.app.calling import acall as acall
-    from operable.app.calling import call as call
+    from operable.app.invocation import acall as acall
+    from operable.app.invocation import call as call
     from operable.app.packages import Activated as Activated
     from operable.app.packages import Package as Package
     from operable.app.packages import activate as activate
     from operable.app.packages import resource as resource
     from operable.app.scaffold import scaffold as scaffold
-    from operable.app.scheduling import schedules as schedules
+    from operable.app.schedule import schedules as schedules
     from operable.app.shelf import catalog as catalog
     from operable.app.shelf import find as find
     from operable.app.trust import Approvals as Approvals
     from operable.app.trust import Standing as Standing
-    from operable.app.validating import validate as validate
+    from operable.app.validation import validate as validate
 
 _HOMES = {
     "Activated": "operable.app.packages",
@@ -33,15 +33,15 @@ _HOMES = {
     "Approvals": "operable.app.trust",
     "Package": "operable.app.packages",
     "Standing": "operable.app.trust",
-    "acall": "operable.app.calling",
+    "acall": "operable.app.invocation",
     "activate": "operable.app.packages",
-    "call": "operable.app.calling",
+    "call": "operable.app.invocation",
     "catalog": "operable.app.shelf",
     "find": "operable.app.shelf",
     "resource": "operable.app.packages",
     "scaffold": "operable.app.scaffold",
-    "schedules": "operable.app.scheduling",
-    "validate": "operable.app.validating",
+    "schedules": "operable.app.schedule",
+    "validate": "operable.app.validation",
 }
 
 __all__ = [

@@ -22,7 +22,7 @@ from operable.tool.people import visible
 if TYPE_CHECKING:
     from operable.host.agent_cli import AgentCliHandle
     from operable.host.launch.readiness import Launch
-    from operable.manifest.loading import Loaded
+    from operable.manifest.loader import Loaded
     from operable.tool import Context
 
 
@@ -55,7 +55,7 @@ def handle(name: str, workspace: str) -> AgentCliHandle:
 
 def look(found: Found) -> Loaded:
     """What a manifest says, trusted or not: nothing of it is acted on."""
-    from operable.manifest.loading import load
+    from operable.manifest.loader import load
 
     return load(found.path, kind="agent-cli", workspace=found.folder)
 

@@ -27,7 +27,7 @@ from operable.host.placing import needed, sandbox_of, vault_of
 from operable.host.start_options import options_from
 from operable.kernel.errors import Fail
 from operable.manifest.kinds.agent_cli import AgentCli
-from operable.manifest.loading import Loaded
+from operable.manifest.loader import Loaded
 from operable.proc.sandbox.confinement import sandbox
 from operable.tool import Change, Check, Progress
 

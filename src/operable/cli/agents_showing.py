@@ -15,7 +15,7 @@ from operable.host.launch.places import MANIFEST, Places
 from operable.kernel.errors import EX_DATAERR, Fail
 from operable.manifest.blocks import Sandbox
 from operable.manifest.kinds.agent_cli import AgentCli
-from operable.manifest.loading import Loaded, load
+from operable.manifest.loader import Loaded, load
 from operable.manifest.problem import ManifestError, Problem
 from operable.tool import Context, ItemError
 

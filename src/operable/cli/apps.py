@@ -11,7 +11,7 @@ from operable.app.content import content
 from operable.app.packages import Package, activate, resource
 from operable.app.shelf import PROJECT_FOLDERS, catalog, find, user_apps
 from operable.app.trust import Approvals
-from operable.app.validating import validate
+from operable.app.validation import validate
 from operable.cli.apps_events import App, AppApproval, AppDetails, AppProblem, AppResource, AppVerdict
 from operable.kernel.errors import EX_DATAERR, Fail
 from operable.tool import Change, Context, ItemError

@@ -11,7 +11,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from operable.app.admission import needs_confirmation
-from operable.app.calling import TIMEOUT, call
+from operable.app.invocation import TIMEOUT, call
 from operable.cli.apps import meant
 from operable.cli.apps_events import AppEntry
 from operable.cli.relaying import Passing

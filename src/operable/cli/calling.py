@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from operable.proc.orphans import Adoption
+    from operable.proc.tree.orphans import Adoption
     from operable.run import CallOptions
     from operable.tool import Relay
 
@@ -46,7 +46,7 @@ def machine_words(words: Sequence[str], *, exact: bool = False) -> list[str]:
 def adoption() -> Adoption:
     """Around the call of a tool: what left the tool's process group ends with it, also after kill -9 of this process."""
     from operable import cli
-    from operable.proc.orphans import Adoption
+    from operable.proc.tree.orphans import Adoption
 
     return Adoption(wanted=cli.own_process)
 
@@ -62,7 +62,7 @@ def call_options(
     env: Sequence[str] | None,
 ) -> CallOptions:
     """What the options of the command mean for the call, inside its `adoption`."""
-    from operable.proc.orphans import Adoption
+    from operable.proc.tree.orphans import Adoption
 
     options: CallOptions = {
         "stdin": standard_input(),

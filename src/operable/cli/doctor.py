@@ -58,7 +58,7 @@ def state() -> Check:
 
 
 def processes() -> Check:
-    """A tool that is run is ended with us, also when we are killed; that needs a shell (see `operable.proc.warden`)."""
+    """A tool that is run is ended with us, also when we are killed; that needs a shell (see `operable.proc.tree.warden`)."""
     if not os.access("/bin/sh", os.X_OK):
         return Check(
             ok=False, severity="warning", detail="no /bin/sh: tools can outlive an operable that is killed"

@@ -16,7 +16,7 @@ from operable.kernel.errors import EX_DATAERR, Fail
 from operable.lint import engine
 from operable.lint.check import Check, Finding, Level
 from operable.lint.matrix import PairVerdict, fails, fingerprint, verdicts
-from operable.lint.reporting import Format, check_writable, parse_targets, write, write_file
+from operable.lint.report import Format, check_writable, parse_targets, write, write_file
 from operable.tool import Context, Progress, Relay
 
 # People see how far it is every so many findings.

@@ -22,12 +22,12 @@ from operable.run.session import decisive
 from operable.wire.framework import Check, Error, Meta, Plan, Summary, Warning  # noqa: A004 - the wire's name for it
 from operable.wire.lines import BlockSplitter
 from operable.wire.notes import Note
-from operable.wire.reserved import PREFIX
+from operable.wire.reserved_names import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from operable.proc.orphans import Adoption, Swept
+    from operable.proc.tree.orphans import Adoption, Swept
     from operable.run import Call
     from operable.tool import Relay
     from operable.wire.framework import Event

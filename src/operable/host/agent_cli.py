@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from operable.host.session import Session
     from operable.host.sync import SyncSession
     from operable.manifest.kinds.agent_cli import AgentCli
-    from operable.manifest.loading import Loaded
+    from operable.manifest.loader import Loaded
 
 
 class AgentCliHandle:
@@ -98,7 +98,7 @@ def define_agent_cli(
     `trusted`: whether it may be acted on. By default a mapping is, since it is part of the calling program; a file is when
     it comes with Operable, is kept by the user, or was approved as it is now (`operable.host.launch.trust`).
     """
-    from operable.manifest.loading import from_mapping, load
+    from operable.manifest.loader import from_mapping, load
 
     if isinstance(manifest, Mapping):
         loaded = from_mapping(manifest, "agent-cli", strict=strict)

@@ -15,11 +15,11 @@ from operable.host.policy.tool_map import ToolMap
 from operable.host.start_options import StartOptions
 from operable.host.works import Limits
 from operable.kernel.errors import Fail
-from operable.manifest.governance_rules import ALL_KINDS
 from operable.manifest.kinds.acp import AcpClient, AcpProfile
 from operable.manifest.kinds.agent_cli import AgentCli
-from operable.manifest.loading import Loaded
+from operable.manifest.loader import Loaded
 from operable.manifest.patches import Spawn, strategy_for
+from operable.manifest.rules.governance import ALL_KINDS
 from operable.wire.events import TOOL_KINDS
 
 

@@ -26,7 +26,6 @@ from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 from operable.manifest.blocks import Sandbox as Block
 from operable.proc.environment import secret_values
-from operable.proc.keeper import KEEPER
 from operable.proc.remote import remote_command
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Limits, Sandbox, sandbox
 from operable.proc.sandbox.egress.budget import Attempt
@@ -39,6 +38,7 @@ from operable.proc.sandbox.enclosure import (
     private_folder,
 )
 from operable.proc.spawn import Command, prepare
+from operable.proc.tree.keeper import KEEPER
 
 HOME = "/home/agent"
 # Inside, these would name folders of the host that are not there.

@@ -27,8 +27,8 @@ from operable.host.strategy import Kept, Key, Strategy, TurnRequest
 from operable.host.works import Limits
 from operable.kernel.catalogue import load, to_name
 from operable.kernel.errors import Fail
-from operable.manifest.agent_blocks import PinnedSession
 from operable.manifest.patches import strategy_for
+from operable.manifest.rules.agent_blocks import PinnedSession
 from operable.wire.events import AnyEvent, TextDelta
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from operable.host.placing import sandbox_of
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_url
 from operable.manifest.kinds.agent_cli import AgentCli
-from operable.manifest.loading import Loaded
+from operable.manifest.loader import Loaded
 from operable.proc.sandbox.egress.rules import Rules
 
 

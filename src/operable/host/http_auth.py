@@ -15,7 +15,7 @@ from operable.host.placing import Placing, needed, vault_of
 from operable.host.vaulting import Vault
 from operable.kernel.errors import Fail
 from operable.manifest.kinds.agent_cli import AgentCli
-from operable.manifest.loading import Loaded
+from operable.manifest.loader import Loaded
 
 _PLACEHOLDER = re.compile(r"\$\{secrets\.([^}]*)\}")
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")

@@ -44,7 +44,7 @@ from operable.host.vaulting import Vault
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 from operable.manifest.kinds.agent_cli import AgentCli
-from operable.manifest.loading import Loaded
+from operable.manifest.loader import Loaded
 from operable.manifest.patches import Spawn, spawn_for, strategy_for
 from operable.proc.environment import environment, secret_values
 from operable.proc.spawn import Command

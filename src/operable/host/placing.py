@@ -21,7 +21,7 @@ from operable.kernel.redact.credentials import read_credentials
 from operable.manifest.blocks import Sandbox
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.kinds.secrets import Secret, Secrets
-from operable.manifest.loading import Loaded
+from operable.manifest.loader import Loaded
 from operable.proc.sandbox.egress.budget import Attempt
 
 SUBSTITUTE = "egress-substitute"

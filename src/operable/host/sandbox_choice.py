@@ -20,7 +20,7 @@ from operable.host.registry import workspace_slug
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Mount, Network, Sandbox
 from operable.manifest.kinds.agent_cli import AgentCli
-from operable.manifest.loading import Loaded
+from operable.manifest.loader import Loaded
 from operable.state.paths import make_private, make_state
 
 NONE = "none"  # no sandbox

@@ -14,8 +14,8 @@ from typing import Protocol
 
 from operable.kernel.redact import Redactor
 from operable.proc.child import OPEN, Child, End
-from operable.proc.ladder import Graces
 from operable.proc.spawn import Command
+from operable.proc.tree.escalation import Graces
 from operable.wire.lines import LineSplitter
 
 # The longest line that real agents were seen to print is 561 KB; a replayed conversation with images is tens of MB.

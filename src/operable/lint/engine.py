@@ -21,10 +21,10 @@ from operable.kernel.errors import Fail
 from operable.lint import profile as profiles
 from operable.lint.check import Case, Check, Finding, NotApplicable, Untested
 from operable.lint.discovery import plan
-from operable.lint.lab import PATIENCE, ROOM_FAILED, Laboratory
+from operable.lint.lab.lab import PATIENCE, ROOM_FAILED, Laboratory
+from operable.lint.lab.probe import Probe
+from operable.lint.lab.recipe import recipe
 from operable.lint.plan import CommandPlan, Plan
-from operable.lint.probe import Probe
-from operable.lint.recipe import recipe
 from operable.proc.environment import environment
 from operable.proc.executable import resolve
 from operable.proc.sandbox.confinement import sandbox

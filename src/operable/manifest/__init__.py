@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from operable.manifest.kinds.secrets import Secret as Secret
     from operable.manifest.kinds.secrets import Secrets as Secrets
     from operable.manifest.kinds.tool import ToolManifest as ToolManifest
-    from operable.manifest.loading import Loaded as Loaded
-    from operable.manifest.loading import from_mapping as from_mapping
-    from operable.manifest.loading import load as load
-    from operable.manifest.loading import parse as parse
+    from operable.manifest.loader import Loaded as Loaded
+    from operable.manifest.loader import from_mapping as from_mapping
+    from operable.manifest.loader import load as load
+    from operable.manifest.loader import parse as parse
     from operable.manifest.patches import SelectionError as SelectionError
     from operable.manifest.patches import Spawn as Spawn
     from operable.manifest.patches import spawn_for as spawn_for
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from operable.manifest.problem import ManifestError as ManifestError
     from operable.manifest.problem import Problem as Problem
     from operable.manifest.refs import Workspace as Workspace
-    from operable.manifest.rendering import render as render
+    from operable.manifest.text import render as render
 
 _HOMES = {
     "AcpProfile": "operable.manifest.kinds.acp",
@@ -43,7 +43,7 @@ _HOMES = {
     "App": "operable.manifest.kinds.app",
     "Cli": "operable.manifest.kinds.cli",
     "Kind": "operable.manifest.kind",
-    "Loaded": "operable.manifest.loading",
+    "Loaded": "operable.manifest.loader",
     "ManifestError": "operable.manifest.problem",
     "Problem": "operable.manifest.problem",
     "RunnerFile": "operable.manifest.kinds.runner",
@@ -54,11 +54,11 @@ _HOMES = {
     "ToolManifest": "operable.manifest.kinds.tool",
     "Workspace": "operable.manifest.refs",
     "all_kinds": "operable.manifest.kind",
-    "from_mapping": "operable.manifest.loading",
+    "from_mapping": "operable.manifest.loader",
     "kind_named": "operable.manifest.kind",
-    "load": "operable.manifest.loading",
-    "parse": "operable.manifest.loading",
-    "render": "operable.manifest.rendering",
+    "load": "operable.manifest.loader",
+    "parse": "operable.manifest.loader",
+    "render": "operable.manifest.text",
     "spawn_for": "operable.manifest.patches",
     "strategy_for": "operable.manifest.patches",
 }

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from operable.kernel.catalogue import nearest
 from operable.kernel.errors import Fail
-from operable.manifest.agent_blocks import Mode, Models, Option
 from operable.manifest.kinds.agent_cli import AgentCli
+from operable.manifest.rules.agent_blocks import Mode, Models, Option
 
 _VALUE = "{value}"
 _MODEL = "model"

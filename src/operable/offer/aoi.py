@@ -12,7 +12,7 @@ from operable.kernel.json import DEEPEST, too_deep
 from operable.offer.action import Action, Confirmation, Progress, Result
 from operable.offer.result import ENDLESS_RESULTS, ResultCollector
 from operable.offer.words import command_words, confirmation_words, offered, unspecified
-from operable.proc.ladder import Graces
+from operable.proc.tree.escalation import Graces
 from operable.run import acall
 from operable.run.discovery import Source, adocument
 from operable.run.validator import self_contained

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from operable.app.calling import acall
+from operable.app.invocation import acall
 from operable.app.packages import Package, read
 from operable.app.trust import Approvals
 from operable.app.usage import usages

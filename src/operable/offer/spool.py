@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from typing import IO
 
-from operable.proc.keeper import KEEPER
+from operable.proc.tree.keeper import KEEPER
 
 LIMIT = 64 * 1024 * 1024
 

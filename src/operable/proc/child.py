@@ -15,10 +15,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from operable.proc.excerpt import Excerpt
-from operable.proc.ladder import LOOK, REAP, Graces, Ladder, Order
 from operable.proc.pipes import Inlet, Outlet
 from operable.proc.reactor import Reactor, Timer
 from operable.proc.spawn import Command, Launched, launch
+from operable.proc.tree.escalation import LOOK, REAP, Graces, Ladder, Order
 
 if TYPE_CHECKING:
     from operable.proc.sandbox.leader import LeaderWatch

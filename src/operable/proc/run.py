@@ -21,9 +21,9 @@ from operable.proc.child import Child, End, Stdin
 from operable.proc.reactor import SelectorReactor
 
 if TYPE_CHECKING:
-    from operable.proc.ladder import Graces
     from operable.proc.reactor import Reactor
     from operable.proc.spawn import Command
+    from operable.proc.tree.escalation import Graces
 
 # Discovery is local and network-free by contract; ten seconds are a cold start on a very slow disk.
 TIMEOUT = 10.0

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from operable.kernel.errors import Fail
 from operable.proc.environment import environment, is_encodable
 from operable.proc.executable import resolve
-from operable.proc.group import Group
-from operable.proc.hearing import hear
 from operable.proc.reactor import Reactor
-from operable.proc.warden import WARDEN
+from operable.proc.signals import hear
+from operable.proc.tree.group import Group
+from operable.proc.tree.warden import WARDEN
 
 if TYPE_CHECKING:
     from operable.proc.sandbox.entry import Entrance, Entry
@@ -184,7 +184,7 @@ def _unrestricted(reason: str) -> Fail:
 
 
 def _start_tree(command: Command, stdin: int | None, stdout: int, stderr: int) -> Leader:
-    from operable.proc.keeper import KEEPER, missing
+    from operable.proc.tree.keeper import KEEPER, missing
 
     if command.fds:
         raise ValueError("a tree inherits no further descriptors: their numbers are the keeper's own")

@@ -15,27 +15,27 @@ from operable import lazily
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from operable.kernel.errors import Fail as Fail
-    from operable.proc.ladder import Graces as Graces
+    from operable.proc.tree.escalation import Graces as Graces
     from operable.run.aclient import AsyncCall as AsyncCall
     from operable.run.aclient import acall as acall
     from operable.run.aclient import acollect as acollect
     from operable.run.aclient import apipe as apipe
-    from operable.run.checking import check as check
+    from operable.run.cassette import record as record
     from operable.run.client import Call as Call
     from operable.run.client import Collected as Collected
     from operable.run.client import call as call
     from operable.run.client import collect as collect
     from operable.run.client import pipe as pipe
-    from operable.run.comparing import Comparison as Comparison
-    from operable.run.comparing import compare as compare
-    from operable.run.comparing import compare_tools as compare_tools
+    from operable.run.comparison import Comparison as Comparison
+    from operable.run.comparison import compare as compare
+    from operable.run.comparison import compare_tools as compare_tools
     from operable.run.discovery import Description as Description
     from operable.run.options import CallOptions as CallOptions
-    from operable.run.recording import record as record
-    from operable.run.replaying import exit_like as exit_like
-    from operable.run.replaying import load as load
-    from operable.run.replaying import replay as replay
+    from operable.run.playback import exit_like as exit_like
+    from operable.run.playback import load as load
+    from operable.run.playback import replay as replay
     from operable.run.session import Stage as Stage
+    from operable.run.stream_check import check as check
     from operable.wire.verdict import Verdict as Verdict
 
 _HOMES = {
@@ -43,25 +43,25 @@ _HOMES = {
     "Call": "operable.run.client",
     "CallOptions": "operable.run.options",
     "Collected": "operable.run.client",
-    "Comparison": "operable.run.comparing",
+    "Comparison": "operable.run.comparison",
     "Description": "operable.run.discovery",
     "Fail": "operable.kernel.errors",
-    "Graces": "operable.proc.ladder",
+    "Graces": "operable.proc.tree.escalation",
     "Stage": "operable.run.session",
     "Verdict": "operable.wire.verdict",
     "acall": "operable.run.aclient",
     "acollect": "operable.run.aclient",
     "apipe": "operable.run.aclient",
     "call": "operable.run.client",
-    "check": "operable.run.checking",
+    "check": "operable.run.stream_check",
     "collect": "operable.run.client",
-    "compare": "operable.run.comparing",
-    "compare_tools": "operable.run.comparing",
-    "exit_like": "operable.run.replaying",
-    "load": "operable.run.replaying",
+    "compare": "operable.run.comparison",
+    "compare_tools": "operable.run.comparison",
+    "exit_like": "operable.run.playback",
+    "load": "operable.run.playback",
     "pipe": "operable.run.client",
-    "record": "operable.run.recording",
-    "replay": "operable.run.replaying",
+    "record": "operable.run.cassette",
+    "replay": "operable.run.playback",
 }
 
 __all__ = [

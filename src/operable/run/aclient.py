@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from operable.kernel.errors import Fail
-from operable.proc.group import signal_group
+from operable.proc.tree.group import signal_group
 from operable.run.channel import AsyncChannel
 from operable.run.client import MAX_EVENTS, Collected, collected
 from operable.run.discovery import Description, adescribe

@@ -17,9 +17,9 @@ from typing import Protocol
 
 from operable.kernel.errors import Fail
 from operable.proc.child import OPEN, Child, End, Stdin
-from operable.proc.ladder import Graces
 from operable.proc.reactor import Reactor
 from operable.proc.spawn import Command
+from operable.proc.tree.escalation import Graces
 from operable.run.judge import CANCELLED, DOWNSTREAM
 
 # A stage is paused when the next one has this much still to read: four pipes full, to keep both sides busy.

@@ -22,9 +22,9 @@ from typing import Self, Unpack
 from msgspec import structs
 
 from operable.kernel.errors import Fail
-from operable.proc.group import signal_group
-from operable.proc.ladder import Graces
 from operable.proc.reactor import Attendant
+from operable.proc.tree.escalation import Graces
+from operable.proc.tree.group import signal_group
 from operable.run.chain import Chain
 from operable.run.channel import Channel
 from operable.run.discovery import Description, describe

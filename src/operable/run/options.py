@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from operable.kernel.errors import Fail
 from operable.proc.child import Open, Stdin
-from operable.proc.ladder import Graces
+from operable.proc.tree.escalation import Graces
 from operable.wire.lines import LINE_LIMIT
 
 # Twice the default limit that tools set for themselves: the tool's own timeout, with its structured error, comes first.
@@ -52,7 +52,7 @@ class CallOptions(TypedDict, total=False):
     """Called with each piece of the tool's stderr as it comes (in the attendant's thread for synchronous calls)."""
     tree: bool
     """End every descendant with the tool, also what left its process group, and also after kill -9 of this process: for
-    hosts that call many tools. It costs 30 ms once (`operable.proc.keeper`)."""
+    hosts that call many tools. It costs 30 ms once (`operable.proc.tree.keeper`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,19 +8,19 @@ from operable import lazily
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from operable.spec.published import schema as schema
-    from operable.spec.published import schema_names as schema_names
-    from operable.spec.required import Requirement as Requirement
-    from operable.spec.required import requirements as requirements
+    from operable.spec.behaviours import Requirement as Requirement
+    from operable.spec.behaviours import requirements as requirements
+    from operable.spec.schema_files import schema as schema
+    from operable.spec.schema_files import schema_names as schema_names
 
 __all__ = ["Requirement", "requirements", "schema", "schema_names"]
 
 __getattr__ = lazily(
     __name__,
     {
-        "Requirement": "operable.spec.required",
-        "requirements": "operable.spec.required",
-        "schema": "operable.spec.published",
-        "schema_names": "operable.spec.published",
+        "Requirement": "operable.spec.behaviours",
+        "requirements": "operable.spec.behaviours",
+        "schema": "operable.spec.schema_files",
+        "schema_names": "operable.spec.schema_files",
     },
 )

@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from operable.testing.asked import Asked, Offered
 from operable.testing.http_edge import Request
+from operable.testing.model_request import Asked, Offered
 
 _numbers = itertools.count(1)
 

@@ -9,10 +9,10 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from operable.testing.asked import Asked
 from operable.testing.dialect import Dialect, Rendering, Usage, new_id
 from operable.testing.exchange import Exchange
 from operable.testing.http_edge import Reply
+from operable.testing.model_request import Asked
 from operable.testing.script import Step, pieces, verb_of
 from operable.testing.tool_roles import call_for
 

@@ -8,7 +8,7 @@ schema by the names of its properties, so a new agent usually needs no change he
 import re
 from typing import Any, NamedTuple
 
-from operable.testing.asked import Offered
+from operable.testing.model_request import Offered
 
 
 class Call(NamedTuple):

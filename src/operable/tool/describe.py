@@ -29,7 +29,7 @@ def event_schema(tool: Tool, version: str, events: Iterable[type[Event]]) -> dic
     for event in events:
         records.claim(event)
         if f"aoi:{event.wire_type}" in FRAMEWORK_EVENTS or event.wire_type.startswith("aoi:"):
-            from operable.wire.reserved import check_domain_types
+            from operable.wire.reserved_names import check_domain_types
 
             check_domain_types([event.wire_type])
     for event in events:

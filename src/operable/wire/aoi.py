@@ -20,7 +20,7 @@ from operable.wire.decode import FRAMEWORK_TYPES, LineDecoder, Offence, is_objec
 from operable.wire.framework import Error, Event, Meta, Summary, Warning  # noqa: A004 - the wire's name for it
 from operable.wire.lines import LINE_LIMIT, LineSplitter
 from operable.wire.notes import Note, remarks
-from operable.wire.reserved import PREFIX
+from operable.wire.reserved_names import PREFIX
 from operable.wire.verdict import Counts, Verdict, explain, with_summary, without_summary
 
 State = Literal["idle", "failing", "bare", "open", "ended"]

@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from operable.wire.framework import FRAMEWORK, Event, Malformed, Open, shape
 from operable.wire.notes import is_noteworthy
-from operable.wire.reserved import check_domain_types
+from operable.wire.reserved_names import check_domain_types
 
 FRAMEWORK_TYPES: Final = frozenset(FRAMEWORK.values())
 

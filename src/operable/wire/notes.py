@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from operable.kernel.errors import CATEGORIES
 from operable.wire.framework import FRAMEWORK, Check, Error, Event, Meta
-from operable.wire.reserved import PREFIX, RESERVED
+from operable.wire.reserved_names import PREFIX, RESERVED
 
 _META_FIELDS = ("tool", "tool_version", "aoi_version", "schema_name", "schema_version")
 _ERROR_FIELDS = ("category", "code", "message", "retryable")

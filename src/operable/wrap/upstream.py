@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.proc.child import End
-    from operable.proc.orphans import Adoption
+    from operable.proc.tree.orphans import Adoption
     from operable.tool.context import Context
     from operable.tool.declare import Page
     from operable.wrap.confining import Confined
@@ -78,8 +78,8 @@ class Upstream:
         """Run the program and give what it prints, as it comes."""
         from collections import deque
 
-        from operable.proc.ladder import Graces
         from operable.proc.run import supervise
+        from operable.proc.tree.escalation import Graces
 
         queue: deque[bytes] = deque()
         self.end = None
@@ -191,8 +191,8 @@ class Upstream:
         self.command = {**self.command, "sandbox": narrowed(self.command["sandbox"], needs)}
 
     def _prepared(self, argv: Sequence[str]) -> Confined:
-        from operable.proc.orphans import Adoption
         from operable.proc.spawn import prepare
+        from operable.proc.tree.orphans import Adoption
         from operable.wrap.confining import Confined
 
         plan = self.plan
@@ -209,7 +209,7 @@ class Upstream:
 
     def _looked_after(self) -> Adoption:
         """What leaves the group of the program ends with it, where this process exists for the program alone."""
-        from operable.proc.orphans import Adoption
+        from operable.proc.tree.orphans import Adoption
         from operable.wrap.confining import may_start_others
 
         return Adoption(

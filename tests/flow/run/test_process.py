@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from operable.flow.run.process import run_command
-from operable.proc.ladder import Graces
 from operable.proc.spawn import Command, prepare
+from operable.proc.tree.escalation import Graces
 from tests.cli.drive import alive
 from tests.requirement import requirement
 

@@ -11,7 +11,7 @@ from operable.proc.child import FROZEN, Child, End
 from operable.proc.reactor import SelectorReactor
 from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.spawn import Command, prepare
-from operable.proc.tree import living
+from operable.proc.tree.descendants import living
 from tests.proc.sandbox.unfiltered import without_filter
 
 pytestmark = pytest.mark.needs("bwrap")

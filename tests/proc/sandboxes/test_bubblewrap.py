@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc.group import Group
 from operable.proc.run import output
 from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.sandboxes import bubblewrap
 from operable.proc.spawn import launch, prepare
-from operable.proc.warden import WARDEN
+from operable.proc.tree.group import Group
+from operable.proc.tree.warden import WARDEN
 
 pytestmark = pytest.mark.needs("bwrap")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from operable.proc.child import OPEN, Child, End
-from operable.proc.keeper import missing
-from operable.proc.ladder import Graces
+from operable.proc.tree.escalation import Graces
+from operable.proc.tree.keeper import missing
 from tests.proc.drive import BACKENDS, drive
 from tests.proc.sandboxes.confined import command_for
 
@@ -79,9 +79,9 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
 from operable.proc.child import OPEN, Child
-from operable.proc.keeper import KEEPER
+from operable.proc.tree.keeper import KEEPER
 from operable.proc.reactor import SelectorReactor
-from operable.proc.tree import living
+from operable.proc.tree.descendants import living
 from tests.proc.sandboxes.confined import command_for
 reactor = SelectorReactor()
 heard = []

@@ -35,7 +35,7 @@ def test_what_it_does_not_hold_is_said(tmp_path: Path):
 
 
 def test_a_system_without_a_subreaper_is_said_to_hold_less(monkeypatch):
-    monkeypatch.setattr("operable.proc.keeper.missing", lambda: "no subreaper here")
+    monkeypatch.setattr("operable.proc.tree.keeper.missing", lambda: "no subreaper here")
 
     (item,) = [item for item in LOCAL.enforce(Confinement(cwd="/")) if item.item == "processes"]
 

@@ -18,7 +18,7 @@ from operable.flow.errors import FlowError
 from operable.flow.javascript_json import javascript_json
 from operable.flow.manifest.findings import ENVIRONMENT_NAME
 from operable.flow.trust.identity.sessions import walk
-from operable.proc.keeper import KEEPER
+from operable.proc.tree.keeper import KEEPER
 
 _FORBIDDEN = ("provider_assertions", "delegation_chain")
 _FILE_NAME = re.compile(r"[A-Za-z0-9._-]{1,255}\Z")

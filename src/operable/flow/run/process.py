@@ -1,8 +1,8 @@
 """One command of a task, run to its end: bounded in time and output, its whole process tree ended with it.
 
-The tree is kept by `operable.proc.keeper`: what the command starts, daemons included, ends when it ends, when its time is
-up, when it prints too much, and when this process is killed. What could not be started is a result too, without an exit
-code and with the reason, because a workflow goes on with its failure handlers.
+The tree is kept by `operable.proc.tree.keeper`: what the command starts, daemons included, ends when it ends, when its
+time is up, when it prints too much, and when this process is killed. What could not be started is a result too, without
+an exit code and with the reason, because a workflow goes on with its failure handlers.
 """
 
 import os
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from operable.kernel.errors import Fail
 from operable.proc.child import Child, End
-from operable.proc.ladder import Graces
 from operable.proc.run import supervise
 from operable.proc.spawn import Command
+from operable.proc.tree.escalation import Graces
 
 # stdout and stderr together, as other runners of these manifests have it.
 OUTPUT_LIMIT = 10 * 1024 * 1024

@@ -11,9 +11,9 @@ from operable import lazily
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from operable.kernel.redact.known import Known as Known
-    from operable.kernel.redact.known import StreamMask as StreamMask
-    from operable.kernel.redact.known import as_known as as_known
+    from operable.kernel.redact.known_values import Known as Known
+    from operable.kernel.redact.known_values import StreamMask as StreamMask
+    from operable.kernel.redact.known_values import as_known as as_known
     from operable.kernel.redact.names import MASK as MASK
     from operable.kernel.redact.names import is_secret_name as is_secret_name
     from operable.kernel.redact.redactor import Redactor as Redactor
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from operable.kernel.redact.urls import redact_url as redact_url
 
 _HOMES = {
-    "Known": "operable.kernel.redact.known",
+    "Known": "operable.kernel.redact.known_values",
     "MASK": "operable.kernel.redact.names",
     "Redactor": "operable.kernel.redact.redactor",
-    "StreamMask": "operable.kernel.redact.known",
-    "as_known": "operable.kernel.redact.known",
+    "StreamMask": "operable.kernel.redact.known_values",
+    "as_known": "operable.kernel.redact.known_values",
     "is_secret_name": "operable.kernel.redact.names",
     "redact_argv": "operable.kernel.redact.structure",
     "redact_env": "operable.kernel.redact.structure",

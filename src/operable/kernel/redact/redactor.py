@@ -5,7 +5,7 @@ input. `line` remembers whether it is inside a private key block, which reaches 
 """
 
 from operable.kernel.redact.encodings import is_encoded
-from operable.kernel.redact.known import Known, as_known
+from operable.kernel.redact.known_values import Known, as_known
 from operable.kernel.redact.names import HINTS as NAME_HINTS
 from operable.kernel.redact.names import MASK, contains_any
 from operable.kernel.redact.prose import redact_prose

@@ -22,7 +22,7 @@ from operable.lint.schemas import events, flaw, framework
 from operable.lint.variants import demand_sample, some_stream
 from operable.run.validator import Validator
 from operable.wire.framework import FRAMEWORK
-from operable.wire.reserved import event_types
+from operable.wire.reserved_names import event_types
 
 # What no field of an event is meant to be.
 _NOTHING = {"aoi-lint": [None]}

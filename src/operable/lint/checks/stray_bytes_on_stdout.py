@@ -25,7 +25,7 @@ from operable.lint.example import ENTRY, meta, summary, transcript
 from operable.lint.schemas import document_flaw
 from operable.lint.variants import demand_sample, some_stream
 from operable.wire.framework import FRAMEWORK
-from operable.wire.reserved import PREFIX, RESERVED, check_schema
+from operable.wire.reserved_names import PREFIX, RESERVED, check_schema
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _ESCAPE = re.compile("\x1b[\\[\\]]")

@@ -8,7 +8,7 @@ from html import escape
 from operable.lint.check import CHARACTERISTICS, Finding, Level
 from operable.lint.engine import Report
 from operable.lint.matrix import WHOLE, fails, fingerprint, verdicts
-from operable.lint.reporting import Format
+from operable.lint.report import Format
 
 _STYLE = """
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }

@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from operable.lint.check import Finding, Level
 from operable.lint.engine import Report
 from operable.lint.matrix import fails, fingerprint
-from operable.lint.reporting import Format
+from operable.lint.report import Format
 
 
 def _render(reports: Sequence[Report], level: Level, known: frozenset[str]) -> str:

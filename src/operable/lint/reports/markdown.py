@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from operable.lint.check import CHARACTERISTICS, Finding, Level
 from operable.lint.engine import Report
 from operable.lint.matrix import WHOLE, fails, fingerprint, verdicts
-from operable.lint.reporting import Format
+from operable.lint.report import Format
 
 SIGNS = {"pass": "pass", "fail": "**FAIL**", "untested": "untested", "not_applicable": "–"}
 

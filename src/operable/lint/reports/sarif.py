@@ -17,7 +17,7 @@ from operable import __version__
 from operable.lint.check import Check, Finding, Level
 from operable.lint.engine import Report, checks
 from operable.lint.matrix import fingerprint
-from operable.lint.reporting import Format
+from operable.lint.report import Format
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _HOME = "https://machinemode.io/spec"

@@ -7,17 +7,25 @@ from typing import Any, Literal
 
 import msgspec
 
-from operable.manifest.agent_blocks import Capabilities, Continuation, Mcp, Mode, Models, Option, Session
-from operable.manifest.agent_bounds import capabilities_within_profile, environment_isolated
-from operable.manifest.agent_rules import AGENT_RULES
 from operable.manifest.blocks import Auth, Block, Install, Requires, Runner, Sandbox, SetupStep, VersionCheck
-from operable.manifest.bundle_rules import BUNDLE_RULES, secrets_declared
 from operable.manifest.embedding import embedded
-from operable.manifest.governance_rules import GOVERNANCE_RULES
 from operable.manifest.kind import Kind, Reference
 from operable.manifest.part import Part
-from operable.manifest.runner_rules import embedded_runner, runner_rules
-from operable.manifest.sandbox_rules import sandbox_inline, sandbox_tolerances
+from operable.manifest.rules.agent import AGENT_RULES
+from operable.manifest.rules.agent_blocks import (
+    Capabilities,
+    Continuation,
+    Mcp,
+    Mode,
+    Models,
+    Option,
+    Session,
+)
+from operable.manifest.rules.agent_bounds import capabilities_within_profile, environment_isolated
+from operable.manifest.rules.bundle import BUNDLE_RULES, secrets_declared
+from operable.manifest.rules.governance import GOVERNANCE_RULES
+from operable.manifest.rules.runner import embedded_runner, runner_rules
+from operable.manifest.rules.sandbox import sandbox_inline, sandbox_tolerances
 
 
 class AgentExample(Block, frozen=True, kw_only=True):

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from operable.manifest.app_rules import APP_BODY_RULES, APP_RULES
 from operable.manifest.blocks import Block
 from operable.manifest.kind import Kind
+from operable.manifest.rules.app import APP_BODY_RULES, APP_RULES
 
 SCHEMA = "agentapplications/v1"
 

@@ -17,10 +17,10 @@ from operable.manifest.blocks import (
     ToolSandbox,
     VersionCheck,
 )
-from operable.manifest.bundle_rules import BUNDLE_RULES, secrets_declared
-from operable.manifest.cli_rules import CLI_RULES, command_references, tools_within_bundle
 from operable.manifest.kind import Kind, Reference
-from operable.manifest.runner_rules import embedded_runner, runner_rules
+from operable.manifest.rules.bundle import BUNDLE_RULES, secrets_declared
+from operable.manifest.rules.cli import CLI_RULES, command_references, tools_within_bundle
+from operable.manifest.rules.runner import embedded_runner, runner_rules
 
 Stream = Literal["stdout", "stderr", "mixed"]
 

@@ -13,7 +13,7 @@ import msgspec
 
 from operable.manifest.blocks import Runner
 from operable.manifest.kind import Kind
-from operable.manifest.runner_rules import ENGINES, migrated, runner_rules
+from operable.manifest.rules.runner import ENGINES, migrated, runner_rules
 
 
 class RunnerFile(Runner, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from typing import Any
 
 from operable.manifest.blocks import Sandbox
 from operable.manifest.kind import Kind
-from operable.manifest.sandbox_rules import sandbox_file, sandbox_tolerances
+from operable.manifest.rules.sandbox import sandbox_file, sandbox_tolerances
 
 
 def _recognise(data: Mapping[str, Any]) -> bool:

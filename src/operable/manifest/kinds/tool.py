@@ -13,7 +13,7 @@ import msgspec
 
 from operable.manifest.blocks import Block, SecretBinding, ToolSandbox
 from operable.manifest.kind import Kind, Reference
-from operable.manifest.tool_rules import TOOL_RULES, within_bundle
+from operable.manifest.rules.tool import TOOL_RULES, within_bundle
 
 DriverKind = Literal["cli", "http", "mcp", "sdk", "builtin"]
 

@@ -194,7 +194,7 @@ def private_folder(*, kept: bool) -> str:
     _sweep(tempfile.gettempdir())
     folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}.{_begun(os.getpid())}-")
     if kept:
-        from operable.proc.keeper import KEEPER
+        from operable.proc.tree.keeper import KEEPER
 
         KEEPER.leave(folder)
     return folder
@@ -210,7 +210,7 @@ def _undeclared(declared: Limits, defaults: Limits) -> Limits:
 def _drop_folder(folder: str) -> None:
     import shutil
 
-    from operable.proc.keeper import KEEPER
+    from operable.proc.tree.keeper import KEEPER
 
     shutil.rmtree(folder, ignore_errors=True)
     KEEPER.take(folder)

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.child import OPEN
 from operable.proc.executable import find
-from operable.proc.ladder import Graces
 from operable.proc.run import supervise
 from operable.proc.spawn import prepare
+from operable.proc.tree.escalation import Graces
 
 _PROGRAM = "nsenter"
 # ioctl_ns(2): the user namespace that owns this one (Linux 4.9).

@@ -5,10 +5,10 @@ process tree ends with the session, limits per process. What it does not, and sa
 processes. Because whoever runs as the same user can read what it was given, it does not go together with `auth`.
 """
 
-from operable.proc import keeper
 from operable.proc.sandbox import cgroup, rlimits
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox, refuse
 from operable.proc.spawn import Command
+from operable.proc.tree import keeper
 
 _OPEN = "provider local is host access"
 

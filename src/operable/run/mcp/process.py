@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from operable.proc.child import OPEN, Child, End
-from operable.proc.ladder import Graces
 from operable.proc.spawn import Command
+from operable.proc.tree.escalation import Graces
 from operable.wire.lines import LineSplitter
 
 _BACKLOG = 256  # messages that the SDK has not taken yet; a server that sends more waits

@@ -17,7 +17,7 @@ from operable.host.launch.install import Installation
 from operable.host.launch.ledger import Ledger, Scope
 from operable.host.launch.places import Places
 from operable.manifest.kinds.agent_cli import AgentCli
-from operable.manifest.loading import load
+from operable.manifest.loader import load
 from operable.manifest.problem import ManifestError
 from operable.serve.logins import login_state
 from operable.serve.operables import Operable, Source

@@ -12,7 +12,7 @@ from typing import Any
 from operable.kernel.errors import Fail
 from operable.offer.action import capabilities_of, declared_action
 from operable.offer.aoi import AoiAdapter, own_variables
-from operable.proc.ladder import Graces
+from operable.proc.tree.escalation import Graces
 from operable.serve.logins import login_state
 from operable.serve.operables import Operable, Source
 from operable.tool.capabilities import command_capabilities

@@ -3,9 +3,9 @@
 from typing import Any
 
 from operable.testing.anthropic_reply import AnthropicRendering, count_tokens, failure, read_messages
-from operable.testing.asked import Asked
 from operable.testing.dialect import MODELS, Dialect
 from operable.testing.http_edge import Request
+from operable.testing.model_request import Asked
 
 
 def _matches(request: Request) -> bool:

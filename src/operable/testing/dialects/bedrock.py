@@ -12,9 +12,9 @@ import zlib
 from typing import Any
 
 from operable.testing.anthropic_reply import AnthropicRendering, read_messages
-from operable.testing.asked import Asked
 from operable.testing.dialect import Dialect
 from operable.testing.http_edge import Request
+from operable.testing.model_request import Asked
 
 _MODEL = re.compile(r"^/model/(.+)/(invoke|invoke-with-response-stream)$")
 _STRING = 7

@@ -4,9 +4,9 @@ import json
 import re
 from typing import Any
 
-from operable.testing.asked import Asked, Offered, Spoken
 from operable.testing.dialect import MODELS, Dialect, Usage, new_id, sse
 from operable.testing.http_edge import Request
+from operable.testing.model_request import Asked, Offered, Spoken
 
 _MODEL = re.compile(r"/models/([^/:]+):(streamGenerateContent|generateContent)$")
 _REASONS = {"stop": "STOP", "tool": "STOP", "max_tokens": "MAX_TOKENS", "refusal": "SAFETY"}

@@ -1,0 +1,123 @@
+"""Calling one command of an application: admitted first, then run as argv from the package's root, bounded, and judged.
+
+    answer = call(find("todo-app"), ["add", "Write docs"])
+
+Every front door (the command line, Python, MCP, HTTP) comes through here, so the order holds for all of them: the command
+is documented, scheduling is, the package is trusted as it is now, the user has confirmed what needs it; only then is a
+process started. It is started once: nothing is retried. When it ends, when its time is over, when it says too much or
+when the caller goes away, everything that it started ends with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Self, TypedDict, Unpack
+
+from operable.app.admission import require_confirmation
+from operable.app.answers import Answer
+from operable.app.entry import command_line, variables
+from operable.app.output import Listener, OnPassage
+from operable.app.packages import Package
+from operable.app.schedule import require_schedulable
+from operable.app.trust import Approvals
+from operable.kernel.errors import EX_TIMEOUT, Fail
+from operable.kernel.redact import Known
+from operable.proc.environment import secret_values
+from operable.proc.run import Output, aoutput, output
+
+# APP.md has no rule; a command of an application that owns its data answers in seconds.
+TIMEOUT = 60.0
+OUTPUT_LIMIT = 16 * 1024 * 1024
+
+
+class CallOptions(TypedDict, total=False):
+    """The keyword arguments of a call. All are optional."""
+
+    confirmed: bool
+    """The user has agreed to a command that needs confirmation."""
+    env: Mapping[str, str] | None
+    inherit: Sequence[str]
+    """Names of further variables to pass on, beside those that its APP.md declares."""
+    timeout: float
+    limit: int
+    """Bytes of an answer. A stream that is passed on has none."""
+    on_passage: OnPassage | None
+    """Gets the stream of an application that speaks AOI as it comes: each chunk, with the events that it completed."""
+
+
+def call(
+    package: Package,
+    words: Sequence[str],
+    approvals: Approvals | None = None,
+    **options: Unpack[CallOptions],
+) -> Answer:
+    """Run `words`, a command path and its arguments. Fail for what must not or cannot run or is over its limits."""
+    with _Call(package, words, approvals, options) as made:
+        return made.answer(output(made.command, timeout=made.timeout, heed=made.listener.take))
+
+
+async def acall(
+    package: Package,
+    words: Sequence[str],
+    approvals: Approvals | None = None,
+    **options: Unpack[CallOptions],
+) -> Answer:
+    """`call` for asyncio. Cancelling the task ends the application before the cancellation goes on."""
+    with _Call(package, words, approvals, options) as made:
+        return made.answer(await aoutput(made.command, timeout=made.timeout, heed=made.listener.take))
+
+
+class _Call:
+    """One call, whatever waits for it: what is run, who listens, and failures in words that name the application."""
+
+    def __init__(
+        self, package: Package, words: Sequence[str], approvals: Approvals | None, options: CallOptions
+    ) -> None:
+        self._package = package
+        self._limit = options.get("limit", OUTPUT_LIMIT)
+        self.timeout = options.get("timeout", TIMEOUT)
+        require_confirmation(package, words, confirmed=options.get("confirmed", False))
+        require_schedulable(package, words)
+        self._approved = (approvals if approvals is not None else Approvals()).require(package)
+        inherit = (*options.get("inherit", ()), *variables(package))
+        self.command = command_line(package, words, env=options.get("env"), inherit=inherit)
+        known = Known(secret_values(self.command.env, given=True))
+        self.listener = Listener(package, self._limit, options.get("on_passage"), known)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _: type[BaseException] | None, problem: BaseException | None, __: TracebackType | None
+    ) -> None:
+        # The place where the application lies is nobody's business, so the deadline is told anew.
+        if isinstance(problem, Fail) and problem.code == "DEADLINE_EXCEEDED":
+            raise Fail(
+                "timeout",
+                "APP_TIMEOUT",
+                f"{self._package.slug} did not end within {self.timeout:g} s",
+                target=self._package.slug,
+                retryable=False,  # what it has done until then is not known
+                exit_code=EX_TIMEOUT,
+            ) from problem
+
+    def answer(self, ran: Output) -> Answer:
+        if self.listener.over:
+            raise Fail(
+                "validation",
+                "APP_OUTPUT_TOO_LARGE",
+                f"{self._package.slug} printed more than {self._limit} bytes",
+                target=self._package.slug,
+            )
+        touched = self._approved.touched() if self._approved is not None else None
+        if touched is not None:
+            raise Fail(
+                "conflict",
+                "APP_CHANGED",
+                f"{touched} of {self._package.slug} changed while the command ran: its answer is not of what was approved",
+                target=touched,
+                hint="look at the package; an application's own data belongs into app/state",
+                retryable=False,  # what it has done is not known
+            )
+        return self.listener.answer(ran.status, ran.stderr)

@@ -1,0 +1,126 @@
+"""One confined process tree, from the outside: held until it is known, counted, signalled, and ended whole.
+
+A tool waits behind the gate until its namespaces are there. Then the counters of its network are opened and it is put into a
+control group, so that nothing it does from its first instruction on goes unseen. Without a sandbox there is no gate and no
+first process; then only the group of the tool can be signalled.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from operable.lint.lab import processes
+from operable.lint.lab.contacts import Contacts
+from operable.lint.lab.probe import MEMORY, TASKS
+from operable.proc.sandbox import cgroup
+from operable.proc.sandbox.confinement import Sandbox
+from operable.proc.tree.group import signal_group
+
+# More at once than any sample call needs. Below the hard limits, so that it is seen and said.
+PROCESSES = 128
+
+
+class Custody:
+    """What is known of the tree of one run."""
+
+    def __init__(self, sandbox: Sandbox | None, *, network: bool) -> None:
+        self._sandbox = sandbox
+        self._network = network
+        self._contacts: Contacts | None = None
+        self._groups: dict[str, str] = {}
+        self._ours: int | None = None
+        self.theirs: int | None = None  # the end of the gate that the tool waits at
+        self.init: int | None = None
+        self.leader: int | None = None
+        if sandbox is not None:
+            self.theirs, self._ours = os.pipe()
+
+    def handed_over(self) -> None:
+        """The tool has its end of the gate."""
+        if self.theirs is not None:
+            os.close(self.theirs)
+            self.theirs = None
+
+    def known(self, pid: int) -> bool:
+        """Whether the tree of this process is there by now; at the first time it is taken into custody."""
+        if self._sandbox is None:
+            return True
+        if self.init is None:
+            self.init = self._sandbox.init(pid)
+            if self.init is None:
+                return False
+            if not self._network:
+                self._contacts = Contacts.of(self.init)
+            # Where none can be made, RLIMIT_NPROC binds whoever is not root, and `excess` everybody.
+            self._groups = cgroup.prepare({"pids": TASKS, "memory": MEMORY})
+            cgroup.admit(self._groups, self.init)
+        return True
+
+    def open(self) -> None:
+        """Let the tool begin."""
+        if self._ours is not None:
+            os.close(self._ours)
+            self._ours = None
+
+    def led(self, pid: int) -> bool:
+        """Whether it is known whom to signal."""
+        if self._sandbox is not None and self.leader is None:
+            self.leader = self._sandbox.leader(pid)
+        return self._sandbox is None or self.leader is not None
+
+    def gone(self) -> bool:
+        """Whether the tool itself, if it was ever seen, has ended."""
+        return self.leader is not None and not processes.living(self.leader)
+
+    def waiting(self) -> processes.Waiting:
+        return processes.Waiting() if self.init is None else processes.waiting(self.init)
+
+    def used(self) -> float:
+        """The seconds of processor time that the tree has used so far, as far as it still lives."""
+        return 0.0 if self.init is None else processes.used(self.init)
+
+    def excess(self) -> str | None:
+        """What the tree uses too much of."""
+        if self.init is None:
+            return None
+        found = processes.census(self.init)
+        if found.processes > PROCESSES:
+            return f"it had {found.processes} processes at once"
+        return f"it used {found.memory >> 20} MiB of memory" if found.memory > MEMORY else None
+
+    def signal(self, pid: int, number: signal.Signals) -> bool:
+        """Send it to the group of the tool; False when there is nobody left."""
+        if self._sandbox is None:
+            signal_group(pid, number)
+            return True
+        self.led(pid)
+        if self.leader is None:
+            return False
+        try:
+            signal_group(os.getpgid(self.leader), number)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def kill(self) -> None:
+        if self.init is not None:
+            processes.kill(self.init)
+
+    def ended(self) -> bool:
+        return self.init is None or not processes.living(self.init)
+
+    def orphans(self) -> tuple[str, ...]:
+        return () if self.init is None else tuple(processes.names_below(self.init))
+
+    def outgoing(self) -> tuple[str, ...] | None:
+        """Whom it tried to reach; None when that cannot be told."""
+        return None if self._contacts is None else self._contacts.outgoing()
+
+    def close(self) -> None:
+        self.kill()
+        self.handed_over()
+        self.open()
+        if self._contacts is not None:
+            self._contacts.close()
+        cgroup.remove(self._groups)

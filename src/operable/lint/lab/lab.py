@@ -1,0 +1,189 @@
+"""Rooms to experiment in: throw-away folders in which the profile's setup has been done, as new for every experiment.
+
+Theory of operation. Setup runs once, in a template; then one read-only call warms it up, so that a database that is made
+on first use is there before anything is compared. Every experiment gets a copy, or one that an experiment before it has left
+as it was. In a sandbox each copy is seen at the same place, so that paths that the tool wrote down stay true; without one
+they would not, and setup is run again each time. So it is where programs run beside the tool in every room, because what
+they hold in memory is no file, and where the setup leaves what we may not read.
+
+Equal invocations are run once: `observe` and `effect` remember. Threads may share a lab; what happens in one room is the
+business of `room`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+from operable.kernel.errors import Fail
+from operable.lint.check import Change
+from operable.lint.evidence import Invocation, Observation
+from operable.lint.lab.folders import Premises, Stock, copyable
+from operable.lint.lab.probe import Probe, place_file
+from operable.lint.lab.recipe import chooses_output
+from operable.lint.lab.room import SETUP_FAILED, LabRoom, Steadiness
+from operable.lint.profile import Profile
+
+# Seconds of silence that are waited for at most.
+PATIENCE = 3.0
+ROOM_FAILED = "ROOM_FAILED"
+
+
+class Laboratory:
+    """Runs the invocations of one tool. A context manager: leaving it removes every room."""
+
+    def __init__(self, probe: Probe, profile: Profile, *, patience: float = PATIENCE) -> None:
+        self.probe = probe
+        self.profile = profile
+        self.patience = patience
+        self.runs = 0
+        self.busy = 0.0
+        self._premises = Premises.taken()
+        self._template: str | None = None
+        self._stock = Stock(lambda: self._new_folders(self._template))
+        self._setup: tuple[Invocation, ...] | None = None
+        self._state: Invocation | None = None
+        self._steadiness = Steadiness()
+        self._hopeless: dict[tuple[str, ...], Fail] = {}
+        self._seen: dict[tuple[Invocation, bool], tuple[Observation, tuple[Change, ...]]] = {}
+        self._locks: dict[tuple[Invocation, bool], threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._premises.leave()
+
+    @property
+    def confined(self) -> str | None:
+        if self.probe.sandbox is not None:
+            return None
+        from operable.proc.sandbox.confinement import sandbox
+
+        return sandbox("bubblewrap").missing() or "the sandbox is switched off"
+
+    @property
+    def _copies(self) -> bool:
+        """Whether the template holds all that the setup does."""
+        return self.probe.sandbox is not None and not self.profile.tool.beside
+
+    def prepare(self, machine: tuple[str, ...], state: Invocation | None) -> None:
+        """Do the setup and remember it; Fail when a step of it fails. `state` is the call that tells the state."""
+        self._template, self._state = self._new_template(), state
+        self._setup = tuple(_step(words, machine) for words in self.profile.tool.setup)
+        if self._copies:
+            room = self._entered(self._template)
+            try:
+                room.furnish()
+            finally:
+                room.leave()
+            if copyable(self._template):
+                self._setup = None
+            else:
+                self._template = self._new_template()
+        self._stock = Stock(lambda: self._new_folders(self._template))
+        if self._setup and not self._copies:
+            self._rehearse()
+
+    def observe(self, invocation: Invocation) -> Observation:
+        return self._once(invocation, compare=False)[0]
+
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+        return self._once(invocation, compare=True)
+
+    @contextmanager
+    def room(self) -> Iterator[LabRoom]:
+        stock = self._stock
+        folder = stock.take()
+        room = self._entered(folder)
+        # Without a sandbox somebody may still be at work in it.
+        away = stock.drop if self.probe.sandbox is None else stock.leave
+        try:
+            yield room
+        except BaseException:
+            away = stock.drop
+            raise
+        finally:
+            room.leave()
+            away(folder)
+
+    def _entered(self, folder: str) -> LabRoom:
+        return LabRoom(
+            self.probe,
+            self.profile,
+            folder,
+            setup=self._setup,
+            state=self._state,
+            steadiness=self._steadiness,
+            ran=self._has_run,
+            hopeless=self._hopeless,
+        )
+
+    def _rehearse(self) -> None:
+        """What is wrong with the setup is said before anything is judged; what runs beside the tool, by each experiment."""
+        try:
+            with self.room() as room:
+                room.furnish()
+        except Fail as problem:
+            if problem.code == SETUP_FAILED:
+                raise
+
+    def _has_run(self, seen: Observation) -> None:
+        with self._lock:
+            self.runs += 1
+            self.busy += seen.elapsed
+
+    def _once(self, invocation: Invocation, *, compare: bool) -> tuple[Observation, tuple[Change, ...]]:
+        key = (invocation, compare)
+        with self._lock:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            if key not in self._seen:
+                with self.room() as room:
+                    if compare:
+                        self._seen[key] = room.effect(invocation)
+                        self._seen.setdefault((invocation, False), self._seen[key])
+                    else:
+                        self._seen[key] = room.run(invocation), ()
+            return self._seen[key]
+
+    def _new_template(self) -> str:
+        folder = self._new_folders()
+        for path, content in self.profile.tool.files.items():
+            place_file(f"{folder}/work", path, content)
+        return folder
+
+    def _new_folders(self, template: str | None = None) -> str:
+        folder = tempfile.mkdtemp(prefix="room-", dir=self._premises.folder)
+        for name in ("work", "home"):
+            if template is None:
+                os.mkdir(f"{folder}/{name}")
+            else:
+                _copy(f"{template}/{name}", f"{folder}/{name}")
+        return folder
+
+
+def _step(words: list[str], machine: tuple[str, ...]) -> Invocation:
+    return Invocation(tuple(words) if chooses_output(words) else (*words, *machine))
+
+
+def _copy(source: str, target: str) -> None:
+    try:
+        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True, ignore=_special)
+    except shutil.Error as error:
+        # One entry per file; its last word is the error of the system.
+        reason = error.args[0][0][-1]
+        raise Fail("io", ROOM_FAILED, f"what the setup made cannot be copied: {reason}") from error
+
+
+def _special(folder: str, names: list[str]) -> list[str]:
+    """Sockets, pipes and devices are no state that could be copied."""
+    kept = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
+    return [name for name in names if stat.S_IFMT(os.lstat(os.path.join(folder, name)).st_mode) not in kept]

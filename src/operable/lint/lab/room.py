@@ -1,0 +1,177 @@
+"""One room to experiment in: a work dir and a HOME of its own, what the profile does in them first, and what a call changes.
+
+Theory of operation. A room is furnished when the first call that needs it comes: the programs beside the tool are started,
+then the profile's setup is done, if it was not copied with the folders. Bare calls (discovery) need none of that and get
+none of it. Changes are what differs between the folders, and between the states that the tool tells, right before and right
+after a call; programs beside the tool are waited for until they have done what the call made them do.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from operable.kernel.errors import Fail
+from operable.lint.check import Change
+from operable.lint.evidence import Invocation, Observation, encode
+from operable.lint.lab.companions import Companions
+from operable.lint.lab.file_tree import changes, snapshot
+from operable.lint.lab.folders import discard
+from operable.lint.lab.probe import Place, Probe, hidden
+from operable.lint.profile import Profile
+
+# Inside the sandbox, where /tmp is empty. A name that tells a tool nothing, and that no folder in which one lies has; always
+# the same, so that what a tool prints of it is, too.
+_INSIDE = "/tmp/tmp.b7Qx0JrWdz"  # noqa: S108
+# Longer than the finest clock that people read takes to move on.
+_TICK = 1.1
+SETUP_FAILED = "SETUP_FAILED"
+# Fields that differ from call to call without meaning anything.
+VOLATILE = ("timestamp", "trace_id", "elapsed_ms", "time", "ts")
+
+
+class Steadiness:
+    """Whether the state that the tool tells stays as it is while nobody changes it: one with a clock in it proves nothing.
+
+    Looked at once for all rooms of a tool, when it first differs.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: bool | None = None
+
+    @property
+    def lacking(self) -> bool:
+        """Whether it is known by now that it does not."""
+        return self._found is False
+
+    def holds(self, ask: Callable[[], object]) -> bool:
+        with self._lock:
+            if self._found is None:
+                first, end = ask(), time.monotonic() + _TICK
+                self._found = True
+                while self._found and time.monotonic() < end:
+                    self._found = ask() == first
+            return self._found
+
+
+class LabRoom:
+    """See `check.Room`. `folder` holds `work` and `home`; whoever made them takes them away, after `leave`."""
+
+    def __init__(
+        self,
+        probe: Probe,
+        profile: Profile,
+        folder: str,
+        *,
+        setup: tuple[Invocation, ...] | None = None,
+        state: Invocation | None = None,
+        steadiness: Steadiness,
+        ran: Callable[[Observation], object],
+        hopeless: dict[tuple[str, ...], Fail],
+    ) -> None:
+        """`setup`: what is to be done first; None: that was done. `state` tells the state. `ran` hears of each call.
+        `hopeless`: see `Companions`.
+        """
+        self._probe = probe
+        self._profile = profile
+        self._folder = folder
+        self._setup = setup
+        self._state = state
+        self._steadiness = steadiness
+        self._ran = ran
+        self._companions = Companions(probe, _place(probe, folder), hopeless)
+
+    def run(self, invocation: Invocation) -> Observation:
+        if not invocation.bare:
+            self.furnish(invocation.beside)
+            # What it takes to see it again.
+            invocation = replace(invocation, beside=self._companions.programs)
+        return self._call(invocation)
+
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+        if not invocation.bare:
+            self.furnish(invocation.beside)
+        # Nothing but the call between the two looks at the files: asking for the state may leave traces, too.
+        told = self.state()
+        before = self._files()
+        observation = self.run(invocation)
+        after = self._files()
+        found = [*changes(before[0], after[0], "work"), *changes(before[1], after[1], "home")]
+        later = self.state()
+        if told is None or later is None or later == told or not self._steadiness.holds(self.state):
+            return observation, tuple(found)
+        found += [Change("state", f"lost {item[:120]}") for item in told if item not in later][:3]
+        found += [Change("state", f"gained {item[:120]}") for item in later if item not in told][:3]
+        return observation, tuple(found)
+
+    def state(self) -> tuple[str, ...] | None:
+        if self._state is None or self._steadiness.lacking:
+            return None
+        seen = self.run(self._state)
+        return tuple(
+            encode({name: value for name, value in event.items() if name not in VOLATILE})
+            for event in seen.domain
+        )
+
+    def furnish(self, beside: Sequence[Sequence[str]] = ()) -> None:
+        """Start what runs beside the tool, and do what is left of the setup; Fail when either does not work."""
+        self._companions.attend(map(tuple, (*self._profile.tool.beside, *beside)))
+        if self._setup is None:
+            return
+        steps, self._setup = self._setup, None
+        for step in steps:
+            self._set_up(step)
+        if self._state is not None:
+            # What only the first call does (making a store, moving to a new format) is not to be seen later.
+            self._call(self._state)
+
+    def leave(self) -> None:
+        """End whatever runs in it."""
+        self._companions.leave()
+
+    def _set_up(self, step: Invocation) -> None:
+        seen = self._call(step)
+        # A tool that fails in no due form is what is to be reported, not the profile.
+        if seen.excused:
+            raise Fail(
+                "usage",
+                SETUP_FAILED,
+                f"a setup step of the profile failed with status {seen.status}: {seen.command_line}",
+                target=self._profile.path,
+                stderr=seen.stderr[-500:],
+                stdout=seen.stdout[-500:].decode("utf-8", "replace"),
+            )
+
+    def _call(self, invocation: Invocation) -> Observation:
+        place = self._companions.place
+        if invocation.bare:
+            place = _emptied(place, self._folder, confined=self._probe.sandbox is not None)
+        seen = self._probe.run(invocation, place)
+        if invocation.bare:
+            discard(place.home)  # nothing of ours is to make it look touched
+        self._companions.demand()
+        self._ran(seen)
+        return seen
+
+    def _files(self) -> tuple[dict[str, str], dict[str, str]]:
+        self._companions.settle()
+        return snapshot(f"{self._folder}/work"), snapshot(f"{self._folder}/home")
+
+
+def _place(probe: Probe, folder: str) -> Place:
+    work, home = f"{folder}/work", f"{folder}/home"
+    if probe.sandbox is None:
+        return Place(work, home, work, home)
+    return Place(work, home, f"{_INSIDE}/work", f"{_INSIDE}/home", hidden(probe.program))
+
+
+def _emptied(place: Place, folder: str, *, confined: bool) -> Place:
+    """The same with an empty HOME that nobody can write to."""
+    empty = tempfile.mkdtemp(prefix="empty-", dir=folder)
+    os.chmod(empty, 0o500)
+    return replace(place, home=empty, inside_home=place.inside_home if confined else empty)

@@ -1,0 +1,65 @@
+"""A reader that stalls: how to catch a tool in the middle of its stream, however fast it is.
+
+The pipe to the tool's stdout is made as small as the system allows and filled but for a little room, before the tool
+starts. So its first line fits in and the next does not: the tool waits in that write, for as long as we like, and a signal
+or the end of the reader reaches it there. After a signal the pipe is read again: whoever has a last word can say it. What we
+filled in is thrown away.
+
+A tool that writes all of its stream at once waits in its only write, and one that asks for room before it writes waits
+before its first line. That a tool waits is told by the kernel (it is in that write), or by time: nothing in the sandbox has
+run, and nothing has been written, for a while.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+from operable.lint.lab.processes import Waiting
+
+# Somebody who has not run for so many seconds waits for us.
+QUIET = 0.3
+# So long the signal has the tool for itself before reading begins, so that it finds the tool waiting, not on its way again.
+HEAD_START = 0.2
+# A tool that has neither waited nor ended when so much of its time is over is not going to. The rest is for its end. A fixed
+# number of seconds would be over, on a slow machine, before the tool has written what its reader lets it wait for.
+GIVE_UP = 0.8
+LOOK = 0.02
+_SMALLEST = 4096
+
+
+def fill(pid: int, room: int) -> int:
+    """Leave so many bytes of room in the pipe that is the stdout of this process; how many were filled in."""
+    try:
+        pipe = os.open(f"/proc/{pid}/fd/1", os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return 0
+    try:
+        size: int = fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _SMALLEST)
+        return os.write(pipe, b"\n" * max(1, size - room))
+    except OSError:
+        return 0
+    finally:
+        os.close(pipe)
+
+
+class Patience:
+    """Decides from one look after the other whether the tool waits for its reader."""
+
+    def __init__(self, now: float, timeout: float) -> None:
+        """`timeout`: the seconds that the tool has from now to its deadline."""
+        self._since = now
+        self._end = now + timeout * GIVE_UP
+        self._held = -1
+        self._was_writing = False
+
+    def waits(self, held: int, found: Waiting, now: float) -> bool:
+        """`held`: bytes in the pipe. True when it is in a write for the second time in a row, or idle for long enough."""
+        if held != self._held or not found.idle:
+            self._held, self._since = held, now
+        certain = found.writing and self._was_writing
+        self._was_writing = found.writing
+        return certain or now - self._since >= QUIET
+
+    def over(self, now: float) -> bool:
+        return now >= self._end

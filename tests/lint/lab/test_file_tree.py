@@ -1,0 +1,54 @@
+import sqlite3
+from pathlib import Path
+
+from operable.lint.lab.file_tree import changes, snapshot
+
+
+def test_changes_are_found_by_content_and_named(tmp_path: Path):
+    (tmp_path / "kept").write_text("same")
+    (tmp_path / "edited").write_text("old")
+    (tmp_path / "removed").write_text("x")
+    before = snapshot(str(tmp_path))
+    (tmp_path / "kept").write_text("same")
+    (tmp_path / "edited").write_text("new")
+    (tmp_path / "removed").unlink()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "link").symlink_to("nowhere")
+
+    found = changes(before, snapshot(str(tmp_path)), "work")
+
+    assert [str(change) for change in found] == [
+        "work/edited: changed",
+        "work/folder: appeared",
+        "work/folder/link: appeared",
+        "work/removed: is gone",
+    ]
+
+
+def test_a_database_is_compared_by_what_it_says(tmp_path: Path):
+    path = tmp_path / "notes.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("create table notes (title)")
+        connection.execute("insert into notes values ('a')")
+    connection.close()
+    before = snapshot(str(tmp_path))
+    bytes_before = path.read_bytes()
+
+    with sqlite3.connect(path) as connection:
+        connection.execute("insert into notes values ('b')")
+        connection.execute("delete from notes where title = 'b'")
+    connection.close()
+    assert path.read_bytes() != bytes_before
+    assert changes(before, snapshot(str(tmp_path)), "work") == ()
+
+    with sqlite3.connect(path) as connection:
+        connection.execute("insert into notes values ('b')")
+    connection.close()
+    assert len(changes(before, snapshot(str(tmp_path)), "work")) == 1
+
+
+def test_caches_are_no_state(tmp_path: Path):
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "x").touch()
+
+    assert snapshot(str(tmp_path)) == {}
