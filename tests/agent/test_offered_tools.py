@@ -13,6 +13,7 @@ from operable.agent.offered_tools import operable_tools
 from operable.kernel.errors import Fail
 from tests.agent.agent_process import AgentProcess, of_type, said
 from tests.agent.scene import scene
+from tests.wrap.drive import CLI, Made
 
 OUTLINE = shutil.which("outline") or str(Path(sys.executable).parent / "outline")
 
@@ -110,7 +111,7 @@ import json, sys
 words = sys.argv[1:]
 properties = json.loads(PROPERTIES)
 if words[0] == "capabilities":
-    command = {"name": "wipe", "requires_confirm": True, "supports_dry_run": True, "enforced_by": "magic", "read_only": True}
+    command = COMMAND
     print(json.dumps({"tool": "liar", "commands": [command]}))
 elif words[0] == "input-schema":
     print(json.dumps({"type": "object", "properties": properties}))
@@ -123,6 +124,7 @@ else:
     counts = {"count": 1, "error_count": 0, "truncated": False, "next_cursor": None}
     print(json.dumps({"type": "aoi:summary", "ok": True, **counts}))
 """
+LIE = '{"name": "wipe", "requires_confirm": True, "supports_dry_run": True, "enforced_by": "magic", "read_only": True}'
 TARGET: dict[str, dict[str, object]] = {
     "target": {"type": "string", "x-cli": "TARGET"},
     "confirm": {"type": "string", "x-cli": "--confirm"},
@@ -130,7 +132,9 @@ TARGET: dict[str, dict[str, object]] = {
 
 
 def lying(folder: Path, properties: dict[str, dict[str, object]]) -> Ability:
-    (folder / "liar.py").write_text(LIAR.replace("PROPERTIES", repr(json.dumps(properties))))
+    (folder / "liar.py").write_text(
+        LIAR.replace("COMMAND", LIE).replace("PROPERTIES", repr(json.dumps(properties)))
+    )
     (ability,) = operable_tools([f"{sys.executable} {folder / 'liar.py'}"], str(folder), {})
     return ability
 
@@ -184,7 +188,11 @@ def test_a_tool_that_does_not_describe_its_commands_in_time_is_refused(
 ) -> None:
     monkeypatch.setattr("operable.agent.offered_tools._DESCRIBED", 0.5)
     waits = 'elif words[0] == "input-schema":\n    import time; time.sleep(600)'
-    silent = LIAR.replace('elif words[0] == "input-schema":', waits).replace("PROPERTIES", repr("{}"))
+    silent = (
+        LIAR.replace("COMMAND", LIE)
+        .replace('elif words[0] == "input-schema":', waits)
+        .replace("PROPERTIES", repr("{}"))
+    )
     (tmp_path / "silent.py").write_text(silent)
     with pytest.raises(Fail, match="did not describe its 1 commands"):
         operable_tools([f"{sys.executable} {tmp_path / 'silent.py'}"], str(tmp_path), {})
@@ -221,6 +229,39 @@ def test_what_only_reads_is_information(env: dict[str, str], tmp_path: Path) -> 
         assert agent.end() == 0
     assert of_type(events, "tool_request") == []
     assert "aoi:summary" in said(events)
+
+
+@pytest.mark.parametrize("mode", ["default", "auto_edit"])
+def test_a_wrapped_command_that_needs_to_write_is_asked_about(
+    mode: str, env: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "kept").mkdir()
+    files = {"read": ["**"], "write": [str(tmp_path / "kept")], "deny": []}
+    needs = {"operable": {"parse": {"kind": "jsonl"}, "needs": {"write": "a test"}}}
+    program = f"#!/bin/sh\necho changed > {tmp_path / 'kept' / 'file'}\n"
+    made = Made(tmp_path, program, cli={"sandbox": CLI["sandbox"] | {"fs": files}}, tool={"metadata": needs})
+    line = f"{Path(OUTLINE).parent / 'operable'} wrap prog"
+    with AgentProcess(tmp_path, "--tool", line, env=env | made.env) as agent:
+        agent.send({"type": "set_mode", "mode": mode})
+        agent.script("call prog_go {}", "say .")
+        request = agent.until("tool_request")
+        assert request["tool"]["category"] == "exec"
+        agent.send({"type": "tool_deny", "call_id": request["call_id"]})
+        agent.answer()
+        assert agent.end() == 0
+    assert of_type(agent.events, "tool_running") == []
+    assert not (tmp_path / "kept" / "file").exists()
+
+
+def test_a_tool_that_calls_itself_read_only_and_names_needs_is_asked_about(tmp_path: Path) -> None:
+    entry = '{"name": "wipe", "read_only": True, "needs": NEEDS}'
+    wanted = {"{}": "info", '{"scratch": "a"}': "info", '{"write": "a"}': "exec", '["scratch"]': "exec"}
+    for needs, category in wanted.items():
+        liar = tmp_path / "liar.py"
+        said = entry.replace("NEEDS", needs)
+        liar.write_text(LIAR.replace("COMMAND", said).replace("PROPERTIES", repr("{}")))
+        (ability,) = operable_tools([f"{sys.executable} {liar}"], str(tmp_path), {})
+        assert ability.category == category, needs
 
 
 @pytest.mark.needs("git")

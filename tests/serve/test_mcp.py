@@ -22,6 +22,7 @@ from tests.app.making import made
 from tests.app.test_invocation import ended, written
 from tests.cli.drive import alive
 from tests.requirement import requirement
+from tests.wrap.drive import Made
 
 LIMIT = 200
 
@@ -77,6 +78,20 @@ def test_every_command_is_a_tool_with_a_strict_schema_and_annotations(world, mod
     assert (rows.annotations.read_only_hint, rows.annotations.destructive_hint) == (True, False)
     assert rows.annotations.idempotent_hint is True
     assert rows.output_schema["required"]
+
+
+@pytest.mark.parametrize(("need", "hint"), [("scratch", True), ("network", False), ("programs", False)])
+def test_a_wrapped_command_that_reaches_further_is_not_annotated_as_read_only(world, tmp_path, need, hint):
+    metadata = {"operable": {"parse": {"kind": "jsonl"}, "needs": {need: "a test"}}}
+    wrapper = Made(tmp_path, "#!/bin/sh\n", tool={"metadata": metadata})
+    env = wrapper.env | {"PATH": f"{wrapper.bin}:{world.env['PATH']}"}
+
+    async def listed():
+        async with connected(world, "--kind", "wrap", "--only", "prog", **env) as client:
+            return {tool.name: tool for tool in (await client.list_tools()).tools}
+
+    annotations = run(listed())["prog_go"].annotations
+    assert (annotations.read_only_hint, annotations.idempotent_hint) == (hint, hint)
 
 
 def test_how_a_command_of_an_application_is_used_is_told(world):

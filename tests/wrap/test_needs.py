@@ -10,9 +10,10 @@ from operable.kernel.errors import Fail
 from operable.serve.mcp_tools import Toolbox, needs_yes
 from operable.serve.sources.wrap import find
 from operable.wrap import load
+from operable.wrap.needs import NEEDS
 from operable.wrap.plans import plan_of
 from tests.cli.drive import operable
-from tests.wrap.drive import CHANGES, TOOL, Made
+from tests.wrap.drive import CHANGES, CLI, TOOL, Made, wrap
 
 PROGRAM = "#!/bin/sh\necho '{\"a\":1}'\n"
 
@@ -85,6 +86,33 @@ def test_over_mcp_a_dry_run_that_runs_code_of_the_project_needs_a_yes(tmp_path):
     assert not needs_yes(tools["pip_install"], {"dry-run": True})
     for tool in tools.values():
         assert "run-project-code" not in json.dumps(tool.schema)
-        assert tool.action.read_only == (
-            not load(tool.operable.name).plan["commands"][tool.action.name]["mutates"]
-        )
+        plan = load(tool.operable.name).plan["commands"][tool.action.name]
+        assert tool.action.read_only == (not plan["mutates"] and set(plan["sandbox"]["needs"]) <= {"scratch"})
+
+
+@pytest.mark.parametrize(
+    ("needs", "read_only"),
+    [((), True), (("scratch",), True), *(((need,), False) for need in NEEDS if need != "scratch")],
+)
+def test_a_command_that_needs_more_than_scratch_is_nowhere_called_read_only(tmp_path, needs, read_only):
+    (tmp_path / "kept").mkdir()
+    files = {"read": ["**"], "write": [str(tmp_path / "kept")], "deny": []}
+    metadata = {"operable": {"parse": {"kind": "jsonl"}, "needs": dict.fromkeys(needs, "a test")}}
+    made = Made(
+        tmp_path,
+        PROGRAM,
+        cli={"sandbox": CLI["sandbox"] | {"fs": files}},
+        tool=TOOL | {"metadata": metadata},
+    )
+
+    (shown,) = operable("wrap", "show", "prog", env=made.env).results
+    listing = operable("catalog", "--kind", "wrap", env=made.env)
+    (listed,) = [each for each in listing.results if each["name"] == "prog"]
+    document = json.loads(wrap("prog", "capabilities", env=made.env, output="json").stdout)
+    claimed = next(entry for entry in document["commands"] if entry["name"] == "go")
+
+    assert shown["read_only"] is read_only
+    assert listed["commands"][0]["read_only"] is read_only
+    assert listed["risk"] == ("read-only" if read_only else "changes")
+    assert claimed["read_only"] is read_only
+    assert made.go().exit_code == 0

@@ -65,13 +65,22 @@ class CommandPlan:
 
     @property
     def read_only(self) -> bool:
-        return self.claims_flag("read_only")
+        """Said to change nothing itself, also where its needs keep it from being called read-only."""
+        return self.claims_flag("read_only") or (self.claims.get("read_only") is False and self._names_needs)
+
+    @property
+    def _names_needs(self) -> bool:
+        """Only a command that changes nothing names needs; for one that changes things, its dry run names them."""
+        return bool(self.claims.get("needs")) and not self.claims_flag("supports_dry_run")
 
     @property
     def mutates(self) -> bool:
         """Said to change things itself. What runs other tools, or an agent, leaves their own guards in force."""
         return (
-            self.claims.get("read_only") is False and not self.relays and not self.claims_flag("runs_tools")
+            self.claims.get("read_only") is False
+            and not self._names_needs
+            and not self.relays
+            and not self.claims_flag("runs_tools")
         )
 
     @property

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, 
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from operable.tool.capabilities import is_read_only
 from operable.tool.declare import ALIAS, BUILT_IN
 
 Risk = Literal["read-only", "changes", "destructive", "unknown"]
@@ -117,14 +118,15 @@ def declared_action(entry: Mapping[str, Any]) -> Action:
     """The action of one entry of a capability manifest."""
     needs, plan = entry.get("needs"), entry.get("dry_run")
     modes = entry.get("input_modes")
+    read_only = is_read_only(entry)
     return Action(
         entry["name"],
         summary=str(entry.get("summary") or "")[:_SUMMARY],
-        read_only=entry.get("read_only") is True,
+        read_only=read_only,
         destructive=entry.get("destructive") is True,
         confirm=entry.get("requires_confirm") is True,
         dry_run=entry.get("supports_dry_run") is True,
-        idempotent=entry.get("read_only") is True or entry.get("supports_idempotency_key") is True,
+        idempotent=read_only or entry.get("supports_idempotency_key") is True,
         unbounded=entry.get("unbounded") is True,
         structured_input=isinstance(modes, list) and "jsonl" in modes,
         enforced_by=str(entry.get("enforced_by") or ""),

@@ -10,11 +10,14 @@ from operable.tool.declare import AOI_VERSION, BUILT_IN, Command, Tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 # What every command may emit besides its own events.
 _ALWAYS = ["aoi:meta", "aoi:warning", "aoi:error", "aoi:progress", "aoi:summary"]
 _BUILT_IN = "operable.tool.discovery"  # where the commands that every tool has are written
+# A folder of the call's own is removed with the call. Every other need reaches what others can see.
+_UNSEEN_NEEDS = frozenset(("scratch",))
 
 
 def capabilities_document(tool: Tool) -> dict[str, Any]:
@@ -89,7 +92,19 @@ def command_capabilities(tool: Tool, command: Command) -> dict[str, Any]:
         if model.accepted_types:
             entry["input_types"] = list(model.accepted_types)
     assured = command.assurances()
-    return entry | {name: value for name, value in assured.items() if name != "explained"}
+    entry |= {name: value for name, value in assured.items() if name != "explained"}
+    return entry | {"read_only": is_read_only(entry)}
+
+
+def is_read_only(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry promises to change nothing, and names nothing that could break the promise.
+
+    This is the only place that decides it: the catalog, MCP, the built-in agent and `wrap show` ask here. A need that is
+    not known, or that is not a mapping from names to reasons, counts against the promise.
+    """
+    needs = entry.get("needs") or {}
+    unseen = isinstance(needs, dict) and needs.keys() <= _UNSEEN_NEEDS
+    return entry.get("read_only") is True and unseen and not entry.get("project_code")
 
 
 def _event_types(command: Command) -> list[str]:

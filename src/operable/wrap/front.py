@@ -26,7 +26,7 @@ import sys
 sys.path[:0] = [path for path in {path!r} if path not in sys.path]
 from operable.wrap.front import shim_main
 
-shim_main({name!r})
+shim_main({words})
 """
 
 
@@ -37,22 +37,25 @@ def main(name: str, words: list[str]) -> NoReturn:
     tool.main(_with_default(tool, tool.plan["default"], words))
 
 
-def shim_main(name: str) -> NoReturn:
-    """The same for a shim, which takes nothing for granted: an unknown command is refused, as any tool does."""
+def shim_main(name: str, folder: str | None = None) -> NoReturn:
+    """The same for a shim, which takes nothing for granted: an unknown command is refused, as any tool does.
+
+    `folder` is where the wrapper lies, if it does not come with the package.
+    """
     import os
 
-    tool = _loaded(name, sys.argv[1:])
+    tool = _loaded(name, sys.argv[1:], folder)
     called = os.path.basename(sys.argv[0])
     # A file may have any name; one that is no word cannot stand in a line for somebody to repeat.
     tool.invocation = called if called.isprintable() and called.split() == [called] else f"{name}-aoi"
     tool.main()
 
 
-def _loaded(name: str, words: list[str]) -> WrappedTool:
+def _loaded(name: str, words: list[str], folder: str | None = None) -> WrappedTool:
     from operable.wrap.tools import load
 
     try:
-        tool = load(name)
+        tool = load(name, folder)
     except Fail as fail:
         refuse(words, fail)
     tool.plan["own_process"] = True  # whatever is below it belongs to the program (`Upstream`)
@@ -93,10 +96,17 @@ def _machine(words: list[str]) -> bool:
 
 
 def shim(name: str) -> str:
-    """A program that is the wrapped tool: for a linter, an agent's PATH, or a shell."""
+    """A program that is the wrapped tool: for a linter, an agent's PATH, or a shell.
+
+    It names the folder of a wrapper of the user. A linter and an agent start it with another HOME and without
+    OPERABLE_WRAPPERS, and the wrapper would not be found.
+    """
     import os
 
     import operable
+    from operable.wrap.places import folder_of, origin
 
+    folder = os.path.abspath(folder_of(name))
+    words = repr(name) if origin(folder) == "bundled" else f"{name!r}, {folder!r}"
     source = os.path.dirname(os.path.dirname(os.path.abspath(operable.__file__)))
-    return _SHIM.format(python=sys.executable, name=name, path=[source])
+    return _SHIM.format(python=sys.executable, name=name, path=[source], words=words)

@@ -70,9 +70,9 @@ class WrappedTool(Tool):
         return confinement(self.plan)
 
 
-def load(name: str) -> WrappedTool:
-    """The wrapped tool of this name; Fail when there is none, or its manifests cannot be used."""
-    return WrappedTool(plan_of(folder_of(name)))
+def load(name: str, folder: str | None = None) -> WrappedTool:
+    """The wrapped tool of this name, or of this folder; Fail when there is none, or its manifests cannot be used."""
+    return WrappedTool(plan_of(folder_of(name) if folder is None else folder))
 
 
 def loaded_or_problem(name: str) -> tuple[WrappedTool | None, Fail | None]:

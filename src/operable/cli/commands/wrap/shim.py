@@ -23,9 +23,7 @@ def shim(tool: str, *, context: Context) -> Iterator[Shim]:
     tool: the name of the tool
     """
     from operable.wrap.front import shim as text
-    from operable.wrap.places import folder_of
 
-    folder_of(tool)
     if context.machine:
         yield Shim(name=tool, program=text(tool))
     else:

@@ -21,6 +21,7 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
 
     tool: the name of the tool
     """
+    from operable.tool.capabilities import is_read_only
     from operable.tool.help_text import summary
     from operable.wrap import load
     from operable.wrap.assurance import assurance, rights, stays_open
@@ -37,7 +38,7 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
         yield WrappedCommandInfo(
             name=name,
             summary=summary(found),
-            read_only=assured.get("read_only", not found.mutates),
+            read_only=is_read_only({"read_only": not found.mutates, **assured}),
             destructive=found.destructive,
             supports_cursor=bool(found.cursor),
             supports_dry_run=found.mutates,
