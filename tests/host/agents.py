@@ -13,10 +13,10 @@ def program(folder, script: dict[str, Any] | None = None, protocol: str = "json-
     given = json.dumps(script or {})
     path.write_text(
         f"#!{sys.executable}\n"
-        "import json, os, sys\n"
-        f"if os.access({str(folder)!r}, os.W_OK):\n"  # a sandbox shows it read-only
-        f"    with open({str(folder / 'calls')!r}, 'a') as file:\n"
-        "        print(json.dumps({'argv': sys.argv[1:], 'cwd': os.getcwd(), 'env': dict(os.environ)}), file=file)\n"
+        "import contextlib, json, os, sys\n"
+        # A sandbox shows the folder read-only, and who is asked for the version may write nothing.
+        f"with contextlib.suppress(OSError), open({str(folder / 'calls')!r}, 'a') as file:\n"
+        "    print(json.dumps({'argv': sys.argv[1:], 'cwd': os.getcwd(), 'env': dict(os.environ)}), file=file)\n"
         "from operable.testing.scripted_agent import main\n"
         f"sys.exit(main([*sys.argv[1:], '--protocol', {protocol!r}, '--json', {given!r}]))\n"
     )
@@ -26,7 +26,8 @@ def program(folder, script: dict[str, Any] | None = None, protocol: str = "json-
 
 def calls(folder) -> list[dict[str, Any]]:
     """Every start of the program but the questions for its version."""
-    lines = (folder / "calls").read_text().splitlines()
+    path = folder / "calls"
+    lines = path.read_text().splitlines() if path.exists() else []
     found = [json.loads(line) for line in lines]
     return [call for call in found if "--version" not in call["argv"]]
 

@@ -108,7 +108,10 @@ seen(TALKS, "--sandbox", "--egress", by="cli/commands/agent/test_options.py::tes
 def test_a_host_is_reached_through_the_proxy_of_a_sandbox(scene):
     program = scene.user() / "scripted"
     first, *rest = program.read_text().splitlines(keepends=True)
-    note = "import json, os\nwith open('seen', 'a') as file: print(json.dumps(dict(os.environ)), file=file)\n"
+    note = (
+        "import json, os, sys\nif '--version' not in sys.argv:\n"
+        "    with open('seen', 'a') as file: print(json.dumps(dict(os.environ)), file=file)\n"
+    )
     program.write_text(first + note + "".join(rest))
     for words, boxed, reaches in (
         ([], False, False),
