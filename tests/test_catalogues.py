@@ -14,7 +14,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 # folder -> the descriptor that ends each of its files
 CATALOGUES = {
     "agent/abilities": "ABILITY",
-    "agent/models": "MODEL",
+    "agent/providers": "MODEL",
     "cli/commands": "COMMAND",
     "cli/commands/agent": "COMMAND",
     "cli/commands/app": "COMMAND",

@@ -49,7 +49,7 @@ WRITERS = {
     "host.launch.unpack": "case: install",
     "host.registry": "scene: registry",
     "host.secrets.file": "case: secret",
-    "lint.reporting": "tests/cli/test_linting.py::test_a_full_disk_leaves_the_old_file_whole_and_the_other_reports_written",
+    "lint.reporting": "tests/cli/lint/test_session.py::test_a_full_disk_leaves_the_old_file_whole_and_the_other_reports_written",
     "lint.tree": "opens a database to read",
     "run.recording": "case: recording",
     "serve.mcp_transports": "case: token",

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from bench._growth.operation import BIN, Operation, Run, operable, script
-from operable.agent.history import Text, Turn
-from operable.agent.session_files import State
-from operable.agent.store import KEPT
+from operable.agent.session.files import State
+from operable.agent.session.history import Text, Turn
+from operable.agent.session.store import KEPT
 from operable.host.registry import EXITED, RUNNING, Registry, SessionMeta, workspace_slug
 
 _SESSIONS = (50, 500, 5000)
@@ -19,8 +19,8 @@ _IDLE = 3.0  # seconds that a follower is left alone
 _READ = """
 import sys
 from operable.agent.abilities.read import ABILITY
-from operable.agent.ability import Scene
-from operable.agent.cancellation import Cancellation
+from operable.agent.tool.ability import Scene
+from operable.agent.loop.cancellation import Cancellation
 scene = Scene(workspace=sys.argv[1], cancellation=Cancellation())
 outcome = ABILITY.run({"file_path": sys.argv[2], "offset": int(sys.argv[3]), "limit": 20}, scene)
 assert outcome.ok, outcome

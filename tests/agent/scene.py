@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from operable.agent.ability import Outcome, Scene
-from operable.agent.cancellation import Cancellation
+from operable.agent.loop.cancellation import Cancellation
+from operable.agent.tool.ability import Outcome, Scene
 from operable.kernel import catalogue
 
 

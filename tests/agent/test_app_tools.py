@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from operable.agent.ability import Ability
-from operable.agent.offered_tools import app_tools
+from operable.agent.tool.ability import Ability
+from operable.agent.tool.offers import app_tools
 from operable.app.trust import Approvals
 from operable.kernel.errors import Fail
 from tests.agent.agent_process import LIMIT, AgentProcess, of_type

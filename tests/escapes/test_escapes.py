@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from operable.agent.commands import choose_enclosure, run_program
+from operable.agent.tool.command import choose_enclosure, run_program
 from operable.flow.run.enclosure import enclosed
 from operable.flow.run.process import run_command
 from operable.host.confinement import Wanted, confine

@@ -1,6 +1,6 @@
 """docs/reference/aoi-lint.md: the `aoi-lint` command."""
 
-from operable.cli.aoi_lint import tool
+from operable.cli.lint.aoi_lint import tool
 from tools.commands import page
 
 PATH = "docs/reference/aoi-lint.md"

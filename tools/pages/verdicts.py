@@ -69,7 +69,7 @@ def missing() -> list[str]:
 
 def _notes() -> Iterator[str]:
     """First arguments of what makes a note, and what the remarks of `wire.notes` begin with."""
-    for path in [*SOURCE.glob("wire/*.py"), *SOURCE.glob("run/*.py"), SOURCE / "cli/relaying.py"]:
+    for path in [*SOURCE.glob("wire/*.py"), *SOURCE.glob("run/*.py"), SOURCE / "cli/call/relay.py"]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             match node:
                 case ast.Call(

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from operable.agent import model as models
-from operable.agent.ability import NO_SANDBOX
-from operable.agent.approvals import Permissions
-from operable.agent.conversation import DEFAULT_THINKING, Conversation, Store, Tuning
 from operable.agent.instructions import system_prompt
-from operable.agent.nowhere import Nowhere
 from operable.agent.places import new_session_id, sessions_folder
+from operable.agent.provider import model as models
 from operable.agent.secrecy import known_secrets
-from operable.agent.store import Sessions, SessionStore
-from operable.agent.toolbox import tools
+from operable.agent.session.conversation import DEFAULT_THINKING, Conversation, Store, Tuning
+from operable.agent.session.null_store import Nowhere
+from operable.agent.session.store import Sessions, SessionStore
+from operable.agent.tool.ability import NO_SANDBOX
+from operable.agent.tool.permissions import Permissions
+from operable.agent.tool.toolbox import tools
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
 
@@ -22,7 +22,7 @@ def assemble(
 ) -> tuple[Conversation, Callable[[], None]]:
     """The conversation, and what must be called at its end. `options["session_id"]` names the session afterwards."""
     provider: models.Model = catalogue.load(
-        "operable.agent.models", options["provider"], "MODEL", kind="provider"
+        "operable.agent.providers", options["provider"], "MODEL", kind="provider"
     )
     settings = models.Settings(options.get("base_url"), options.get("api_key"), dict(environment))
     try:

@@ -64,7 +64,7 @@ def run(argv: list[str], environment: "dict[str, str] | None" = None) -> int:
 
             return serve_people(options, environment)
         if options.get("acp"):
-            from operable.agent.acp_server import serve_acp
+            from operable.agent.acp.server import serve_acp
             from operable.agent.logs import keep_logs
 
             keep_logs(options, environment)

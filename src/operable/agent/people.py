@@ -110,7 +110,7 @@ def _sessions(workspace: str | None) -> str:
     from datetime import datetime
 
     from operable.agent.places import sessions_folder
-    from operable.agent.store import Sessions
+    from operable.agent.session.store import Sessions
     from operable.tool.people import cell
 
     wanted = None if workspace is None else os.path.realpath(workspace)

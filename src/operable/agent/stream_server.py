@@ -11,14 +11,14 @@ import signal
 import threading
 from collections.abc import Callable
 
-from operable.agent import attachments
-from operable.agent.approvals import MODES
 from operable.agent.command_lines import CommandLines
-from operable.agent.conversation import Conversation
-from operable.agent.history import Block, Text, Turn
-from operable.agent.mcp_tools import McpServers
+from operable.agent.loop.run import Run
 from operable.agent.outlet import LineOutlet
-from operable.agent.run import Run
+from operable.agent.session import attachments
+from operable.agent.session.conversation import Conversation
+from operable.agent.session.history import Block, Text, Turn
+from operable.agent.tool.mcp import McpServers
+from operable.agent.tool.permissions import MODES
 from operable.kernel.errors import EX_IOERR, EX_SIGPIPE, Fail
 from operable.kernel.redact import redact_text
 from operable.wire import json_stream as protocol

@@ -5,8 +5,8 @@ import random
 import time
 from collections import Counter
 
-from operable.agent.history import Text
-from operable.agent.session_files import State, load, lock
+from operable.agent.session.files import State, load, lock
+from operable.agent.session.history import Text
 from operable.kernel.errors import Fail
 from tests.agent.agent_process import AgentProcess, of_type
 from tests.campaign.store import Store, require

@@ -11,8 +11,8 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
-from operable.agent.ability import Ability, Outcome, Scene
-from operable.agent.commands import run_program
+from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.command import run_program
 from operable.kernel.errors import Fail
 
 _DEFAULT_MS, _MOST_MS = 120_000, 600_000

@@ -8,8 +8,8 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from operable.agent.ability import Ability, Outcome, Scene
-from operable.agent.workspace import OutsideWorkspaceError, permitted
+from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.workspace import OutsideWorkspaceError, permitted
 from operable.state.real_file import read_file, replace_file
 
 _FILE_LIMIT = 64 * 1024 * 1024

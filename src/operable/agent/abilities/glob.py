@@ -8,8 +8,8 @@ from re import Pattern
 from re import compile as compile_pattern
 from typing import Any
 
-from operable.agent.ability import Ability, Outcome, Scene
-from operable.agent.workspace import search
+from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.workspace import search
 
 _MOST = 100
 _LOOKED_AT = 200_000  # entries; a home folder must not take minutes

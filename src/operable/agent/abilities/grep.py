@@ -4,9 +4,9 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
-from operable.agent.ability import Ability, Outcome, Scene
-from operable.agent.commands import run_program
-from operable.agent.workspace import search
+from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.command import run_program
+from operable.agent.tool.workspace import search
 from operable.kernel.errors import Fail
 
 _LINES = 250

@@ -6,8 +6,8 @@ What the model has just seen is not shown again: the same lines of a file that h
 from collections.abc import Mapping
 from typing import Any
 
-from operable.agent.ability import Ability, Outcome, Scene
-from operable.agent.workspace import OutsideWorkspaceError, permitted
+from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.workspace import OutsideWorkspaceError, permitted
 from operable.state.real_file import Window, read_window
 
 _LOOK = 8192  # a NUL in the first bytes makes a file binary

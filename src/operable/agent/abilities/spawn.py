@@ -7,7 +7,7 @@ conversation, so its prompt must say everything that it needs to know.
 from collections.abc import Mapping
 from typing import Any
 
-from operable.agent.ability import Ability, Outcome, Scene
+from operable.agent.tool.ability import Ability, Outcome, Scene
 
 _MOST = 5
 

@@ -4,9 +4,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from operable.agent.ability import Ability, Outcome, Scene
-from operable.agent.attachments import IMAGE_LIMIT, image
-from operable.agent.workspace import OutsideWorkspaceError, permitted
+from operable.agent.session.attachments import IMAGE_LIMIT, image
+from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.workspace import OutsideWorkspaceError, permitted
 
 _EXTENSIONS = {
     ".png": "image/png",

@@ -7,7 +7,7 @@ needs a login and has one, and its health. No program is run that was not declar
 
 from __future__ import annotations
 
-from operable.cli.catalog_events import Operable, OperableCommand
+from operable.cli.catalog.events import Operable, OperableCommand
 from operable.tool import Page, command
 
 TYPE_CHECKING = False

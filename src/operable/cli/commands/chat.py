@@ -11,7 +11,7 @@ others of `operable-agent --help`. `--offline` needs none: it talks to a scripte
 
 from __future__ import annotations
 
-from operable.cli.agents_wire import Said
+from operable.cli.agent.wire import Said
 from operable.tool import Context, Warn, command
 
 TYPE_CHECKING = False
@@ -81,7 +81,7 @@ def chat(
     offline: a scripted model that needs no key and no network
     thoughts: show people what the model thinks, too
     """
-    from operable.cli.chatting import chatted
+    from operable.cli.agent.builtin_chat import chatted
 
     words = {
         "--provider": provider,

@@ -7,7 +7,7 @@ is whole and tells of a failure, what that failure stands for; 130 for one that 
 
 from __future__ import annotations
 
-from operable.cli.events import Verdict
+from operable.cli.call.events import Verdict
 from operable.tool import Context, Fail, ItemError, command
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def check(
     schema: check the events against the JSON Schema in this file
     tool: check the events against the schema of this tool
     """
-    from operable.cli.judging import chunks, published_schema, told
+    from operable.cli.call.stream_check import chunks, published_schema, told
     from operable.run import check as judged
 
     rules = published_schema(schema, tool)

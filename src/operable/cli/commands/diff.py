@@ -8,7 +8,7 @@ repository.
 
 from __future__ import annotations
 
-from operable.cli.events import Comparison, Difference
+from operable.cli.call.events import Comparison, Difference
 from operable.tool import Context, command
 
 TYPE_CHECKING = False

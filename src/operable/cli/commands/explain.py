@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.lint_events import Explanation
+from operable.cli.lint.events import Explanation
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ def explain(*checks: str, context: Context) -> Iterator[Explanation]:
 
     checks: numbers of section 18.2 or names; all of them by default
     """
-    from operable.cli.linting import explained
+    from operable.cli.lint.session import explained
 
     return explained(context, checks)
 

@@ -53,8 +53,8 @@ def lint(
     patience: seconds of silence that are waited for
     confine: do not use a sandbox; what needs one is then untested
     """
-    from operable.cli.aoi_lint import SCHEMA_NAME, SCHEMA_VERSION
-    from operable.cli.linting import linted, passed_on
+    from operable.cli.lint.aoi_lint import SCHEMA_NAME, SCHEMA_VERSION
+    from operable.cli.lint.session import linted, passed_on
     from operable.lint.engine import Options
 
     relay.introduce(

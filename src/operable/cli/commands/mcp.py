@@ -10,7 +10,7 @@ one `mcp_serving` event and serves until it is stopped.
 
 from __future__ import annotations
 
-from operable.cli.catalog_events import McpServing, McpTool
+from operable.cli.catalog.events import McpServing, McpTool
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ def mcp(
     port: 0 takes a free one
     workspace: the project whose own things are served, too
     """
-    from operable.cli.serving import listing, serve_client, serve_clients, toolbox_of
+    from operable.cli.catalog.mcp import listing, serve_client, serve_clients, toolbox_of
 
     toolbox = toolbox_of(workspace, only or [], kind or [], enabled=allow_destructive)
     if http:

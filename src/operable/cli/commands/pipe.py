@@ -8,8 +8,8 @@ is excused. A tool that reads has to be told so, as in a shell: `outline import 
 
 from __future__ import annotations
 
-from operable.cli.calling import GRACE, TIMEOUT
-from operable.cli.events import Verdict
+from operable.cli.call.events import Verdict
+from operable.cli.call.words import GRACE, TIMEOUT
 from operable.tool import Fail, Relay, command
 
 SEPARATOR = ":::"
@@ -47,8 +47,8 @@ def pipe(
     inherit: pass this variable of our environment on to the tools; NAME or PREFIX_*
     env: give the tools this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not stand here
     """
-    from operable.cli.calling import adoption, call_options, machine_words
-    from operable.cli.relaying import pass_on
+    from operable.cli.call.relay import pass_on
+    from operable.cli.call.words import adoption, call_options, machine_words
     from operable.run import pipe as piped
 
     stages = split(words, separator)

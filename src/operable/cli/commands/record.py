@@ -7,7 +7,7 @@ whatever the verdict is, whole or not at all, readable by its owner only. `opera
 
 from __future__ import annotations
 
-from operable.cli.calling import GRACE, TIMEOUT
+from operable.cli.call.words import GRACE, TIMEOUT
 from operable.tool import Relay, command
 
 
@@ -50,8 +50,8 @@ def record(
     inherit: pass this variable of our environment on to the tool; NAME or PREFIX_*
     env: give the tool this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not stand here
     """
-    from operable.cli.calling import adoption, call_options, check_target, machine_words
-    from operable.cli.relaying import pass_on
+    from operable.cli.call.relay import pass_on
+    from operable.cli.call.words import adoption, call_options, check_target, machine_words
     from operable.run import record as recorded
 
     check_target(to, force=force)

@@ -10,7 +10,7 @@ started ends with it, also one that made a session of its own, and also after ki
 
 from __future__ import annotations
 
-from operable.cli.calling import GRACE, TIMEOUT
+from operable.cli.call.words import GRACE, TIMEOUT
 from operable.tool import Relay, command
 
 
@@ -47,8 +47,8 @@ def run(
     inherit: pass this variable of our environment on to the tool; NAME or PREFIX_*
     env: give the tool this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not stand here
     """
-    from operable.cli.calling import adoption, call_options, machine_words
-    from operable.cli.relaying import pass_on
+    from operable.cli.call.relay import pass_on
+    from operable.cli.call.words import adoption, call_options, machine_words
     from operable.run import call
 
     with adoption() as looked_after:

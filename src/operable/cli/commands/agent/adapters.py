@@ -6,7 +6,7 @@ file of its distribution, in this version) was approved: `operable agent approve
 
 from __future__ import annotations
 
-from operable.cli.agents_events import AgentAdapter
+from operable.cli.agent.events import AgentAdapter
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 )
 def adapters() -> Iterator[AgentAdapter]:
     """List third-party adapters, and which of them are approved."""
-    from operable.cli.agents_approvals import third_party
+    from operable.cli.agent.approvals import third_party
 
     return third_party()
 

@@ -6,7 +6,7 @@ refused. The first answer counts; who comes later is told `ALREADY_ANSWERED`. A 
 
 from __future__ import annotations
 
-from operable.cli.agents_events import AgentAnswer
+from operable.cli.agent.events import AgentAnswer
 from operable.tool import Change, Fail, command
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ def answer(
     remember: call for the same call again in this session, or a pattern for a rule of this session
     digest: what was looked at; refused when something else is asked
     """
-    from operable.cli.agents_approvals import planned_answer
+    from operable.cli.agent.approvals import planned_answer
 
     if allow == deny:
         raise Fail("usage", "MISSING_DECISION", "say --allow or --deny", target="--allow")
@@ -63,7 +63,7 @@ def answer(
 
 @answer.apply
 def give(changes: list[Change]) -> Iterator[AgentAnswer]:
-    from operable.cli.agents_approvals import answered
+    from operable.cli.agent.approvals import answered
 
     yield from map(answered, changes)
 

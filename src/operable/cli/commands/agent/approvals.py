@@ -6,7 +6,7 @@ from any terminal; the first answer counts, and without one the time limit (`exp
 
 from __future__ import annotations
 
-from operable.cli.agents_events import AgentQuestion
+from operable.cli.agent.events import AgentQuestion
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ def approvals(*, session: str | None = None) -> Iterator[AgentQuestion]:
 
     session: only those of this session
     """
-    from operable.cli.agents_approvals import questions
+    from operable.cli.agent.approvals import questions
 
     return questions(session)
 

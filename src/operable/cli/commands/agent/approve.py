@@ -7,7 +7,7 @@ shows the digest, one byte more or less is something else, and then it must be a
 
 from __future__ import annotations
 
-from operable.cli.agents_events import AgentApproval
+from operable.cli.agent.events import AgentApproval
 from operable.tool import Change, command
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ def approve(
     digest: what was looked at; refused when it is something else by now
     workspace: the project
     """
-    from operable.cli.agents_approvals import planned_approval
+    from operable.cli.agent.approvals import planned_approval
 
     change = planned_approval(name, workspace, adapter=adapter, digest=digest)
     if change is not None:
@@ -38,7 +38,7 @@ def approve(
 
 @approve.apply
 def keep(changes: list[Change]) -> Iterator[AgentApproval]:
-    from operable.cli.agents_approvals import approved
+    from operable.cli.agent.approvals import approved
 
     yield from map(approved, changes)
 

@@ -8,7 +8,7 @@ counts what was begun by a process that ended before it could record the end.
 
 from __future__ import annotations
 
-from operable.cli.agents_events import AuditProblem, AuditRecord, AuditVerdict
+from operable.cli.agent.events import AuditProblem, AuditRecord, AuditVerdict
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ def audit(
     anchor: a head that was kept elsewhere, as "SEQ HASH": it must be in the chain
     key: the file of the Ed25519 key that must have signed the chain's head
     """
-    from operable.cli.agents_logs import audited, verified
+    from operable.cli.agent.logs import audited, verified
 
     if action == "verify":
         return verified(context, workspace, file=file, anchor=anchor, key=key)

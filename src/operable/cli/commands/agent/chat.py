@@ -11,7 +11,7 @@ Without a terminal, `--messages` brings the user's side, one message per line; t
 
 from __future__ import annotations
 
-from operable.cli.agents_wire import Said
+from operable.cli.agent.wire import Said
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -70,8 +70,8 @@ def chat(
     install: do not install it when it is not there
     thoughts: show what it thinks, too
     """
-    from operable.cli.agents_chat import chatted
-    from operable.cli.agents_talking import Wanted, policy_of
+    from operable.cli.agent.chat import chatted
+    from operable.cli.agent.conversation import Wanted, policy_of
 
     rules = policy_of(policy, allow=allow, deny=deny, ask=ask, asking=messages is None)
     wanted = Wanted(

@@ -8,7 +8,7 @@ left.
 
 from __future__ import annotations
 
-from operable.cli.agents_events import AgentMended
+from operable.cli.agent.events import AgentMended
 from operable.tool import Change, Check, Context, command
 
 TYPE_CHECKING = False
@@ -30,14 +30,14 @@ def doctor(
     fix: do what can be done from here
     workspace: the folder that it is used in
     """
-    from operable.cli.agents_launching import looked_at
+    from operable.cli.agent.readiness import looked_at
 
     return looked_at(name, workspace, context, fix=fix)
 
 
 @doctor.apply
 def do(changes: list[Change], context: Context) -> Iterator[AgentMended | Check]:
-    from operable.cli.agents_launching import mended
+    from operable.cli.agent.readiness import mended
 
     return mended(changes, context)
 

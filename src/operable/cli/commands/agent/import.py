@@ -8,7 +8,7 @@ the end of each manifest. They are written to your own agents (which are trusted
 
 from __future__ import annotations
 
-from operable.cli.agents_events import ManifestWritten
+from operable.cli.agent.events import ManifestWritten
 from operable.tool import Change, command
 
 TYPE_CHECKING = False
@@ -39,14 +39,14 @@ def import_(
     to: write to this folder instead of your own agents
     force: write also where there is a manifest already
     """
-    from operable.cli.agents_drafts import planned_import
+    from operable.cli.agent.drafts import planned_import
 
     return planned_import(source, file, only=only, to=to, force=force)  # type: ignore[return-value]  # and warnings
 
 
 @import_.apply
 def write(changes: list[Change]) -> Iterator[ManifestWritten]:
-    from operable.cli.agents_drafts import imported
+    from operable.cli.agent.drafts import imported
 
     yield from map(imported, changes)
 

@@ -7,7 +7,7 @@ download without one is refused unless `--allow-unpinned`. What fails is told wi
 
 from __future__ import annotations
 
-from operable.cli.agents_events import AgentInstalled
+from operable.cli.agent.events import AgentInstalled
 from operable.tool import Change, Context, command
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ def install(
     allow_unpinned: also scripts and downloads that have no checksum
     workspace: the project whose own agents count, too
     """
-    from operable.cli.agents_launching import planned_install
+    from operable.cli.agent.readiness import planned_install
 
     change = planned_install(name, workspace, again=again, unpinned=allow_unpinned)
     if change is not None:
@@ -39,7 +39,7 @@ def install(
 
 @install.apply
 def do(changes: list[Change], context: Context) -> Iterator[AgentInstalled]:
-    from operable.cli.agents_launching import installed
+    from operable.cli.agent.readiness import installed
 
     for change in changes:
         yield from installed(change, context)  # type: ignore[misc]  # progress travels with the events

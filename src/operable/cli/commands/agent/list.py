@@ -6,7 +6,7 @@ trusted one before somebody has approved it. Manifests that cannot be read are l
 
 from __future__ import annotations
 
-from operable.cli.agents_events import Agent
+from operable.cli.agent.events import Agent
 from operable.tool import Page, command
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ def list_(
     workspace: the project whose own agents are listed, too
     origin: only those of this place
     """
-    from operable.cli.agents import discovery
+    from operable.cli.agent.manifests import discovery
 
     found = sorted(discovery(workspace).all(), key=lambda each: (each.name, each.path))
     for each in found:

@@ -6,7 +6,7 @@ there, with `auth_required` and the agent's own command: nothing waits.
 
 from __future__ import annotations
 
-from operable.cli.agents_events import AgentLogin
+from operable.cli.agent.events import AgentLogin
 from operable.tool import Change, Context, command
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ def login(name: str, *, again: bool = False, workspace: str = ".", context: Cont
     again: also when it is logged in
     workspace: the folder that it is used in
     """
-    from operable.cli.agents_launching import planned_login
+    from operable.cli.agent.readiness import planned_login
 
     change = planned_login(name, workspace, context, again=again)
     if change is not None:
@@ -35,7 +35,7 @@ def login(name: str, *, again: bool = False, workspace: str = ".", context: Cont
 
 @login.apply
 def do(changes: list[Change], context: Context) -> Iterator[AgentLogin]:
-    from operable.cli.agents_launching import logged_in
+    from operable.cli.agent.readiness import logged_in
 
     for change in changes:
         yield logged_in(change, context)

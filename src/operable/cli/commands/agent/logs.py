@@ -8,7 +8,7 @@ machines, and for people in the place of the message. What retention has removed
 
 from __future__ import annotations
 
-from operable.cli.agents_wire import Said
+from operable.cli.agent.wire import Said
 from operable.tool import Context, Page, command
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ def logs(
     after: begin behind the event with this number
     follow: wait for more until the session ends
     """
-    from operable.cli.agents_logs import read
+    from operable.cli.agent.logs import read
 
     begin = after if page.after is None else int(page.after)
     return read(session, begin, follow=follow, people=not context.machine)

@@ -8,7 +8,7 @@ network, an empty home, its own folders read-only (more with `--show`). One `pro
 
 from __future__ import annotations
 
-from operable.cli.agents_events import ManifestDraft, ProbeFinding
+from operable.cli.agent.events import ManifestDraft, ProbeFinding
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -37,7 +37,7 @@ def probe(
     unconfined: run it without a sandbox: it may then do what you may do
     show: a folder that it may read besides its own; may be repeated
     """
-    from operable.cli.agents_drafts import probed
+    from operable.cli.agent.drafts import probed
 
     return probed(context, program, arguments, patience=patience, confined=not unconfined, show=show)
 

@@ -14,7 +14,7 @@ for an agent that failed. Ctrl-C and `--timeout` cancel the turn, then end the a
 
 from __future__ import annotations
 
-from operable.cli.agents_wire import Said
+from operable.cli.agent.wire import Said
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -77,8 +77,8 @@ def prompt(
     install: do not install it when it is not there
     thoughts: show people what it thinks, too
     """
-    from operable.cli.agents import read_text
-    from operable.cli.agents_talking import Talk, Wanted, policy_of
+    from operable.cli.agent.conversation import Talk, Wanted, policy_of
+    from operable.cli.agent.manifests import read_text
 
     wanted = Wanted(
         name,

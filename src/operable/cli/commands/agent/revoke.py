@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.agents_events import AgentApproval
+from operable.cli.agent.events import AgentApproval
 from operable.tool import Change, command
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ def revoke(name: str, *, adapter: bool = False, workspace: str = ".") -> Iterato
     adapter: it is an adapter, not an agent
     workspace: the project
     """
-    from operable.cli.agents_approvals import planned_revocation
+    from operable.cli.agent.approvals import planned_revocation
 
     change = planned_revocation(name, workspace, adapter=adapter)
     if change is not None:
@@ -30,7 +30,7 @@ def revoke(name: str, *, adapter: bool = False, workspace: str = ".") -> Iterato
 
 @revoke.apply
 def forget(changes: list[Change]) -> Iterator[AgentApproval]:
-    from operable.cli.agents_approvals import revoked
+    from operable.cli.agent.approvals import revoked
 
     yield from map(revoked, changes)
 

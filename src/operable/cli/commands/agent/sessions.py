@@ -6,7 +6,7 @@ read with `operable agent logs`.
 
 from __future__ import annotations
 
-from operable.cli.agents_events import AgentSession
+from operable.cli.agent.events import AgentSession
 from operable.tool import Page, command
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ def sessions(
     agent: only those of the agent with this id
     alive: only those that run
     """
-    from operable.cli.agents_logs import listed
+    from operable.cli.agent.logs import listed
 
     return listed(page.after, workspace=workspace, agent=agent, alive=alive)
 

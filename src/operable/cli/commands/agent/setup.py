@@ -7,7 +7,7 @@ secrets, which have no place on a command line. Where somebody is needed and nob
 
 from __future__ import annotations
 
-from operable.cli.agents_events import SetupStepDone
+from operable.cli.agent.events import SetupStepDone
 from operable.tool import Change, Context, command
 
 TYPE_CHECKING = False
@@ -35,14 +35,14 @@ def setup(
     again: do all of them again
     workspace: the folder that it is set up for
     """
-    from operable.cli.agents_launching import planned_setup
+    from operable.cli.agent.readiness import planned_setup
 
     return planned_setup(name, workspace, context, answers=answers, again=again)
 
 
 @setup.apply
 def do(changes: list[Change], context: Context) -> Iterator[SetupStepDone]:
-    from operable.cli.agents_launching import set_up
+    from operable.cli.agent.readiness import set_up
 
     return set_up(changes, context)
 

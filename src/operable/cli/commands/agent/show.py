@@ -6,7 +6,7 @@ The manifest is read and judged, and nothing of it is run: whether the program i
 
 from __future__ import annotations
 
-from operable.cli.agents_events import AgentDetails
+from operable.cli.agent.events import AgentDetails
 from operable.tool import command
 
 
@@ -20,7 +20,7 @@ def show(name: str, *, workspace: str = ".") -> AgentDetails:
     name: its name, its id, or the path of its manifest
     workspace: the project whose own agents count, too
     """
-    from operable.cli.agents_showing import details
+    from operable.cli.agent.summary import details
 
     return details(name, workspace)
 

@@ -7,7 +7,7 @@ when one cannot be used. With `--tolerant`, what reference implementations write
 
 from __future__ import annotations
 
-from operable.cli.agents_events import ManifestProblem, ManifestVerdict
+from operable.cli.agent.events import ManifestProblem, ManifestVerdict
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ def validate(
     paths: files, or folders that hold an AGENT-CLI.md; the folder we are in by default
     tolerant: take known extensions and unknown keys with a warning
     """
-    from operable.cli.agents_showing import validated
+    from operable.cli.agent.summary import validated
 
     return validated(context, paths, strict=not tolerant)
 

@@ -7,7 +7,7 @@ approval. A package that wants a shell gets one only with `--shell`. `--revoke` 
 
 from __future__ import annotations
 
-from operable.cli.apps_events import AppApproval
+from operable.cli.app.events import AppApproval
 from operable.tool import Change, command
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ def approve(
     digest: what was looked at; refused when it is something else by now
     workspace: the project
     """
-    from operable.cli.apps import planned_approval
+    from operable.cli.app.packages import planned_approval
 
     change = planned_approval(name, workspace, shell=shell, revoke=revoke, digest=digest)
     if change is not None:
@@ -47,7 +47,7 @@ def approve(
 
 @approve.apply
 def keep(changes: list[Change]) -> Iterator[AppApproval]:
-    from operable.cli.apps import settled
+    from operable.cli.app.packages import settled
 
     yield from map(settled, changes)
 

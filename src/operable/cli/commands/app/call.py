@@ -9,7 +9,7 @@ application's own. stderr and internal places are shown only with `--debug`. Not
 
 from __future__ import annotations
 
-from operable.cli.apps_events import AppEntry
+from operable.cli.app.events import AppEntry
 from operable.tool import Relay, command
 
 
@@ -31,7 +31,7 @@ def call(app: str, *words: str, confirm: bool = False, workspace: str = ".", rel
     confirm: the user has agreed to a command that needs confirmation
     workspace: the project
     """
-    from operable.cli.apps_calling import called
+    from operable.cli.app.call import called
 
     called(relay, app, words, workspace=workspace, confirm=confirm)
     return []  # the results have been told, or passed on

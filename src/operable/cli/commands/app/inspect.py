@@ -6,7 +6,7 @@ for. With `--resource` it gives one other file of the package. Nothing is run.
 
 from __future__ import annotations
 
-from operable.cli.apps_events import AppDetails, AppResource
+from operable.cli.app.events import AppDetails, AppResource
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ def inspect(
     resource: give this file of the package instead
     workspace: the project
     """
-    from operable.cli.apps import details, in_words, one_file
+    from operable.cli.app.packages import details, in_words, one_file
 
     if not resource:
         found = details(name, workspace)

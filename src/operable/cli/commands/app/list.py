@@ -8,7 +8,7 @@ APP.md are left out.
 
 from __future__ import annotations
 
-from operable.cli.apps_events import App
+from operable.cli.app.events import App
 from operable.tool import Context, Page, Warn, command
 
 TYPE_CHECKING = False
@@ -34,7 +34,7 @@ def list_(
     workspace: the project whose own applications are listed, too
     source: only those of this place
     """
-    from operable.cli.apps import listed, places
+    from operable.cli.app.packages import listed, places
 
     found = False
     for each in listed(workspace):

@@ -6,7 +6,7 @@ body that is about scheduling is read, and nothing is run.
 
 from __future__ import annotations
 
-from operable.cli.apps_events import AppSchedule
+from operable.cli.app.events import AppSchedule
 from operable.tool import command
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ def schedules(name: str, *, workspace: str = ".") -> Iterator[AppSchedule]:
     workspace: the project
     """
     from operable.app.schedule import schedules as documented
-    from operable.cli.apps import meant
+    from operable.cli.app.packages import meant
 
     for each in documented(meant(name, workspace)):
         yield AppSchedule(command=each.command, usage=each.usage)

@@ -6,7 +6,7 @@ for an APP.md of another format, or prose, which is said (`related`). Nothing is
 
 from __future__ import annotations
 
-from operable.cli.apps_events import AppProblem, AppVerdict
+from operable.cli.app.events import AppProblem, AppVerdict
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ def validate(*paths: str, context: Context) -> Iterator[AppProblem | AppVerdict]
 
     paths: folders, or their APP.md; the folder we are in by default
     """
-    from operable.cli.apps import validated
+    from operable.cli.app.packages import validated
 
     return validated(context, paths)
 

@@ -6,7 +6,7 @@ already is left alone.
 
 from __future__ import annotations
 
-from operable.cli.apps_events import FileWritten
+from operable.cli.app.events import FileWritten
 from operable.tool import Change, command
 
 TYPE_CHECKING = False

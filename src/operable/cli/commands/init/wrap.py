@@ -7,7 +7,7 @@ docs/guides/wrap-a-tool.md for how to finish it.
 
 from __future__ import annotations
 
-from operable.cli.apps_events import FileWritten
+from operable.cli.app.events import FileWritten
 from operable.tool import Change, Fail, command
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ used is listed with its problem. No program is run.
 
 from __future__ import annotations
 
-from operable.cli.wrap_events import Wrapper
+from operable.cli.wrap.events import Wrapper
 from operable.tool import Context, Page, Warn, command
 
 TYPE_CHECKING = False

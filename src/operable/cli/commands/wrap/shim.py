@@ -8,7 +8,7 @@ For people it prints the program alone, so that it can be redirected.
 
 from __future__ import annotations
 
-from operable.cli.wrap_events import Shim
+from operable.cli.wrap.events import Shim
 from operable.tool import Context, command
 
 TYPE_CHECKING = False

@@ -4,7 +4,7 @@ variables the program gets, and which characteristics the linter found in each.
 
 from __future__ import annotations
 
-from operable.cli.wrap_events import WrappedCommandInfo
+from operable.cli.wrap.events import WrappedCommandInfo
 from operable.tool import command
 
 TYPE_CHECKING = False

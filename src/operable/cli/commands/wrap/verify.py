@@ -6,7 +6,7 @@ to the wrapper's own schema. With `--dry-run` the wrapper keeps its mark.
 
 from __future__ import annotations
 
-from operable.cli.apps_events import FileWritten
+from operable.cli.app.events import FileWritten
 from operable.tool import Change, Fail, command
 
 TYPE_CHECKING = False

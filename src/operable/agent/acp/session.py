@@ -1,0 +1,297 @@
+"""One ACP session: prompts become runs of its conversation, and what a run tells becomes updates and questions.
+
+A run works in a thread of its own and waits there until each of its updates is written, so a client that reads slowly
+slows it down and nothing piles up. Everything else lives in the loop: the questions that wait for the client, and the
+end of a prompt, which is the end of the run's stream and not of its thread: a tool that does not let go must not keep
+the client waiting after a cancel.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import CancelledError
+from typing import Any
+
+import acp
+from acp import RequestError
+from acp.schema import (
+    Cost,
+    CurrentModeUpdate,
+    PermissionOption,
+    SessionInfoUpdate,
+    StopReason,
+    Usage,
+    UsageUpdate,
+)
+
+from operable.agent.acp import calls
+from operable.agent.acp import content as acp_content
+from operable.agent.acp import replay as acp_replay
+from operable.agent.acp.plan import NAME as PLAN
+from operable.agent.acp.plan import plan_ability
+from operable.agent.loop.round import STOPPED
+from operable.agent.loop.run import Run
+from operable.agent.session.conversation import Conversation
+from operable.agent.session.history import Block, Text
+from operable.agent.tool import presentation
+from operable.agent.tool.mcp import McpServers
+from operable.wire import json_stream as protocol
+from operable.wire.jsonrpc import notification
+
+_LOG = logging.getLogger(__name__)
+_LEAVING = 2.0  # seconds; for a run that was stopped to let go of its session
+_LOOK = 0.05  # seconds; how soon a prompt notices that it was cancelled while an older run lets go
+_ONCE = PermissionOption(option_id="allow", name="Allow", kind="allow_once")
+_REJECT = PermissionOption(option_id="reject", name="Reject", kind="reject_once")
+_TITLE = 80
+_STOPS: dict[str, StopReason] = {
+    "max_tokens": "max_tokens",
+    "max_turns": "max_turn_requests",
+    "refusal": "refusal",
+}
+
+
+class AcpSession:
+    """Made and used in the loop, but for what a run's thread calls."""
+
+    def __init__(
+        self,
+        session_id: str,
+        conversation: Conversation,
+        close: Callable[[], None],
+        client: acp.Client,
+        post: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self.id = session_id
+        self.conversation = conversation
+        self._close = close
+        self._client = client
+        self._post = post
+        self._loop = asyncio.get_running_loop()
+        self._run: Run | None = None
+        self._thread: threading.Thread | None = None
+        self._end: asyncio.Future[protocol.Usage | None] | None = None  # of the prompt that is being answered
+        self._problem: protocol.Problem | None = None
+        self._asks: set[asyncio.Task[None]] = set()
+        self._told: set[str] = set()  # calls that the client knows
+        self._servers = McpServers(
+            conversation.toolbox, self._heard_server, conversation.workspace, conversation.known
+        )
+        self._failures: list[
+            str
+        ] = []  # of servers; told with the next prompt, when the client knows the session
+        conversation.toolbox[PLAN] = plan_ability(self._tell)
+        conversation.desk.permissions.tools.add(PLAN)
+
+    def add_servers(self, servers: Iterable[protocol.AddMcpServer]) -> None:
+        for server in servers:
+            self._servers.add(server)
+
+    async def replay(self) -> None:
+        for update in acp_replay.replay(self.conversation):
+            await self._client.session_update(self.id, update)
+
+    async def tell_mode(self) -> None:
+        mode = self.conversation.desk.permissions.mode
+        update = CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
+        await self._client.session_update(self.id, update)
+
+    async def prompt(self, content: list[Any]) -> acp.PromptResponse:
+        if self._end is not None:
+            raise RequestError.invalid_request({"message": "A prompt of this session is being answered"})
+        conversation = self.conversation
+        blocks = acp_content.blocks(content, images=conversation.tuning.image_input == "supported")
+        first = not conversation.turns
+        run, before = Run(conversation, "prompt", self._hear), self._thread
+        self._run, self._problem, self._end = run, None, self._loop.create_future()
+        self._thread = threading.Thread(
+            target=self._work, args=(run, blocks, before), daemon=True, name=f"run of {self.id}"
+        )
+        self._thread.start()
+        try:
+            usage = await self._end
+        finally:
+            self._end = None
+            for ask in self._asks:
+                ask.cancel()  # an answer that comes now finds nothing to allow
+        await self._tell_facts(blocks if first else [])
+        return self._response(run, usage)
+
+    async def cancel(self) -> None:
+        if self._run is not None and self._end is not None:
+            await asyncio.to_thread(self._run.stop)  # it waits, and may tell the end from where it is called
+
+    async def leave(self) -> None:
+        """Stop what runs, and let go of the session."""
+        if self._run is not None:
+            await asyncio.to_thread(self._run.stop)
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join, _LEAVING)
+        await asyncio.to_thread(self._servers.close)
+        try:
+            await asyncio.to_thread(self._close)
+        except OSError as error:
+            _LOG.error("session %s could not be saved: %s", self.id, error.strerror)
+
+    def _response(self, run: Run, usage: protocol.Usage | None) -> acp.PromptResponse:
+        spent = usage or protocol.Usage()
+        counted = Usage(
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+            cached_read_tokens=spent.cache_read_tokens,
+            cached_write_tokens=spent.cache_write_tokens,
+            total_tokens=spent.input_tokens
+            + spent.output_tokens
+            + spent.cache_read_tokens
+            + spent.cache_write_tokens,
+        )
+        if run.cancellation.cancelled:
+            return acp.PromptResponse(stop_reason="cancelled", usage=counted)
+        if self._problem is not None:
+            problem = self._problem
+            raise RequestError(
+                -32603, problem.message, {"code": problem.code, "retryable": problem.retryable}
+            )
+        return acp.PromptResponse(stop_reason=_STOPS.get(run.finished, "end_turn"), usage=counted)
+
+    async def _tell_facts(self, opening: list[Block]) -> None:
+        """What the session has cost so far, and after its first prompt what it is about."""
+        conversation = self.conversation
+        cost = conversation.cost_usd
+        update = UsageUpdate(
+            session_update="usage_update",
+            used=conversation.window_used,
+            size=conversation.provider.context_window(conversation.tuning.model),
+            cost=None if cost is None else Cost(amount=cost, currency="USD"),
+        )
+        await self._client.session_update(self.id, update)
+        if title := next((" ".join(block.text.split()) for block in opening if isinstance(block, Text)), ""):
+            named = SessionInfoUpdate(session_update="session_info_update", title=title[:_TITLE])
+            await self._client.session_update(self.id, named)
+
+    # --- in the thread of a run --------------------------------------------------------------------------------------
+
+    def _work(self, run: Run, blocks: list[Block], before: threading.Thread | None) -> None:
+        def ready() -> list[Block]:
+            while before is not None and before.is_alive():
+                run.cancellation.check()
+                before.join(_LOOK)
+            self._servers.settle(run.cancellation)
+            while self._failures:
+                self._tell(acp.update_agent_thought_text(self._failures.pop(0)))
+            return blocks
+
+        run.work(ready)
+
+    def _hear(self, event: protocol.Event) -> None:
+        match event:
+            case protocol.TextDelta(text=text):
+                self._say("agent_message_chunk", text)
+            case protocol.Thinking(text=text) | protocol.Info(message=text):
+                self._say("agent_thought_chunk", text)
+            case protocol.ToolRequest():
+                self._request(event)
+            case protocol.ToolRunning(call_id=call_id, tool_name=name):
+                self._introduce(call_id, name)
+                self._tell(calls.running(call_id))
+            case protocol.ToolResult(call_id=call_id, tool_name=name):
+                self._introduce(call_id, name)
+                self._tell(calls.ended(event))
+            case protocol.ToolCancelled(call_id=call_id, reason=reason):
+                if call_id in self._told:
+                    self._tell(calls.refused(call_id, reason or STOPPED))
+            case protocol.Error(error=problem):
+                self._failed(problem)
+            case protocol.StreamEnd(usage=usage):
+                self._loop.call_soon_threadsafe(self._over, usage)
+
+    def _request(self, event: protocol.ToolRequest) -> None:
+        tool = event.tool
+        call = calls.shown(
+            event.call_id,
+            tool.name,
+            tool.args,
+            self.conversation.workspace,
+            category=tool.category,
+            description=tool.description,
+        )
+        self._told.add(event.call_id)
+        self._tell(call.start())
+        options = self._options(tool)
+        self._loop.call_soon_threadsafe(self._begin_ask, call, options)
+
+    def _introduce(self, call_id: str, name: str) -> None:
+        """Tell the client of a call that nobody had to be asked about."""
+        if call_id in self._told:
+            return
+        self._told.add(call_id)
+        use = presentation.use_of(self.conversation, call_id, name)
+        self._tell(acp_replay.shown(self.conversation, use).start())
+
+    def _options(self, tool: protocol.ToolUse) -> list[PermissionOption]:
+        """`always` only where it would be remembered."""
+        if not presentation.can_last(self.conversation, tool.name, tool.args):
+            return [_ONCE, _REJECT]
+        what = presentation.lasting_scope(self.conversation, tool.name, tool.category)
+        always = PermissionOption(
+            option_id="allow-always", name=f"Always allow {what} in this session", kind="allow_always"
+        )
+        return [_ONCE, always, _REJECT]
+
+    def _failed(self, problem: protocol.Problem) -> None:
+        if problem.code == "internal_error" and problem.retryable:
+            self._tell(
+                acp.update_agent_thought_text(problem.message)
+            )  # the session could not be saved; it goes on
+        else:
+            self._problem = problem
+
+    def _heard_server(self, event: protocol.Event) -> None:
+        if isinstance(event, protocol.Error):
+            self._failures.append(event.error.message)
+
+    def _say(self, kind: str, text: str) -> None:
+        """A piece of text; most of everything, so it takes the short way."""
+        update = {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
+        params = {"sessionId": self.id, "update": update}
+        self._post(notification("session/update", params))
+
+    def _tell(self, update: Any) -> None:
+        """Send an update; returns when it is written, or when nobody is there any more."""
+        self._await(self._client.session_update(self.id, update))
+
+    def _await(self, work: Coroutine[Any, Any, Any]) -> None:
+        try:
+            asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        except (ConnectionError, CancelledError):
+            return  # the client has gone; the run is about to be stopped
+        except RuntimeError:
+            work.close()  # so is the loop
+
+    # --- in the loop -------------------------------------------------------------------------------------------------
+
+    def _over(self, usage: protocol.Usage | None) -> None:
+        if self._end is not None and not self._end.done():
+            self._end.set_result(usage)
+
+    def _begin_ask(self, call: calls.Shown, options: list[PermissionOption]) -> None:
+        ask = self._loop.create_task(self._ask(call, options))
+        self._asks.add(ask)
+        ask.add_done_callback(self._asks.discard)
+
+    async def _ask(self, call: calls.Shown, options: list[PermissionOption]) -> None:
+        desk = self.conversation.desk
+        try:
+            answer = await self._client.request_permission(self.id, call.question(), options)
+        except (RequestError, ConnectionError, ValueError) as problem:
+            desk.deny(call.call_id, f"The client could not be asked: {type(problem).__name__}")
+            return
+        match getattr(answer.outcome, "option_id", None):
+            case "allow":
+                desk.approve(call.call_id)
+            case "allow-always":
+                desk.approve(call.call_id, "always")
+            case _:
+                reason = (answer.field_meta or {}).get("reason")
+                desk.deny(call.call_id, reason if isinstance(reason, str) else "")

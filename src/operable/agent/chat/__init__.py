@@ -1,0 +1,1 @@
+"""A conversation with the agent inside this process, and a person at a terminal."""

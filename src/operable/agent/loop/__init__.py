@@ -1,0 +1,1 @@
+"""The loop of the agent: model calls, rounds of tool calls, compaction, and how a run stops."""

@@ -1,0 +1,219 @@
+"""One round of tool calls: announced together, decided in any order, run as their kinds allow, each with one outcome.
+
+Calls that need nobody's word start at once. The others are announced before anything waits, so that the host sees all
+of them; each starts when it is approved, and ends at once when it is denied. Tools that only look run side by side;
+the others one after the other, in the order in which they were allowed. When the run is cancelled, what runs is
+stopped, what waits is withdrawn, and every call still gets its outcome, because a model must never see a call without
+a result.
+"""
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from operable.agent.loop.cancellation import Cancellation
+from operable.agent.loop.excerpt import excerpt, whole
+from operable.agent.provider.model import Called
+from operable.agent.session.history import ToolOutput
+from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.permissions import Decision, Desk
+from operable.agent.tool.workspace import Reach, reach
+from operable.wire import json_stream as protocol
+
+STOPPED = "The user stopped this run."
+_DENIED = "User denied"
+_SIDE_BY_SIDE = 8  # more would not be faster, and each holds a thread
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of the model, with the tool that it means (None: there is none of that name)."""
+
+    called: Called
+    ability: Ability | None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    call_id: str
+    outcome: Outcome
+
+
+Emit = Callable[[protocol.Event], None]
+
+
+class Round:
+    """`run()` gives the outputs in the order of the calls; events are emitted as things happen."""
+
+    def __init__(self, calls: Sequence[Call], *, msg_id: str, desk: Desk, scene: Scene, emit: Emit) -> None:
+        self._calls = {call.called.call_id: call for call in calls}
+        self._msg_id = msg_id
+        self._desk = desk
+        self._scene = scene
+        self._approved: set[str] = set()
+        self._emit = emit
+        self._happenings: queue.SimpleQueue[Decision | Done | None] = queue.SimpleQueue()
+        self._waiting: dict[str, Call] = {}  # asked, not decided
+        self._reached: dict[str, Reach] = {}  # call -> what it would touch when it was decided about
+        self._allowed: list[Call] = []  # to be run one after the other
+        self._side_by_side: list[Call] = []
+        self._running: set[str] = set()
+        self._exclusive: str | None = None
+        self._outputs: dict[str, ToolOutput] = {}
+        self.failed: list[str] = []  # ids of calls that ended in an error
+
+    def run(self) -> list[ToolOutput]:
+        cancellation: Cancellation = self._scene.cancellation
+        with cancellation.waking(lambda: self._happenings.put(None)):
+            self._announce()
+            while len(self._outputs) < len(self._calls):
+                self._start_what_may()
+                happening = self._happenings.get()
+                if cancellation.cancelled:
+                    self._stop(happening)
+                elif isinstance(happening, Decision):
+                    self._decided(happening)
+                elif isinstance(happening, Done):
+                    self._done(happening)
+        return [self._outputs[call_id] for call_id in self._calls]
+
+    def _announce(self) -> None:
+        """Refuse what cannot be run, ask about what needs a word, queue the rest."""
+        asked: list[tuple[Call, Ability]] = []
+        for call_id, call in self._calls.items():
+            ability = call.ability
+            if ability is None:
+                self._settle(call, Outcome(f"Unknown tool: {call.called.name}", ok=False))
+                continue
+            reached = self._reach(call.called, ability)
+            if isinstance(reached, str):
+                self._settle(call, Outcome(reached, ok=False))
+                continue
+            self._reached[call_id] = reached
+            if self._desk.permissions.allows(ability, each_time=reached.each_time):
+                self._queue(call, ability)
+            else:
+                asked.append((call, ability))
+        for call, ability in asked:
+            call_id = call.called.call_id
+            self._waiting[call_id] = call
+            self._desk.ask(
+                call_id,
+                ability,
+                each_time=self._reached[call_id].each_time,
+                on_decision=self._happenings.put,
+            )
+        for call, ability in asked:
+            self._emit(self._request(call, ability))
+
+    def _reach(self, called: Called, ability: Ability) -> Reach | str:
+        """What a call would touch; or why it cannot be made at all."""
+        if called.malformed is not None:
+            return f"The arguments of {ability.name} are not a JSON object: {called.malformed[:200]}"
+        try:
+            return reach(self._scene, ability, called.arguments)
+        except ValueError as error:  # a NUL, or half of a character
+            return f"{ability.name}: that is no path: {error}"
+
+    def _request(self, call: Call, ability: Ability) -> protocol.Event:
+        arguments = dict(call.called.arguments)
+        tool = protocol.ToolUse(
+            name=call.called.name,
+            category=ability.category,
+            args=arguments,
+            description=self._description(call, ability),
+        )
+        return protocol.ToolRequest(msg_id=self._msg_id, call_id=call.called.call_id, tool=tool)
+
+    def _description(self, call: Call, ability: Ability) -> str:
+        """With the reason for a question that an earlier permission did not answer, and the file that is really meant."""
+        described = ability.describe(call.called.arguments)
+        reached = self._reached[call.called.call_id]
+        if reached.outside:
+            described += f" (outside the workspace: {', '.join(sorted(reached.outside))})"
+        if reached.execution:
+            described += f" (it takes effect by itself: {', '.join(reached.files)})"
+        return described
+
+    def _queue(self, call: Call, ability: Ability) -> None:
+        (self._side_by_side if ability.concurrent else self._allowed).append(call)
+
+    def _decided(self, decision: Decision) -> None:
+        call = self._waiting.pop(decision.call_id)
+        assert call.ability is not None  # noqa: S101 - only calls of known tools are asked about
+        if decision.allowed:
+            self._approved.add(decision.call_id)
+            self._queue(call, call.ability)
+            return
+        reason = decision.reason or _DENIED
+        self._emit(protocol.ToolCancelled(msg_id=self._msg_id, call_id=decision.call_id, reason=reason))
+        self._outputs[decision.call_id] = ToolOutput(
+            decision.call_id, f"Tool denied: {reason}", is_error=True
+        )
+
+    def _start_what_may(self) -> None:
+        """Lookers together, changers alone: what a looker sees is not being changed under its eyes."""
+        while self._side_by_side and self._exclusive is None and len(self._running) < _SIDE_BY_SIDE:
+            self._start(self._side_by_side.pop(0))
+        if self._allowed and not self._running:
+            call = self._allowed.pop(0)
+            self._exclusive = call.called.call_id
+            self._start(call)
+
+    def _start(self, call: Call) -> None:
+        assert call.ability is not None  # noqa: S101 - see _announce
+        call_id, ability = call.called.call_id, call.ability
+        self._running.add(call_id)
+        self._emit(protocol.ToolRunning(msg_id=self._msg_id, call_id=call_id, tool_name=call.called.name))
+        threading.Thread(
+            target=self._work,
+            args=(call_id, ability, call.called.arguments),
+            daemon=True,
+            name=f"tool {call_id}",
+        ).start()
+
+    def _work(self, call_id: str, ability: Ability, arguments: Any) -> None:
+        try:
+            outside, approved = self._reached[call_id].outside, call_id in self._approved
+            outcome = ability.run(arguments, replace(self._scene, granted=outside, approved=approved))
+        except Exception as error:  # noqa: BLE001 - a fault of one tool must not end the conversation; the model is told
+            outcome = Outcome(f"{ability.name} failed: {type(error).__name__}: {error}", ok=False)
+        self._happenings.put(Done(call_id, outcome))
+
+    def _done(self, done: Done) -> None:
+        self._running.discard(done.call_id)
+        if self._exclusive == done.call_id:
+            self._exclusive = None
+        self._settle(self._calls[done.call_id], done.outcome)
+
+    def _settle(self, call: Call, outcome: Outcome) -> None:
+        call_id = call.called.call_id
+        # Before it is cut: half of a secret would not be known as one.
+        shown = self._scene.known.text(outcome.output)
+        text = whole(excerpt(shown, call.ability.cap) if call.ability else shown)
+        if not outcome.ok:
+            self.failed.append(call_id)
+        self._emit(
+            protocol.ToolResult(
+                msg_id=self._msg_id,
+                call_id=call_id,
+                tool_name=call.called.name,
+                status="success" if outcome.ok else "error",
+                output=outcome.image.data if outcome.image else text,
+                output_type=outcome.output_type,
+                metadata=self._scene.known.value(outcome.metadata),
+            )
+        )
+        self._outputs[call_id] = ToolOutput(call_id, text, is_error=not outcome.ok, image=outcome.image)
+
+    def _stop(self, happening: Decision | Done | None) -> None:
+        """Cancelled: what has just ended still counts; everything else ends here and now."""
+        if isinstance(happening, Done):
+            self._done(happening)
+        self._desk.withdraw(list(self._waiting))
+        for call_id in self._calls:
+            if call_id not in self._outputs:
+                self._emit(protocol.ToolCancelled(msg_id=self._msg_id, call_id=call_id, reason=STOPPED))
+                self._outputs[call_id] = ToolOutput(call_id, STOPPED, is_error=True)

@@ -1,0 +1,223 @@
+"""One message, answered: model call after model call, with the rounds of tools between them.
+
+A run owns its message's events from `stream_start` to `stream_end`, each exactly once. It lives in a worker thread;
+`stop` may come at any moment from another. If the work does not let go within the grace, the run is closed over its
+head: the end is emitted, and whatever the work still says is dropped. The history always stays valid: every call in
+it has a result.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from operable.agent.loop.answer import Answer
+from operable.agent.loop.cancellation import Cancellation, Cancelled
+from operable.agent.loop.guards import Verdict
+from operable.agent.loop.round import Call, Emit, Round
+from operable.agent.loop.subagents import Allowance, Spawner
+from operable.agent.provider.model import Called, Finished, ModelError, Piece, Retrying, Said, Thought
+from operable.agent.session.conversation import Conversation
+from operable.agent.session.history import Block, Text, Tokens, Turn
+from operable.kernel.redact import redact_text
+from operable.wire import json_stream as protocol
+
+STOP_GRACE = 0.7  # seconds; the protocol's readers expect the end within one
+_EMPTY_ANSWER = "Your last answer was empty. Answer the user now."
+# What is said for a model that refuses and says nothing: nobody is to look at an empty answer and wonder.
+_REFUSED = "The model refused to answer this."
+_OF_A_CALL = (protocol.ToolRequest, protocol.ToolRunning, protocol.ToolResult, protocol.ToolCancelled)
+
+
+class Run:
+    """`work` in a thread of its own; `stop` from the thread that serves the host. A sub-agent shares its parent's
+    cancellation.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        msg_id: str,
+        emit: Emit,
+        *,
+        cancellation: Cancellation | None = None,
+        allowance: Allowance | None = None,
+    ) -> None:
+        self._conversation = conversation
+        self._msg_id = msg_id
+        self._emit_frame = emit
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._counting = threading.Lock()
+        self._unsaved = False  # that was said already
+        self.cancellation = cancellation or Cancellation()
+        self.tokens = Tokens()
+        self.finished = "end"  # why the model has stopped last: `Finished.reason`; or "max_turns": it had to
+        self._guard = conversation.guard()
+        self._spawner = Spawner(conversation, self._sub_agent, self.count, allowance)
+
+    @property
+    def over(self) -> bool:
+        """Whether the end was emitted. Waits for an end that is just being written: who has read it must not be told no."""
+        with self._lock:
+            return self._over.is_set()
+
+    def stop(self) -> None:
+        """Cancel, and see to it that the end is emitted in time."""
+        self.cancellation.cancel()
+        if not self._over.wait(STOP_GRACE):
+            self._close()
+
+    def work(
+        self,
+        blocks: Sequence[Block] | Callable[[], Sequence[Block]],
+        *,
+        at_end: Callable[[], None] | None = None,
+    ) -> None:
+        """Answer these blocks of the user (or what makes them, if that takes time); `at_end` follows the end."""
+        self._emit(protocol.StreamStart(msg_id=self._msg_id))
+        try:
+            self._conversation.add(Turn("user", tuple(blocks() if callable(blocks) else blocks)))
+            self._answer()
+        except Cancelled:
+            self._conversation.close_open_calls()
+        except ModelError as error:
+            self._conversation.close_open_calls()
+            self._fail("provider_error", error.message, retryable=error.retryable)
+        except Exception as error:  # noqa: BLE001 - the conversation must survive a fault of ours; it is reported as one
+            self._conversation.close_open_calls()
+            self._fail("internal_error", f"{type(error).__name__}: {error}")
+        finally:
+            self._save()
+            self._close()
+            if at_end is not None:
+                at_end()
+
+    def count(self, tokens: Tokens) -> None:
+        """Any thread: sub-agents count here, too."""
+        with self._counting:
+            self.tokens += tokens
+            self._conversation.count(tokens)
+
+    def _answer(self) -> None:
+        """Until the model has nothing more to do, or may not do more."""
+        last, retried, limited = False, False, False
+        while True:
+            self.cancellation.check()
+            answer = self._ask(with_tools=not last)
+            if self.finished == "refusal" and not answer.calls:
+                if not answer.text:
+                    self._emit(protocol.TextDelta(msg_id=self._msg_id, text=_REFUSED))
+                return  # asking again would only be refused again
+            if not answer.calls or last:
+                if answer.text or retried:
+                    self.finished = "max_turns" if limited else self.finished
+                    return
+                retried = True
+                self._conversation.close_open_calls()
+                self._conversation.remark(_EMPTY_ANSWER)
+                continue
+            verdict = self._round(answer.calls)
+            match verdict.action:
+                case "abort":
+                    self._fail("tool_error", verdict.message)
+                    return
+                case "warn" | "finalise":
+                    self._info(verdict.message)
+                    self._conversation.remark(verdict.message)
+                    last = verdict.action == "finalise"
+                    limited = verdict.used_up
+
+    def _ask(self, *, with_tools: bool) -> Answer:
+        """One model call; what it has said is kept also when it is cut off, because the user has seen it."""
+        if note := self._conversation.compact(self.cancellation, self.count):
+            self._info(note)
+        answer = Answer()
+        try:
+            for piece in self._conversation.stream(self.cancellation, with_tools=with_tools):
+                self._heard(answer, piece)
+        except (Cancelled, ModelError):
+            if answer.text:
+                self._conversation.add(Turn("assistant", (Text(answer.text),)))
+            raise
+        if not with_tools:
+            answer.drop_calls()  # it was not offered any, and there will be no results
+        if blocks := answer.blocks():
+            self._conversation.add(Turn("assistant", blocks))
+        return answer
+
+    def _heard(self, answer: Answer, piece: Piece) -> None:
+        match piece:
+            case Said(text):
+                answer.add(piece)
+                self._emit(protocol.TextDelta(msg_id=self._msg_id, text=text))
+            case Thought(text):
+                answer.add(piece)
+                if text:
+                    self._emit(protocol.Thinking(msg_id=self._msg_id, text=text))
+            case Called():
+                answer.add(replace(piece, call_id=self._conversation.desk.own_id(piece.call_id)))
+            case Retrying(message):
+                self._info(message)
+            case Finished(reason=reason, tokens=tokens):
+                self.finished = reason
+                self.count(tokens)
+                self._conversation.heard(tokens)
+
+    def _round(self, calls: list[Called]) -> Verdict:
+        conversation = self._conversation
+        tools = Round(
+            [Call(called, conversation.ability(called.name)) for called in calls],
+            msg_id=self._msg_id,
+            desk=conversation.desk,
+            scene=replace(conversation.scene(self.cancellation), spawn=self._spawner.spawn),
+            emit=self._emit,
+        )
+        outputs = tools.run()
+        conversation.add(Turn("user", tuple(outputs)))
+        self._save()
+        self.cancellation.check()
+        return self._guard.after_round(calls, set(tools.failed))
+
+    def _sub_agent(self, conversation: Conversation, emit: Emit) -> "Run":
+        """The run of a sub-agent: its calls are asked about and told as ours are, under our message."""
+
+        def pass_on(event: protocol.Event) -> None:
+            emit(event)
+            if isinstance(event, _OF_A_CALL):
+                self._emit(event)
+
+        return Run(
+            conversation,
+            self._msg_id,
+            pass_on,
+            cancellation=self.cancellation,
+            allowance=self._spawner.allowance,
+        )
+
+    def _save(self) -> None:
+        if (problem := self._conversation.save()) is not None and not self._unsaved:
+            self._unsaved = True
+            self._fail("internal_error", f"The session could not be saved: {problem}", retryable=True)
+
+    def _info(self, message: str) -> None:
+        self._emit(protocol.Info(msg_id=self._msg_id, message=message))
+
+    def _fail(self, code: str, message: str, *, retryable: bool = False) -> None:
+        problem = protocol.Problem(
+            code=code, message=redact_text(message, self._conversation.known), retryable=retryable
+        )
+        self._emit(protocol.Error(msg_id=self._msg_id, error=problem))
+
+    def _emit(self, event: protocol.Event) -> None:
+        with self._lock:
+            if not self._over.is_set():
+                self._emit_frame(event)
+
+    def _close(self) -> None:
+        with self._lock:
+            if not self._over.is_set():
+                usage = protocol.Usage(
+                    **{name: getattr(self.tokens, name) for name in Tokens.__struct_fields__}
+                )
+                self._emit_frame(protocol.StreamEnd(msg_id=self._msg_id, usage=usage))
+                self._over.set()

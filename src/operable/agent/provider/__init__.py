@@ -1,0 +1,1 @@
+"""What every model provider shares: the contract, the wire formats of the vendors, errors and retries."""

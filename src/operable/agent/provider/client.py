@@ -1,0 +1,48 @@
+"""What stands before the first request of any provider: its packages, its address, and how it talks HTTP."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from operable.agent.provider.model import ConfigurationError
+
+CONNECT_TIMEOUT = 10.0  # seconds until there is a connection
+SILENCE_TIMEOUT = (
+    120.0  # seconds between any two bytes after that; models think for long, but servers send pings
+)
+
+
+def http_client(sdk: Any, transport: Any) -> Any:
+    """What an SDK (the module) talks HTTP with. No redirects: they would carry the key to whoever an answer names."""
+    timeout = sdk.Timeout(SILENCE_TIMEOUT, connect=CONNECT_TIMEOUT)
+    other = {} if transport is None else {"transport": transport}
+    return sdk.DefaultAsyncHttpxClient(timeout=timeout, follow_redirects=False, **other)
+
+
+def address(url: str | None) -> str | None:
+    """The base URL that the user gave, if it is one; `ConfigurationError` for anything that cannot be asked."""
+    if url is None:
+        return None
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ConfigurationError("The base URL is no address of the form https://host[:port][/path]")
+    return url
+
+
+def needs(*modules: str) -> None:
+    """`ConfigurationError` when a package that the provider is reached with is not installed."""
+    missing = [name for name in modules if not _installed(name)]
+    if missing:
+        raise ConfigurationError(f"{' and '.join(missing)} is not installed: pip install 'operable[agent]'")
+
+
+def _installed(module: str) -> bool:
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package around it
+        return False

@@ -1,0 +1,136 @@
+"""The contract between the agent's loop and a provider: one request in, a stream of pieces out.
+
+`stream` is a blocking generator that the loop runs in a worker thread. It yields pieces as they arrive, retries by itself
+what may be retried (saying so with `Retrying`), raises `ModelError` for what the user must know, and stops with
+`Cancelled` soon after its `Cancellation` is cancelled. Only the `MODEL` descriptor is loaded before the first request:
+SDKs are imported by `stream`, not before `ready`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from operable.agent.loop.cancellation import Cancellation
+from operable.agent.session.history import Tokens, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOffer:
+    """A tool as the model sees it."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Everything that one model call depends on."""
+
+    model: str
+    turns: tuple[Turn, ...]
+    system: str = ""
+    tools: tuple[ToolOffer, ...] = ()
+    max_tokens: int = 8192
+    thinking_budget: int | None = None  # None: no extended thinking
+    effort: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    text: str
+    signature: str = ""
+    data: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A complete tool call. `malformed` is the text that was no JSON object; `arguments` is then empty."""
+
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any]
+    malformed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Last piece of a stream that went well."""
+
+    reason: Literal["end", "tools", "max_tokens", "refusal"]
+    tokens: Tokens
+
+
+Piece = Said | Thought | Called | Retrying | Finished
+
+
+class ModelError(Exception):
+    """The provider refused or broke off; becomes a `provider_error` event. The message holds no secret."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.retryable = retryable
+        self.status = status
+        self.retry_after = retry_after
+
+
+class ConfigurationError(Exception):
+    """The provider cannot be used as configured (no key, no region…); a fatal `config_error`, told before `ready`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where and as whom to ask; never shown. `environment` is what the process was started with."""
+
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class Session(Protocol):
+    """A configured provider; made once per process, before `ready`, without I/O and without its SDK.
+
+    Several streams may be under way at once, each in a thread of its own.
+    """
+
+    def prepare(self) -> None:
+        """Load what the first request needs; called once, after `ready`, in a thread of its own. Raises nothing."""
+
+    def stream(self, request: Request, cancellation: Cancellation) -> Iterator[Piece]: ...
+
+    def close(self) -> None:
+        """Let go of connections; called at the end, whether or not a stream is under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One provider."""
+
+    name: str
+    default_model: str
+    configure: Callable[[Settings], Session]  # ConfigurationError when something is missing
+    # model id -> what is known about it; unknown models get cautious defaults
+    context_window: Callable[[str], int]
+    images: Callable[[str], Literal["supported", "unsupported", "unknown"]]
+    thinking: bool
+    effort_levels: tuple[str, ...] = ()
+    # model id -> USD per million (input, output, cache read, cache write); None: not known
+    price: Callable[[str], tuple[float, float, float, float] | None] = lambda _model: None

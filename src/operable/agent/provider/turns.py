@@ -1,0 +1,67 @@
+"""What every provider does to turns on their way out, and to pieces on their way in.
+
+JSON can say half of a character (a lone surrogate), and models and servers do; nothing that we write to a host or a
+file can. So every piece is made writable before anybody sees it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from operable.agent.provider.model import Called, Piece, Said, Thought
+from operable.agent.session.history import Text, Turn
+
+_CONTINUED = Turn("user", (Text("(The beginning of the conversation is not shown.)"),))
+
+
+def merged(turns: Sequence[Turn]) -> list[Turn]:
+    """Turns that alternate and begin with the user, as vendors want them; our notices and interruptions do not."""
+    result: list[Turn] = []
+    for turn in turns:
+        if result and result[-1].role == turn.role:
+            result[-1] = Turn(turn.role, (*result[-1].blocks, *turn.blocks))
+        else:
+            result.append(turn)
+    if result and result[0].role == "assistant":
+        result.insert(0, _CONTINUED)
+    return result
+
+
+def called(call_id: str, name: str, arguments: str) -> Called:
+    """A call whose arguments came as text; no text at all means no arguments."""
+    parsed: Any
+    try:
+        parsed = json.loads(arguments) if arguments.strip() else {}
+    except (ValueError, RecursionError):
+        parsed = None
+    if not isinstance(parsed, Mapping):
+        return Called(call_id, name, {}, malformed=arguments)
+    return Called(call_id, name, parsed)
+
+
+def writable(piece: Piece) -> Piece:
+    """The same piece; half characters in it are replaced."""
+    match piece:
+        case Said(text) if not _is_writable(text):
+            return Said(mended(text))
+        case Thought(text) if not _is_writable(text):
+            return replace(piece, text=mended(text))
+        case Called(call_id, name, arguments, malformed):
+            written = json.dumps([call_id, name, arguments, malformed], ensure_ascii=False)
+            if not _is_writable(written):
+                return Called(*json.loads(mended(written)))
+    return piece
+
+
+def mended(text: str) -> str:
+    """Pairs of halves joined; what has no other half becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _is_writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,28 @@
+"""openai: OpenAI's chat completions, and every server that speaks them. Needs OPENAI_API_KEY; OPENAI_BASE_URL names another.
+
+The base URL may be given with or without its `/v1`. OpenAI's newest models call tools only through their Responses
+API: use the provider `openai-responses` for those.
+"""
+
+from operable.agent.provider.model import Model, Settings
+from operable.agent.provider.openai_chat import chat_session
+from operable.agent.provider.openai_client import openai_door
+from operable.agent.provider.openai_facts import EFFORTS, context_window, images, price
+from operable.agent.provider.stream import ProviderSession
+
+
+def _configure(settings: Settings) -> ProviderSession:
+    door = openai_door(settings)
+    return chat_session(door.client, door.secrets, own=door.own)
+
+
+MODEL = Model(
+    name="openai",
+    default_model="gpt-5.5",
+    configure=_configure,
+    context_window=context_window,
+    images=images,
+    thinking=True,
+    effort_levels=EFFORTS,
+    price=price,
+)

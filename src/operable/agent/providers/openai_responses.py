@@ -1,0 +1,28 @@
+"""openai-responses: OpenAI's Responses API, for models that reason. Needs OPENAI_API_KEY; OPENAI_BASE_URL names another.
+
+The base URL may be given with or without its `/v1`. Nothing is stored at the vendor; reasoning is given back to the
+model in the encrypted form in which it came.
+"""
+
+from operable.agent.provider.model import Model, Settings
+from operable.agent.provider.openai_client import openai_door
+from operable.agent.provider.openai_facts import EFFORTS, context_window, images, price
+from operable.agent.provider.openai_responses import responses_session
+from operable.agent.provider.stream import ProviderSession
+
+
+def _configure(settings: Settings) -> ProviderSession:
+    door = openai_door(settings)
+    return responses_session(door.client, door.secrets)
+
+
+MODEL = Model(
+    name="openai-responses",
+    default_model="gpt-6.1-sol",
+    configure=_configure,
+    context_window=context_window,
+    images=images,
+    thinking=True,
+    effort_levels=EFFORTS,
+    price=price,
+)

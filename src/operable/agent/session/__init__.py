@@ -1,0 +1,1 @@
+"""One session: its state, its history, and its files."""

@@ -1,0 +1,261 @@
+"""The state of one session: what was said, with which model, under which permissions, with which tools, in which workspace.
+
+Owned by the process for its whole life; a run changes it from its own thread, and there is never more than one run.
+It knows nothing of the protocol: what the host may see is decided by the run and the server.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from operable.agent.loop.cancellation import Cancellation
+from operable.agent.loop.compaction import Compaction
+from operable.agent.loop.guards import Guard
+from operable.agent.loop.round import STOPPED
+from operable.agent.provider import model as models
+from operable.agent.session.history import Text, Tokens, ToolOutput, ToolUse, Turn
+from operable.agent.tool.ability import Ability, Scene
+from operable.agent.tool.permissions import Desk, Permissions
+from operable.kernel.redact import Known
+from operable.wire.json_stream import SetConfig
+
+DEFAULT_THINKING = 4096  # tokens, when thinking is wanted and nobody said how much
+
+
+@dataclass(slots=True)
+class Tuning:
+    """What `set_config` may change between messages, and what the command line said."""
+
+    model: str
+    max_tokens: int = 8192
+    thinking_budget: int | None = None
+    effort: str | None = None
+    image_input: str = "unknown"
+    compaction: str = "safe"
+    system_prompt: str = ""
+    max_turns: int | None = None
+    malformed_limit: int = 3
+    failure_limit: int = 3
+
+
+class Store(Protocol):
+    """Where a session is kept; `operable.agent.session.store` on disk, or nothing at all for a sub-agent."""
+
+    def append(self, turn: Turn) -> None: ...
+    def replace(self, turns: Sequence[Turn]) -> None: ...
+
+    def save(self, tokens: Tokens, cost_usd: float | None, model: str) -> str | None:
+        """Make it durable; why that is impossible at the moment, else None. Nothing here raises."""
+
+
+class Conversation:
+    """See the module."""
+
+    def __init__(
+        self,
+        *,
+        provider: models.Model,
+        session: models.Session,
+        tuning: Tuning,
+        toolbox: Mapping[str, Ability],
+        workspace: str,
+        environment: Mapping[str, str],
+        store: Store,
+        permissions: Permissions | None = None,
+        desk: Desk | None = None,
+        sandbox: str | None = None,
+        turns: Sequence[Turn] = (),
+        tokens: Tokens | None = None,
+        cost_usd: float | None = 0.0,
+        depth: int = 0,
+        known: Known | None = None,
+    ) -> None:
+        self.provider = provider
+        self.tuning = tuning
+        self.toolbox = dict(toolbox)
+        self.workspace = workspace
+        self.environment = environment
+        self.desk = desk or Desk(permissions or Permissions())
+        self.turns = list(turns)
+        self.tokens = tokens or Tokens()
+        self.cost_usd = cost_usd  # None: some of it was used by a model whose price is not known
+        self.depth = depth  # 0: the conversation of a person; more: of a sub-agent
+        self.session = session
+        self._store = store
+        self._compaction = Compaction()
+        self.known = known if known is not None else Known()
+        self._scene = Scene(workspace, Cancellation(), environment, known=self.known, sandbox=sandbox)
+        for call_id in _call_ids(self.turns):
+            self.desk.own_id(call_id)
+
+    def ability(self, name: str) -> Ability | None:
+        """The tool that the model means, also by an older name."""
+        found = self.toolbox.get(name)
+        return found or next((tool for tool in self.toolbox.values() if name in tool.aliases), None)
+
+    def scene(self, cancellation: Cancellation) -> Scene:
+        """What the tools of a round may use; what they have read is remembered for the session."""
+        return replace(self._scene, cancellation=cancellation)
+
+    def branch(self, store: Store, toolbox: Mapping[str, Ability], tuning: Tuning) -> "Conversation":
+        """A conversation of its own for a sub-agent: the same model, the same desk for approvals, nothing said yet."""
+        return Conversation(
+            provider=self.provider,
+            session=self.session,
+            tuning=tuning,
+            toolbox=toolbox,
+            workspace=self.workspace,
+            environment=self.environment,
+            store=store,
+            desk=self.desk,
+            sandbox=self._scene.sandbox,
+            depth=self.depth + 1,
+            known=self.known,
+        )
+
+    def config_problem(self, config: SetConfig) -> str | None:
+        """What is wrong with these wishes; None when they can be fulfilled."""
+        levels = self.provider.effort_levels
+        if config.effort is not None and config.effort not in levels:
+            known = ", ".join(levels) or "none"
+            return f"effort {config.effort!r} is not offered by {self.provider.name} (known: {known})."
+        if config.image_input not in (None, "supported", "unsupported", "unknown"):
+            return "image_input is supported, unsupported or unknown."
+        if config.compaction not in (None, "off", "safe", "full"):
+            return "compaction is off, safe or full."
+        if config.thinking not in (None, True, False, "enabled", "disabled"):
+            return "thinking is enabled or disabled."
+        if config.thinking_budget is not None and config.thinking_budget < 1:
+            return "thinking_budget is a positive number of tokens."
+        return None
+
+    def configure(self, config: SetConfig) -> list[str]:
+        """Fulfil them; what has changed, as `name=value`."""
+        tuning = self.tuning
+        wanted: dict[str, Any] = {}
+        if config.model is not None:
+            wanted["model"] = config.model
+            if config.model != tuning.model:
+                # A model that nobody has described may not see images until somebody says so.
+                wanted["image_input"] = self.provider.images(config.model)
+        for name in ("image_input", "effort", "compaction"):
+            if (value := getattr(config, name)) is not None:
+                wanted[name] = value
+        if config.thinking is not None:
+            enabled = config.thinking in (True, "enabled")
+            wanted["thinking_budget"] = (tuning.thinking_budget or DEFAULT_THINKING) if enabled else None
+        if config.thinking_budget is not None and config.thinking not in (False, "disabled"):
+            wanted["thinking_budget"] = config.thinking_budget
+        changed = {name: value for name, value in wanted.items() if getattr(tuning, name) != value}
+        for name, value in changed.items():
+            setattr(tuning, name, value)
+        return [f"{name}={value}" for name, value in changed.items()]
+
+    def guard(self) -> Guard:
+        tuning = self.tuning
+        return Guard(
+            max_turns=tuning.max_turns,
+            malformed_limit=tuning.malformed_limit,
+            failure_limit=tuning.failure_limit,
+        )
+
+    def add(self, turn: Turn) -> None:
+        self.turns.append(turn)
+        self._store.append(turn)
+
+    def remark(self, text: str) -> None:
+        """A word from the agent itself to the model."""
+        self.add(Turn("user", (Text(f"[notice] {text}"),)))
+
+    def count(self, tokens: Tokens) -> None:
+        """What a model call has used, of this conversation or of a sub-agent."""
+        self.tokens += tokens
+        price = self.provider.price(self.tuning.model)
+        if price is None or self.cost_usd is None:
+            self.cost_usd = None
+            return
+        used = (
+            tokens.input_tokens, tokens.output_tokens, tokens.cache_read_tokens, tokens.cache_write_tokens
+        )  # fmt: skip
+        self.cost_usd += sum(count * dollars for count, dollars in zip(used, price, strict=True)) / 1_000_000
+
+    def heard(self, tokens: Tokens) -> None:
+        """What the call that answered the whole history has used: so full is the window."""
+        self._compaction.heard(tokens)
+
+    @property
+    def window_used(self) -> int:
+        """Tokens of the model's window that the last answer has used."""
+        return self._compaction.used
+
+    def save(self) -> str | None:
+        """Why the session could not be saved; None when it was."""
+        return self._store.save(self.tokens, self.cost_usd, self.tuning.model)
+
+    def close_open_calls(self) -> None:
+        """After a run was cut off: give every call of the last answer a result, so that the history stays valid."""
+        answered = {
+            block.call_id for turn in self.turns for block in turn.blocks if isinstance(block, ToolOutput)
+        }
+        open_calls = [
+            block.call_id
+            for turn in self.turns
+            for block in turn.blocks
+            if isinstance(block, ToolUse) and block.call_id not in answered
+        ]
+        if open_calls:
+            self.add(
+                Turn("user", tuple(ToolOutput(call_id, STOPPED, is_error=True) for call_id in open_calls))
+            )
+
+    def compact(self, cancellation: Cancellation, count: Callable[[Tokens], None]) -> str | None:
+        """Make room when the window is nearly full; a note for the host when something was done."""
+        window = self.provider.context_window(self.tuning.model)
+        shorter, note = self._compaction.shorten(
+            self.turns,
+            window,
+            self.tuning.compaction,
+            lambda turns: self._summary(turns, cancellation, count),
+        )
+        if shorter is not None:
+            self.turns = shorter
+            self._store.replace(shorter)
+            self._scene.shown.clear()  # the model can no longer look it up
+        return note
+
+    def stream(self, cancellation: Cancellation, *, with_tools: bool) -> Iterator[models.Piece]:
+        """The model's answer to the history so far."""
+        return self.session.stream(self._request(self.turns, with_tools=with_tools), cancellation)
+
+    def _request(self, turns: Sequence[Turn], *, with_tools: bool) -> models.Request:
+        tuning = self.tuning
+        offered = [
+            tool for tool in self.toolbox.values() if tool.offered({"image_input": tuning.image_input})
+        ]
+        return models.Request(
+            model=tuning.model,
+            turns=tuple(turns),
+            system=tuning.system_prompt,
+            tools=tuple(models.ToolOffer(tool.name, tool.description, tool.schema) for tool in offered)
+            if with_tools
+            else (),
+            max_tokens=tuning.max_tokens,
+            thinking_budget=tuning.thinking_budget,
+            effort=tuning.effort,
+        )
+
+    def _summary(
+        self, turns: Sequence[Turn], cancellation: Cancellation, count: Callable[[Tokens], None]
+    ) -> str:
+        """The model's own summary of older turns."""
+        said = []
+        for piece in self.session.stream(self._request(turns, with_tools=False), cancellation):
+            if isinstance(piece, models.Said):
+                said.append(piece.text)
+            elif isinstance(piece, models.Finished):
+                count(piece.tokens)
+        return "".join(said)
+
+
+def _call_ids(turns: Sequence[Turn]) -> Iterator[str]:
+    return (block.call_id for turn in turns for block in turn.blocks if isinstance(block, ToolUse))

@@ -1,0 +1,77 @@
+"""The contract between the agent's loop and a tool: arguments in, one outcome out.
+
+`run` blocks in a worker thread and may take as long as it says; it must end soon after its cancellation. It raises
+nothing for what can go wrong in the ordinary way: that is an `Outcome` with `ok=False`, which the model reads. The loop
+decides about approval, truncates to `cap`, and turns outcomes into events; a tool knows nothing of the protocol.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from operable.agent.loop.cancellation import Cancellation
+from operable.agent.session.history import Image
+from operable.kernel.redact import Known
+
+Category = Literal["info", "edit", "exec", "mcp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a tool has to say."""
+
+    output: str
+    ok: bool = True
+    output_type: Literal["text", "diff", "image"] = "text"
+    metadata: Mapping[str, Any] | None = None
+    image: Image | None = None
+
+
+NO_SANDBOX = "none"  # the word of a user who wants none
+
+
+@dataclass(slots=True)
+class Scene:
+    """What a tool may use. `workspace` is a real path; `granted` are paths outside it that were approved."""
+
+    workspace: str
+    cancellation: Cancellation
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    granted: frozenset[str] = frozenset()  # for this call alone
+    read_at: dict[str, int] = field(default_factory=dict)  # path -> mtime in ns when the model last saw it
+    # What Read has shown and the model can still see: (path, offset, limit) -> mtime in ns.
+    shown: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    known: Known = field(default_factory=Known, repr=False)  # secrets that no result may show
+    # Where commands run: a mechanism of `operable.proc.sandboxes`, or NO_SANDBOX. None: see `commands`.
+    sandbox: str | None = None
+    approved: bool = False  # somebody has said yes to this call, and not only to calls like it
+    # Runs sub-agents: [(name, prompt)] -> their answers, in order.
+    spawn: Callable[[Sequence[tuple[str, str]]], list["Outcome"]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """One tool."""
+
+    name: str
+    category: Category
+    description: str
+    schema: Mapping[str, Any]
+    run: Callable[[Mapping[str, Any], Scene], Outcome]
+    describe: Callable[[Mapping[str, Any]], str]  # one line for the person who approves
+    cap: int  # characters of output that the model gets; more is cut in the middle
+    concurrent: bool = False  # may run beside others of the same round
+    aliases: tuple[str, ...] = ()
+    # Paths that the call would touch; outside the workspace they need approval in every mode but yolo.
+    reaches: Callable[[Mapping[str, Any]], Sequence[str]] = lambda _arguments: ()
+    # Not offered unless this says so (ViewImage without image input).
+    offered: Callable[[Mapping[str, Any]], bool] = lambda _capabilities: True
+    # Needs a word for each call in every mode but yolo, whatever was allowed before (destructive AOI commands).
+    always_ask: bool = False
+    server: str | None = None  # the MCP server that has it, under `server_tool`
+    server_tool: str = ""
+
+    @property
+    def permission(self) -> str:
+        """What an allow-list calls it: its name, or SERVER/TOOL, whatever name the model sees. A server has no slash."""
+        return self.name if self.server is None else f"{self.server}/{self.server_tool}"

@@ -1,0 +1,113 @@
+"""Running a program for a tool: in its own process group, bounded in time and output, gone when the run is cancelled.
+
+Where a command line runs (`tree`). With `--sandbox bubblewrap` it sees the programs of the system and the workspace, and no
+network. Without a word, a call that somebody approved runs with the agent's rights; one that nobody was asked about
+(`--auto-approve`, `--allow`) runs in an enclosure where the machine has bubblewrap: it reads the file system but for
+credentials and the agent's sessions, writes the workspace and an empty /tmp, uses the network, and reaches no unix socket
+and no other process. `--sandbox none` is the agent's rights for all. What looks like a secret is never in its environment.
+"""
+
+import os
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from operable.agent.places import state_folder
+from operable.agent.secrecy import without_secrets
+from operable.agent.tool.ability import NO_SANDBOX, Scene
+from operable.proc.excerpt import Excerpt
+from operable.proc.run import supervise
+from operable.proc.sandbox.confinement import Confinement, sandbox
+from operable.proc.sandbox.enclosure import Enclosure, enclose
+from operable.proc.spawn import Command, prepare
+from operable.proc.tree.escalation import Graces
+
+_MECHANISM = "bubblewrap"
+# Of the home: what lets somebody act as this user elsewhere.
+_CREDENTIALS = (
+    *(
+        ".ssh",
+        ".gnupg",
+        ".aws",
+        ".azure",
+        ".kube",
+        ".docker",
+        ".netrc",
+        ".git-credentials",
+        ".npmrc",
+        ".pypirc",
+    ),
+    *(
+        ".config/gcloud",
+        ".config/gh",
+        ".config/op",
+        ".password-store",
+        ".local/share/keyrings",
+        ".cargo/credentials.toml",
+    ),
+)
+# Programs that would write to the home, which cannot be written to.
+_CACHES = {"TMPDIR": "/tmp", "XDG_CACHE_HOME": "/tmp/.cache", "npm_config_cache": "/tmp/.npm"}  # noqa: S108 - inside
+# A stopped run has a second to end; a program that does not listen gets a part of it.
+_GRACES = Graces(interrupt=0.2, terminate=0.2)
+_HOME = "/home/agent"  # inside a sandbox: empty, and gone with the command
+_HEAD = _TAIL = 128 * 1024  # more than any tool's cap, so that what is cut is cut by the cap's own rule
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a program ended. `status` follows subprocess; `timed_out` and `stopped` say that we ended it."""
+
+    stdout: str
+    stderr: str
+    status: int | None
+    timed_out: bool = False
+    stopped: bool = False
+
+
+def run_program(argv: list[str], scene: Scene, *, timeout: float, tree: bool = False) -> Ran:
+    """Run and wait; Fail when the program cannot be started or the sandbox cannot be had. `tree`: it may start others,
+    which end with it, whatever they do to get away.
+    """
+    command = prepare(argv, cwd=scene.workspace, env=without_secrets(scene.environment))
+    command = command._replace(tree=tree)
+    place = choose_enclosure(scene, tree=tree)
+    with place or nullcontext():
+        return _ran(command if place is None else _inside(command, place), scene, timeout)
+
+
+def choose_enclosure(scene: Scene, *, tree: bool) -> Enclosure | None:
+    """The place in which a program of this call runs, for the caller to close; None: it has the agent's rights."""
+    writable = {path: path for path in (scene.workspace, *sorted(scene.granted))}
+    if scene.sandbox not in (None, NO_SANDBOX):
+        strict = Confinement(cwd=scene.workspace, writable=writable, root="system", home=_HOME)
+        return enclose(sandbox(scene.sandbox or ""), strict)
+    mechanism = sandbox(_MECHANISM)
+    if scene.sandbox == NO_SANDBOX or scene.approved or not tree or mechanism.missing() is not None:
+        return None
+    hidden = _hidden(scene)
+    wide = Confinement(cwd=scene.workspace, writable=writable, root="host", network=True, hidden=hidden)
+    return enclose(mechanism, wide)
+
+
+def _inside(command: Command, place: Enclosure) -> Command:
+    changed = {"HOME": _HOME} if place.place.root == "system" else _CACHES
+    return place.wrap(command._replace(env={**command.env, **changed}))
+
+
+def _hidden(scene: Scene) -> tuple[str, ...]:
+    """Credentials and the agent's own state, but for what the workspace lies in or was granted."""
+    home = os.path.expanduser("~")
+    paths = [*(os.path.join(home, name) for name in _CREDENTIALS), state_folder()]
+    shown = (scene.workspace, *scene.granted)
+    real = (os.path.realpath(path) for path in paths if os.path.exists(path))
+    return tuple(path for path in real if not any(f"{place}/".startswith(f"{path}/") for place in shown))
+
+
+def _ran(command: Command, scene: Scene, timeout: float) -> Ran:
+    kept, err = Excerpt(_HEAD, _TAIL), Excerpt(_HEAD, _TAIL)
+    with (
+        supervise(command, on_stdout=kept.feed, on_stderr=err.feed, timeout=timeout, graces=_GRACES) as run,
+        scene.cancellation.waking(lambda: run.reactor.call_soon_threadsafe(run.child.cancel)),
+    ):
+        end = run.wait()
+    return Ran(kept.text(), err.text(), end.status, end.cause == "deadline", end.cause == "cancelled")

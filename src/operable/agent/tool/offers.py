@@ -1,0 +1,232 @@
+"""Tools of the agent from an offer: the commands of agent-operable tools (`--tool`) and of applications (`--app`).
+
+Each command becomes one ability; `operable.offer` says what it takes, calls it and bounds its result. A command that
+only reads is of category `info`, every other one is `exec`. A command that destroys, or that its author wants
+confirmed, is asked about each time, in every mode but yolo; that approval is the confirmation. If such a command can plan,
+a call without `confirm` is made as a dry run, and its answer tells the model how to confirm exactly that plan.
+
+Not offered: commands about the tool itself (schemas, completion), streams without an end, and applications whose content
+the user has not approved as it is now.
+"""
+
+import asyncio
+import json
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.app.packages import Package, activate
+from operable.app.shelf import find
+from operable.app.trust import Approvals
+from operable.kernel.errors import Fail
+from operable.offer.action import Action, Adapter, Confirmation, Result, actions, tool_name, with_any_words
+from operable.offer.aoi import AoiAdapter
+from operable.offer.app import AppAdapter, app_actions
+from operable.offer.arguments import check_arguments
+from operable.offer.spool import remove
+from operable.offer.words import PLAN, takes_any_words
+from operable.proc.tree.escalation import Graces
+from operable.run.discovery import Source, describe
+
+_TIMEOUT = 300.0
+# A stopped run has a second to end; a program that does not listen gets a part of it.
+_GRACES = Graces(interrupt=0.2, terminate=0.2)
+_CAP = 50_000
+_DESCRIBED = 60.0  # seconds for all schemas of one tool
+_AT_ONCE = 4  # tools are asked for this many schemas at a time
+_BRIEF = 200  # characters of arguments in the line for the person who approves
+_CONFIRM = {
+    "type": ["string", "boolean"],
+    "description": "the digest of the plan that a call without it has shown; without it nothing is done",
+}
+
+
+def operable_tools(lines: Sequence[str], workspace: str, environment: Mapping[str, str]) -> list[Ability]:
+    """The commands of these tools, each given as on a command line. Raises Fail if one is not an AOI tool."""
+    return [ability for line in lines for ability in _tool(line, workspace, environment)]
+
+
+def app_tools(names: Sequence[str], workspace: str) -> list[Ability]:
+    """The commands of these applications, by slug or path. Raises Fail if one is missing, not valid, or not approved."""
+    return [ability for name in names for ability in _app(name, workspace)]
+
+
+def _tool(line: str, workspace: str, environment: Mapping[str, str]) -> list[Ability]:
+    try:
+        words = tuple(shlex.split(line))
+    except ValueError as error:
+        raise Fail("usage", "TOOL_UNREADABLE", f"--tool {line}: {error}") from error
+    if not words:
+        raise Fail("usage", "TOOL_UNREADABLE", "--tool needs a command")
+    description = describe(Source(words, env=environment, cwd=workspace))
+    capabilities = description.capabilities
+    if capabilities is None:
+        raise Fail(
+            "config",
+            "NOT_OPERABLE",
+            f"--tool {line}: it does not describe itself ({'; '.join(description.notes)})",
+            hint=f"operable lint {line}",
+        )
+    name = capabilities.get("tool")
+    name = name if isinstance(name, str) and name else os.path.basename(words[0])
+    adapter = AoiAdapter(words, env=environment, cwd=workspace, timeout=_TIMEOUT, graces=_GRACES)
+    everything = list(actions(capabilities))
+    offered = [action for action in everything if not action.unbounded]
+    return asyncio.run(_abilities(name, adapter, offered, "no description", everything))
+
+
+def _app(name: str, workspace: str) -> list[Ability]:
+    approvals = Approvals()
+    package = find(name, workspace, approvals=approvals)
+    package.require()
+    approvals.require(package)
+    usage = _usage(package)
+    commands = asyncio.run(
+        _abilities(package.slug, AppAdapter(package), app_actions(package), f"{usage.name} explains it")
+    )
+    return [usage, *commands]
+
+
+def _usage(package: Package) -> Ability:
+    def run(_given: Mapping[str, Any], _scene: Scene) -> Outcome:
+        try:
+            active = activate(package)
+        except (Fail, OSError) as error:
+            return Outcome(str(error), ok=False)
+        return Outcome("\n\n".join([active.body, *active.skills.values()]))
+
+    return Ability(
+        name=tool_name(package.slug, "usage"),
+        category="info",
+        description=f"How to use the application {package.slug}: {package.require().description} Read this first.",
+        schema={"type": "object", "properties": {}, "additionalProperties": False},
+        run=run,
+        describe=lambda _given: f"Read how {package.slug} is used",
+        cap=_CAP,
+        concurrent=True,
+    )
+
+
+async def _abilities(
+    owner: str, adapter: Adapter, offered: Sequence[Action], about: str, reached: Sequence[Action] = ()
+) -> list[Ability]:
+    """`about`: for a command without a summary. `reached`: what the words of a command without a schema may name."""
+    slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def schema_of(action: Action) -> dict[str, Any]:
+        async with slots:
+            return await adapter.input_schema(action)
+
+    try:
+        async with asyncio.timeout(_DESCRIBED):
+            schemas = await asyncio.gather(*map(schema_of, offered))
+    except TimeoutError:
+        raise Fail(
+            "timeout",
+            "TOOL_SILENT",
+            f"{owner} did not describe its {len(offered)} commands within {_DESCRIBED:g} s",
+            target=owner,
+        ) from None
+    abilities = []
+    for action, schema in zip(offered, schemas, strict=True):
+        widest = with_any_words(action, reached) if reached and takes_any_words(schema) else action
+        abilities.append(_ability(owner, adapter, widest, schema, about))
+    return abilities
+
+
+def _ability(owner: str, adapter: Adapter, action: Action, schema: dict[str, Any], about: str) -> Ability:
+    shown = f"{owner} {action.name}"
+    plans = action.confirm and action.dry_run and PLAN in schema["properties"]
+    if plans:
+        schema = {**schema, "properties": {**schema["properties"], "confirm": _CONFIRM}}
+
+    def run(given: Mapping[str, Any], scene: Scene) -> Outcome:
+        try:
+            check_arguments(shown, schema, given)
+            if not plans:
+                # A call that has to be confirmed is approved by the user each time (`always_ask`).
+                return _outcome(_called(adapter, action, given, action.confirm, scene))
+            return _planned(adapter, action, given, scene)
+        except asyncio.CancelledError:
+            return Outcome("Stopped", ok=False)
+        except Fail as error:
+            return Outcome(error.message, ok=False)
+
+    return Ability(
+        name=tool_name(owner, action.name),
+        category="info" if action.read_only else "exec",
+        description=_described(action, shown, about, plans=plans),
+        schema=schema,
+        run=run,
+        describe=lambda given: f"Run {shown} {_brief(given)}".strip(),
+        cap=_CAP,
+        concurrent=action.read_only,
+        always_ask=action.destructive or action.confirm,
+    )
+
+
+def _planned(adapter: Adapter, action: Action, given: Mapping[str, Any], scene: Scene) -> Outcome:
+    """A call of a command that wants a confirmation: without one it is a dry run."""
+    arguments = {name: value for name, value in given.items() if name != "confirm"}
+    confirmation = given.get("confirm") or False
+    if confirmation or arguments.get(PLAN):
+        return _outcome(_called(adapter, action, arguments, confirmation, scene))
+    result = _called(adapter, action, {**arguments, PLAN: True}, False, scene)
+    digest = result.summary.get("plan_digest") or "true"
+    heading = f"Nothing was done yet. This is the plan; to do it, call again with confirm={digest}"
+    return _outcome(result, heading if result.ok else "")
+
+
+def _called(
+    adapter: Adapter, action: Action, arguments: Mapping[str, Any], confirmed: Confirmation, scene: Scene
+) -> Result:
+    """In the tool's thread, with a loop of its own, so that a stop ends what the call has started."""
+
+    async def call() -> Result:
+        task = asyncio.ensure_future(
+            adapter.call(action, arguments, confirmed=confirmed, progress=_no_progress)
+        )
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            loop.call_soon_threadsafe(task.cancel)
+
+        with scene.cancellation.waking(stop):
+            return await task
+
+    return asyncio.run(call())
+
+
+async def _no_progress(_done: float, _total: float | None, _message: str | None) -> None:
+    """The protocol of the agent has no event for it."""
+
+
+def _outcome(result: Result, heading: str = "") -> Outcome:
+    """The result for the model: its events, one a line, the summary last."""
+    events = [*result.warnings, *result.entries, *result.errors]
+    if result.summary:
+        events.append({"type": "aoi:summary"} | result.summary)
+    lines = [heading] if heading else []
+    lines += [json.dumps(event, ensure_ascii=False) for event in events]
+    if not result.ok:
+        message = result.errors[-1].get("message", "") if result.errors else ""
+        lines.insert(0, f"{result.code}: {message}")
+    if result.spool is not None:
+        remove(result.spool)
+        lines.append("(not all of the result is shown; use limit and cursor)")
+    return Outcome("\n".join(lines), ok=result.ok)
+
+
+def _described(action: Action, shown: str, about: str, *, plans: bool) -> str:
+    parts = [f"{shown}: {action.summary or about}", action.assurance]
+    if plans:
+        parts.append("The first call only plans; repeat it with the plan's digest as `confirm` to do it.")
+    elif action.dry_run:
+        parts.append("With `dry-run` it only says what it would do.")
+    return " ".join(part for part in parts if part)
+
+
+def _brief(given: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in given.items())[:_BRIEF]

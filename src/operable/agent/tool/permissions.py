@@ -1,0 +1,107 @@
+"""Who may do what: the mode, what was allowed for the session, and the calls that wait for somebody's word.
+
+A call is decided at once (by mode or allow-list) or becomes a pending request, which is answered once, in any order,
+by the host. Deciding is plain logic; waiting is the round's business: it hears of each decision through
+`on_decision`.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from operable.agent.tool.ability import Ability
+
+MODES = ("default", "auto_edit", "yolo")
+_AUTO_EDIT = ("info", "edit")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    call_id: str
+    allowed: bool
+    reason: str = ""
+
+
+class Permissions:
+    """What is allowed without asking, for one session."""
+
+    def __init__(self, mode: str = "default", allow_list: tuple[str, ...] = ()) -> None:
+        self.mode = mode
+        self.tools = set(allow_list)  # names of tools; SERVER/TOOL for those of MCP servers
+        self.categories: set[str] = set()
+
+    def allows(self, ability: Ability, *, each_time: bool) -> bool:
+        """Whether a call needs no question. `each_time`: what it touches is asked about for each call (`Reach`)."""
+        if self.mode == "yolo":
+            return True  # the protocol's word for "everything"
+        if each_time or ability.always_ask:
+            return False
+        if ability.permission in self.tools or ability.category in self.categories:
+            return True
+        return self.mode == "auto_edit" and ability.category in _AUTO_EDIT
+
+    def remember(self, ability: Ability) -> None:
+        """Allow what `always` means: the category of a tool of ours, but of MCP only this tool of this server.
+
+        The draft gives `always` to the category. All servers together are one category, and a yes to the tool of one is
+        not a yes to whatever another server offers.
+        """
+        if ability.category == "mcp":
+            self.tools.add(ability.permission)
+        else:
+            self.categories.add(ability.category)
+
+
+class Desk:
+    """The pending requests of a session, those of its sub-agents included; used from any thread."""
+
+    def __init__(self, permissions: Permissions) -> None:
+        self.permissions = permissions
+        self._lock = threading.Lock()
+        self._pending: dict[str, tuple[Ability | None, Callable[[Decision], None]]] = {}
+        self._call_ids: set[str] = set()
+
+    def own_id(self, call_id: str) -> str:
+        """This id, or one made of it that no other call of the session has: some models count from 1 in every answer."""
+        with self._lock:
+            unique, count = call_id or "call", 1
+            while unique in self._call_ids:
+                count += 1
+                unique = f"{call_id or 'call'}-{count}"
+            self._call_ids.add(unique)
+            return unique
+
+    def ask(
+        self, call_id: str, ability: Ability, *, each_time: bool, on_decision: Callable[[Decision], None]
+    ) -> None:
+        with self._lock:
+            # A yes to one destructive or far-reaching call says nothing about the next one.
+            lasting = None if each_time or ability.always_ask else ability
+            self._pending[call_id] = (lasting, on_decision)
+
+    def approve(self, call_id: str, scope: str = "once") -> bool:
+        """False: nothing waits under this id. `always` allows the category, or the tool of an MCP server, from now on."""
+        with self._lock:
+            pending = self._pending.pop(call_id, None)
+            if pending is None:
+                return False
+            lasting, on_decision = pending
+            if scope == "always" and lasting is not None:
+                self.permissions.remember(lasting)
+        on_decision(Decision(call_id, allowed=True))
+        return True
+
+    def deny(self, call_id: str, reason: str = "") -> bool:
+        """False: nothing waits under this id."""
+        with self._lock:
+            pending = self._pending.pop(call_id, None)
+        if pending is None:
+            return False
+        pending[1](Decision(call_id, allowed=False, reason=reason))
+        return True
+
+    def withdraw(self, call_ids: list[str]) -> None:
+        """These calls are no longer wanted; an answer that comes later finds nothing."""
+        with self._lock:
+            for call_id in call_ids:
+                self._pending.pop(call_id, None)

@@ -1,0 +1,118 @@
+"""How a tool call is presented to whoever watches: its kind, its place, what it would change, whether a yes can last.
+
+The same facts for editors (`calls`) and terminals (`screen`); each shows them in its own way.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from operable.agent.loop.cancellation import Cancellation
+from operable.agent.session.conversation import Conversation
+from operable.agent.session.history import ToolUse
+from operable.agent.tool.workspace import reach
+
+# The words of ACP and of `operable.wire.events`.
+_KINDS = {
+    "Read": "read",
+    "ViewImage": "read",
+    "Write": "edit",
+    "Edit": "edit",
+    "Bash": "execute",
+    "ExecCommand": "execute",
+    "Glob": "search",
+    "Grep": "search",
+    "Spawn": "think",
+    "UpdatePlan": "think",
+}
+_OF_CATEGORY = {"info": "read", "edit": "edit", "exec": "execute"}
+_SCOPES = {"info": "looking", "edit": "edits", "exec": "commands"}
+_PATHS = ("file_path", "path")
+_SHOWN = (
+    1024 * 1024
+)  # bytes of a file that is about to be overwritten; a larger one is shown as if it were new
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a call touches."""
+
+    path: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a call would make of a file; `before` is None for a new one."""
+
+    path: str
+    before: str | None
+    after: str
+
+
+def kind_of(name: str, category: str = "") -> str:
+    return _KINDS.get(name) or _OF_CATEGORY.get(category, "other")
+
+
+def place_of(arguments: Any, workspace: str) -> Place | None:
+    given: Mapping[str, Any] = arguments if isinstance(arguments, dict) else {}
+    path = next((given[key] for key in _PATHS if isinstance(given.get(key), str)), None)
+    if path is None:
+        return None
+    line = given.get("offset")
+    is_line = isinstance(line, int) and not isinstance(line, bool) and line > 0
+    return Place(os.path.join(workspace, os.path.expanduser(path)), line if is_line else None)
+
+
+def change_of(name: str, arguments: Any, workspace: str) -> Change | None:
+    """An edit as its two passages, a write as the whole file; None for a call that changes no file that is known."""
+    place = place_of(arguments, workspace)
+    if place is None:
+        return None
+    before, after = arguments.get("old_string"), arguments.get("new_string")
+    if name == "Edit" and isinstance(before, str) and isinstance(after, str):
+        return Change(place.path, before, after)
+    content = arguments.get("content")
+    if name == "Write" and isinstance(content, str):
+        return Change(place.path, _contents(place.path), content)
+    return None
+
+
+def use_of(conversation: Conversation, call_id: str, name: str) -> ToolUse:
+    """The call as the model made it; without arguments for one of a sub-agent, whose conversation is elsewhere."""
+    return next(
+        (
+            block
+            for turn in reversed(conversation.turns[-2:])
+            for block in turn.blocks
+            if isinstance(block, ToolUse) and block.call_id == call_id
+        ),
+        ToolUse(call_id, name, {}),
+    )
+
+
+def can_last(conversation: Conversation, name: str, arguments: Any) -> bool:
+    """Whether a yes to this call may last; what reaches far, destroys or becomes execution is asked about each time."""
+    ability = conversation.ability(name)
+    if ability is None or ability.always_ask:
+        return False
+    return not reach(conversation.scene(Cancellation()), ability, arguments).each_time
+
+
+def lasting_scope(conversation: Conversation, name: str, category: str) -> str:
+    """What a yes that lasts is for, in words."""
+    ability = conversation.ability(name)
+    if ability is not None and ability.server is not None:
+        return f"{ability.server_tool} of {ability.server}"
+    return _SCOPES.get(category, category)
+
+
+def _contents(path: str) -> str | None:
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > _SHOWN:
+            return None
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,259 @@
+"""Conversations on the command line: what `operable agent prompt` and `chat` do between meta and summary.
+
+Theory of operation. The session lives on a loop of its own thread; the main thread takes its events, one by one, and is the
+one that signals and deadlines reach. Whatever ends it there (Ctrl-C, `--limit`, a reader that left) closes the session on
+the way out, which cancels a running turn first. The deadline of `--timeout` is ours: the start and the turn share it, and
+a turn that is too long ends in its log as `timeout`, like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Self
+
+from operable.cli.agent.manifests import handle, options_of, somebody
+from operable.cli.agent.questions import settle
+from operable.cli.agent.screen import Screen
+from operable.cli.agent.wire import Said, row
+from operable.cli.variables import variables, warn_of_exposed
+from operable.host.arm import Message
+from operable.host.launching import UNCONFINED
+from operable.host.log_files import read_log
+from operable.host.placing import sandbox_of
+from operable.host.policy.pattern import ASK
+from operable.host.policy.policy_file import load_policy
+from operable.host.policy.rules import Policy, rules
+from operable.host.registry import Registry, SessionHome
+from operable.host.sandbox_choice import NONE, choose_sandbox, is_unconfined, kept_home
+from operable.host.spoken import quoted, spoken
+from operable.host.sync import SyncSession, interruptible
+from operable.host.works import Limits
+from operable.kernel.errors import EX_TIMEOUT, Fail
+from operable.wire import events as e
+
+if TYPE_CHECKING:
+    from operable.host.agent_cli import AgentCliHandle
+    from operable.host.session import Session
+    from operable.tool import Context
+
+TRANSCRIPT = "transcript"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the words of `prompt` and `chat` ask for."""
+
+    name: str
+    workspace: str = "."
+    policy: Policy | None = None
+    mode: str | None = None
+    model: str | None = None
+    options: Sequence[str] | None = None
+    session: str | None = None
+    resume: str | None = None
+    continuation: str | None = None
+    install: bool = True
+    thoughts: bool = False
+    sandbox: str | None = None
+    egress: Sequence[str] | None = None
+    env: Sequence[str] | None = None  # as NAME=VALUE or NAME=@FILE
+
+
+def policy_of(
+    file: str | None,
+    *,
+    allow: Sequence[str] | None,
+    deny: Sequence[str] | None,
+    ask: Sequence[str] | None,
+    asking: bool = False,
+) -> Policy:
+    """The rules of a file and those of the command line together; nothing said is no, or with `asking` a question."""
+    more = rules(allow=allow or (), deny=deny or (), ask=ask or ())
+    if file is None:
+        return Policy(more.rules, ASK) if asking else more
+    return load_policy(file).with_rules(more.rules)
+
+
+class Talk:
+    """One session that is being started, and talked in. A context manager: leaving it ends the agent."""
+
+    def __init__(self, context: Context, wanted: Wanted) -> None:
+        self._context = context
+        self._wanted = wanted
+        self._deadline = None if context.timeout is None else monotonic() + context.timeout
+        self._screen = Screen(context, thoughts=wanted.thoughts)
+        self._session: SyncSession | None = None
+        warn_of_exposed(wanted.env or (), context)
+        self._env = variables(wanted.env or ())
+        self.agent: AgentCliHandle = handle(wanted.name, wanted.workspace)
+        self._warn_of_unlisted_model()
+
+    def __enter__(self) -> Self:
+        self._session = SyncSession(interruptible(self._started()))
+        provider = self._provider()
+        if is_unconfined(provider) and self._wanted.sandbox is None and not self._context.machine:
+            self._screen.aside(f"[notice] {UNCONFINED} (--sandbox bubblewrap confines it)")
+        sandbox = NONE if is_unconfined(provider) else provider
+        self._context.conclude(session=self._session.id, sandbox=sandbox)
+        return self
+
+    def _warn_of_unlisted_model(self) -> None:
+        """Say that a model is passed on unchecked; one that the manifest could know is refused by the start."""
+        options = options_of(self.agent.loaded, list(self._wanted.options or ()))
+        model = self._wanted.model or options.get("model")
+        if model is not None and not self.agent.manifest.models.allowed:
+            message = f"the manifest of {self.agent.id} lists no models: {model} is passed on unchecked"
+            self._context.warn("MODEL_UNCHECKED", message)
+
+    def _provider(self) -> str:
+        wanted = self._wanted
+        chosen = choose_sandbox(self.agent.loaded, wanted.sandbox, wanted.egress or (), wanted.workspace)
+        return sandbox_of(chosen).provider
+
+    def __exit__(self, *_: object) -> None:
+        if self._session is not None:
+            self._session.close()
+
+    @property
+    def session(self) -> SyncSession:
+        if self._session is None:
+            raise ValueError("the session has not been started")
+        return self._session
+
+    def turn(self, text: str) -> Iterator[Said]:
+        """One message, and what comes of it: rows for machines, shown to people. Fail unless it is completed."""
+        turn = self.session.send(self._message(text), timeout=self._left())
+        failure: e.Failure | None = None
+        for event in turn:
+            if isinstance(event, e.AgentError):
+                failure = event.error
+            if self._context.machine:
+                yield row(event)
+                continue
+            self._screen.show(event)
+            if isinstance(event, e.AgentPrompt):
+                settle(self.session, event.tool_call_id, self._context, self._screen)
+        self._screen.end()
+        self._context.conclude(
+            reason=None if turn.end is None else turn.end.reason,
+            agent_session_id=self.session.agent_session_id,
+        )
+        problem = outcome(self._wanted.name, turn.end, failure)
+        if problem is not None:
+            raise problem
+
+    def _message(self, text: str) -> Message:
+        """With the strategy `transcript`, what was said before, by both sides, stands before the message."""
+        if self._wanted.continuation != TRANSCRIPT or self._wanted.resume is None:
+            return Message(text)
+        return Message(quoted(spoken(read_log(Registry().session(self._wanted.resume).folder)), text))
+
+    async def _started(self) -> Session:
+        left = self._left()
+        try:
+            async with asyncio.timeout(left):
+                return await self.agent.start(**self._choices())
+        except TimeoutError as late:
+            doctor = shlex.join(["operable", "agent", "doctor", self._wanted.name])
+            raise Fail(
+                "timeout",
+                "START_TIMEOUT",
+                f"{self._wanted.name} was not ready within {self._context.timeout:g} s",
+                target=self._wanted.name,
+                hint=f"raise --timeout; see what takes its time: {doctor}",
+                exit_code=EX_TIMEOUT,
+            ) from late
+
+    def _choices(self) -> dict[str, Any]:
+        wanted = self._wanted
+        return {
+            "workspace": wanted.workspace,
+            "mode": wanted.mode,
+            "model": wanted.model,
+            "options": options_of(self.agent.loaded, list(wanted.options or ())),
+            "continuation": wanted.continuation,
+            "env": self._env,
+            "policy": wanted.policy,
+            "session_id": wanted.session,
+            "resume": self._resumed(),
+            "may_install": wanted.install,
+            "sandbox": wanted.sandbox,
+            "egress": tuple(wanted.egress or ()),
+            "home": None if is_unconfined(self._provider()) else kept_home(self.agent.id, wanted.workspace),
+            "limits": Limits(idle=float("inf")),  # its client is here for as long as the command runs
+            "person": somebody(self._context),
+        }
+
+    def _resumed(self) -> str | None:
+        wanted = self._wanted
+        return (
+            None
+            if wanted.resume is None or wanted.continuation == TRANSCRIPT
+            else agents_own_id(wanted.resume)
+        )
+
+    def _left(self) -> float | None:
+        return None if self._deadline is None else max(0.01, self._deadline - monotonic())
+
+
+def outcome(name: str, end: e.TurnEnd | None, failure: e.Failure | None) -> Fail | None:
+    """What a turn's end means for the exit status; None: it was completed."""
+    reason = e.ERROR if end is None else end.reason
+    told = failure.message if failure is not None else ""
+    if reason == e.COMPLETED:
+        return None
+    if reason == e.TIMEOUT:
+        return Fail("timeout", "TURN_TIMEOUT", told or f"{name} did not come to an end", target=name)
+    if reason == e.CANCELLED:
+        return Fail("cancelled", "TURN_CANCELLED", told or f"the turn of {name} was cancelled", target=name)
+    if reason == e.REFUSAL:
+        return Fail("validation", "TURN_REFUSED", told or f"{name} refused to answer this", target=name)
+    if reason in (e.MAX_TOKENS, e.MAX_TURNS):
+        return Fail(
+            "partial", "TURN_CUT_SHORT", told or f"the answer of {name} was cut short: {reason}", target=name
+        )
+    if failure is not None and failure.code == "auth_required":
+        return Fail(
+            "authn",
+            "AUTH_REQUIRED",
+            told,
+            target=name,
+            hint=shlex.join(["operable", "agent", "login", name]),
+            aip_code="auth_required",
+        )
+    return Fail(
+        "io",
+        "TURN_FAILED",
+        told or f"the turn of {name} ended as {reason}",
+        target=name,
+        retryable=failure is not None and failure.retryable,
+        agent_code=None if failure is None else failure.code,
+    )
+
+
+def agents_own_id(word: str) -> str:
+    """The agent's own id of an earlier session: what we know under this id, or the word itself."""
+    home = _known(word)
+    if home is None:
+        return word
+    if home.meta.agent_session_id is None:
+        raise Fail(
+            "usage",
+            "NOT_RESUMABLE",
+            f"the agent of session {home.meta.id} never told its own id",
+            target="--resume",
+        )
+    return home.meta.agent_session_id
+
+
+def _known(word: str) -> SessionHome | None:
+    try:
+        return Registry().session(word)
+    except Fail as unknown:
+        if unknown.code != "NO_SUCH_SESSION":
+            raise
+        return None

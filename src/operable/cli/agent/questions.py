@@ -1,0 +1,107 @@
+"""The person at the terminal answers what an agent asks: yes, no, for the whole session, or one of its own options.
+
+The question is on the session's desk (`operable.host.approvals`), so somebody else may be faster; who is, is told. Nothing
+is picked for the person: an agent that offers no plain one-time permission has its options shown, and one must be named.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from operable.cli.agent.screen import Screen
+from operable.host.approvals import Ask, needs_option
+from operable.kernel.errors import Fail
+from operable.tool.people import cell
+
+if TYPE_CHECKING:
+    from operable.host.sync import SyncSession
+    from operable.tool import Context
+
+_BY = "terminal"
+_YES, _NO, _ALWAYS = ("y", "yes"), ("n", "no", ""), ("a", "always")
+
+
+def settle(session: SyncSession, question_id: str, context: Context, screen: Screen) -> None:
+    """Ask the person, when the question still waits and there is somebody to ask."""
+    ask = next((each for each in session.asks if each.id == question_id), None)
+    if ask is None:
+        return
+    if not context.person:
+        screen.aside(f"[awaiting input] {_line(session, ask)} (or --deny)")
+        return
+    screen.aside(f"[awaiting input] {_what(ask)}")
+    try:
+        if ask.kind == "input":
+            _give_input(session, ask, context)
+        else:
+            _decide(session, ask, context, screen)
+    except Fail as problem:
+        if problem.code not in ("ALREADY_ANSWERED", "NO_SUCH_ASK"):
+            raise
+        screen.aside(f"[notice] {problem.message}")
+
+
+def _line(session: SyncSession, ask: Ask) -> str:
+    """The command that answers from another terminal."""
+    return f"operable agent answer {session.id} {ask.id} --allow"
+
+
+def _what(ask: Ask) -> str:
+    words = [ask.text or ask.tool, cell(ask.arguments) if ask.arguments else "", ask.url or ""]
+    return " ".join(word for word in words if word)
+
+
+def _decide(session: SyncSession, ask: Ask, context: Context, screen: Screen) -> None:
+    for number, choice in enumerate(ask.options, 1):
+        screen.aside(f"  {number}  {choice.name} ({choice.kind or 'of an unknown kind'})")
+    plain = not needs_option(ask.options)
+    offered = "[y]es, [a]lways in this session, [N]o" if plain else "[N]o"
+    numbers = f", or 1 to {len(ask.options)}" if ask.options else ""
+    while True:
+        said = (
+            context.ask(f"Allow it? {offered}{numbers}:", hint=_line(session, ask), fresh=True)
+            .strip()
+            .lower()
+        )
+        if said in _NO:
+            session.answer(
+                ask.id, False, reason="the person at the terminal said no", by=_BY, digest=ask.digest
+            )
+            return
+        if plain and said in (*_YES, *_ALWAYS):
+            remember = "call" if said in _ALWAYS else ""
+            session.answer(ask.id, True, by=_BY, digest=ask.digest, remember=remember)
+            return
+        if said.isdecimal() and 1 <= int(said) <= len(ask.options):
+            choice = ask.options[int(said) - 1]
+            allowed = not choice.kind.startswith("reject")
+            session.answer(ask.id, allowed, by=_BY, digest=ask.digest, option_id=choice.id)
+            return
+        screen.aside("That is none of the answers.")
+
+
+def _give_input(session: SyncSession, ask: Ask, context: Context) -> None:
+    """An answer to a question for input: one text, or one for each field of its schema. Nothing said is a no."""
+    fields = ask.schema.get("properties") if isinstance(ask.schema, dict) else None
+    if not isinstance(fields, dict) or not fields:
+        text = context.ask("Your answer (empty to decline):", hint=_line(session, ask))
+        session.answer(ask.id, bool(text), content=text or None, by=_BY, digest=ask.digest)
+        return
+    content: dict[str, Any] = {}
+    for name, field in fields.items():
+        kind = field.get("type") if isinstance(field, dict) else None
+        text = context.ask(f"{cell(name)} (empty to leave out):", hint=_line(session, ask))
+        if text:
+            content[name] = _typed(text, kind)
+    session.answer(ask.id, bool(content), content=content or None, by=_BY, digest=ask.digest)
+
+
+def _typed(text: str, kind: Any) -> Any:
+    try:
+        if kind == "integer":
+            return int(text)
+        if kind == "number":
+            return float(text)
+    except ValueError:
+        return text  # the agent says what is wrong with it
+    return text.strip().lower() in (*_YES, "true") if kind == "boolean" else text

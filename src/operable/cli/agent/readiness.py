@@ -1,0 +1,250 @@
+"""What `operable agent install`, `setup`, `login` and `doctor` plan and do: the way to a program that can be started.
+
+Planning looks and changes nothing (but remembers what it found, as every look does); doing goes through
+`operable.host.launch`, which is safe against interruption and against a second one at the same time.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from operable.cli.agent.events import AgentInstalled, AgentLogin, AgentMended, SetupStepDone
+from operable.cli.agent.manifests import json_file, launch, somebody
+from operable.host.confinement_places import HOST_ACCESS
+from operable.host.launch.doctor import Check as Checked
+from operable.host.launch.doctor import doctor, mend
+from operable.host.launch.installer import Progress as Told
+from operable.host.launch.readiness import Launch, checked, not_installed
+from operable.host.launch.setup import Setup
+from operable.host.launch.step import step_kind
+from operable.host.launch.version import check
+from operable.host.launching import placing_for
+from operable.host.placing import needed, sandbox_of, vault_of
+from operable.host.start_options import options_from
+from operable.kernel.errors import Fail
+from operable.manifest.kinds.agent_cli import AgentCli
+from operable.manifest.loader import Loaded
+from operable.proc.sandbox.confinement import sandbox
+from operable.tool import Change, Check, Progress
+
+if TYPE_CHECKING:
+    from operable.tool import Context
+
+
+# --- install
+
+
+def planned_install(name: str, workspace: str, *, again: bool, unpinned: bool) -> Change | None:
+    """None: it is there, in a version that fits."""
+    _, job = launch(name, workspace)
+    installed = job.installation().locate()
+    why = "it is not installed"
+    if installed is not None:
+        found = check(job.manifest.version_check, job.surroundings(installed.binary))
+        if found.fits and not again:
+            return None
+        why = "asked for" if found.fits else found.why
+    return Change(
+        "install",
+        job.manifest.name,
+        path=name if "/" in name else None,
+        workspace=os.path.realpath(workspace),
+        why=why,
+        methods=[each.method for each in job.manifest.install],
+        again=again or None,
+        unpinned=unpinned or None,
+    )
+
+
+def installed(change: Change, context: Context) -> Iterator[AgentInstalled | Progress]:
+    """Install, then ask the installed file for its version."""
+    told: list[Told] = []
+    _, job = _again(change, report=told.append, allow_unpinned=bool(change.get("unpinned")))
+    if change.get("again") and job.installation().locate() is not None:
+        job.installation().install(again=True)
+    found, version = checked(job)
+    yield from _progress(told, context)
+    yield AgentInstalled(
+        id=job.manifest.id, name=job.manifest.name, binary=found.binary, version=version, method=found.method
+    )
+
+
+# --- setup
+
+
+def planned_setup(
+    name: str, workspace: str, context: Context, *, answers: str | None, again: bool
+) -> Iterator[Change]:
+    """One change per open step. Fail setup_required when somebody is needed and nobody is there."""
+    _, job = launch(name, workspace)
+    job = replace(job, answers=_answers(answers), person=somebody(context), remember=not context.dry_run)
+    binary = _binary(job)
+    setup = job.setup(binary)
+    pending = setup.pending()
+    wanted = [step.id for step in (setup.steps if again else pending)]
+    if not again and pending and not context.dry_run:
+        for step in pending:
+            if step.needs_person and step.id not in job.answers and job.person is None:
+                raise _setup_required(setup, name)
+    for step_id in wanted:
+        yield Change(
+            "set up",
+            step_id,
+            agent=name,
+            workspace=os.path.realpath(workspace),
+            answers=None if answers is None else os.path.abspath(answers),
+            again=again or None,
+        )
+
+
+def _setup_required(setup: Setup, name: str) -> Fail:
+    """The open steps, and how to do them without a terminal where that is possible."""
+    unanswered = [each.id for each in setup.pending() if each.needs_person and each.id not in setup.answers]
+    kinds = [step_kind(each) for each in setup.steps if each.id in unanswered]
+    line = shlex.join(["operable", "agent", "setup", name])
+    if all(kind.takes_answer for kind in kinds):
+        hint = f"write a JSON file with answers to {', '.join(unanswered)}, then: {line} --answers FILE"
+    else:
+        hint = f"a person has to do it at a terminal: {line}"
+    try:
+        setup.require()
+    except Fail as required:
+        required.hint = hint
+        return required
+    raise AssertionError("a step is open")  # as `pending` says
+
+
+def set_up(changes: list[Change], context: Context) -> Iterator[SetupStepDone]:
+    """All steps in order; the pipeline stops at the first that fails."""
+    first = changes[0]
+    _, job = launch(first["agent"], first["workspace"], person=somebody(context))
+    job = replace(job, answers=_answers(first.get("answers")))
+    if first.get("again"):
+        job.ledger.reopen(job.scope)
+    setup = job.setup(_binary(job))
+    setup.run()
+    records = job.ledger.steps(job.scope)
+    for change in changes:
+        record = records.get(change.target)
+        yield SetupStepDone(
+            id=f"{job.manifest.id}/{change.target}",
+            name=job.manifest.name,
+            step=change.target,
+            outcome="done" if record is None else record.outcome,
+        )
+
+
+# --- login
+
+
+def planned_login(name: str, workspace: str, context: Context, *, again: bool) -> Change | None:
+    """None: it is logged in. Fail auth_required when its login needs a person who is not there."""
+    _, job = launch(name, workspace, person=somebody(context))
+    job = replace(job, remember=not context.dry_run)
+    authentication = job.authentication(_binary(job), job.setup(None).environment())
+    login = None if job.manifest.auth is None else job.manifest.auth.login
+    if authentication.look() == "authed" and not again:
+        return None
+    if login is None:
+        raise authentication.required()
+    if login.interactive and job.person is None and not context.dry_run:
+        raise authentication.required("its login needs a person at a terminal")
+    return Change("log in", name, workspace=os.path.realpath(workspace), command=login.cmd)
+
+
+def logged_in(change: Change, context: Context) -> AgentLogin:
+    _, job = _again(change, person=somebody(context))
+    authentication = job.authentication(_binary(job), job.setup(None).environment())
+    authentication.login()
+    return AgentLogin(id=job.manifest.id, name=job.manifest.name, state=authentication.look())
+
+
+# --- doctor
+
+
+def looked_at(name: str, workspace: str, context: Context, *, fix: bool) -> Iterator[Check | Change]:
+    """One check after the other; with `fix`, what can be mended from here as a plan instead of a failure."""
+    loaded, job = launch(name, workspace, person=somebody(context))
+    job = replace(job, remember=not context.dry_run)
+    for found in _checks(loaded, job, workspace):
+        mendable = fix and found.fix is not None and found.fix.run is not None
+        yield _check(found, severity="warning" if mendable else None)
+        if mendable and found.fix is not None:
+            yield Change(
+                found.fix.action, name, workspace=os.path.realpath(workspace), command=found.fix.command
+            )
+
+
+def mended(changes: list[Change], context: Context) -> Iterator[AgentMended | Check]:
+    """Mend what can be mended, in order, looking again after each; then what was done, and how things stand."""
+    first = changes[0]
+    loaded, job = _again(first, person=somebody(context))
+    before = {
+        found.fix.action for found in _failing(loaded, job, first["workspace"]) if found.fix is not None
+    }
+    found = list(mend(lambda: _checks(loaded, job, first["workspace"])))
+    after = {each.fix.action for each in found if each.status == "failed" and each.fix is not None}
+    for action in sorted(before - after):
+        yield AgentMended(id=job.manifest.id, name=job.manifest.name, action=action)
+    yield from map(_check, found)
+
+
+def _failing(loaded: Loaded, job: Launch, workspace: str) -> list[Checked]:
+    return [found for found in _checks(loaded, job, workspace) if found.status == "failed"]
+
+
+def _checks(loaded: Loaded, job: Launch, workspace: str) -> Iterator[Checked]:
+    placing = placing_for(loaded, options_from({"workspace": workspace}))
+    slugs = [entry.slug for entry in needed(vault_of(loaded, placing), placing)]
+    provider = sandbox_of(loaded).provider
+    keys = list(loaded.as_(AgentCli).models.env.values())
+    confines = provider not in HOST_ACCESS
+    missing = lambda: sandbox(provider).missing("system")  # noqa: E731
+    return doctor(job, sandbox=missing, confines=confines, secrets=slugs, keys=keys)
+
+
+def _check(found: Checked, severity: str | None = None) -> Check:
+    hint = None if found.fix is None else found.fix.command
+    level = {"failed": severity or "error", "open": "warning"}.get(found.status, "info")
+    made = Check(ok=found.status == "ok", detail=found.message, severity=level, hint=hint)
+    made.fields["name"] = found.name
+    return made
+
+
+# --- shared
+
+
+def _again(change: Change, **more: Any) -> tuple[Loaded, Launch]:
+    """The manifest of a plan, looked up again: it must still be trusted."""
+    return launch(change.get("path") or change.target, change["workspace"], **more)
+
+
+def _binary(job: Launch) -> str:
+    found = job.installation().locate()
+    if found is None:
+        raise not_installed(job.manifest)
+    return found.binary
+
+
+def _answers(path: str | None) -> Mapping[str, str]:
+    """Step id -> answer, from a JSON file: answers may be secrets, which have no place among arguments."""
+    if path is None:
+        return {}
+    found = json_file(path, "the answers")
+    wrong = sorted(name for name, value in found.items() if not isinstance(value, str))
+    if wrong:
+        raise Fail(
+            "validation", "INVALID_ANSWERS", f"answers are texts: {', '.join(wrong)}", target="--answers"
+        )
+    return found
+
+
+def _progress(told: list[Told], context: Context) -> Iterator[Progress]:
+    if not context.machine:
+        return
+    for number, each in enumerate(told, 1):
+        yield Progress(done=number, message=each.message)

@@ -1,0 +1,1 @@
+"""What the verbs of `operable app` share: events, packages as events, and one call."""

@@ -1,0 +1,95 @@
+"""`operable app call`: the answer of an application as our own stream, or its own stream with its verdict.
+
+A plain JSON answer becomes one `app_entry` per result (`operable.app.answers` says what that is), and what the application
+says beside them becomes `answer` in our summary. An application that speaks AOI is passed on as `operable run` does it:
+as it comes, its meta in ours, its events as they are, its verdict in our summary.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from operable.app.admission import needs_confirmation
+from operable.app.invocation import TIMEOUT, call
+from operable.cli.app.events import AppEntry
+from operable.cli.app.packages import meant
+from operable.cli.call.relay import Passing
+from operable.cli.call.verdicts import as_event, as_fields, closing_word, plain, speaks_for_itself
+from operable.kernel.errors import EX_OK
+from operable.kernel.visible import spelt_out
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from operable.app.answers import Answer
+    from operable.app.packages import Package
+    from operable.tool import Relay
+    from operable.wire.framework import Event
+    from operable.wire.verdict import Verdict
+
+
+def called(relay: Relay, name: str, words: Sequence[str], *, workspace: str, confirm: bool) -> None:
+    """Call it and tell what came of it."""
+    package = meant(name, workspace)
+    package.require()
+    confirmed = confirm or _agreed(relay, package, words)
+    timeout = relay.timeout if relay.timeout is not None else TIMEOUT
+    passing = Passing(relay, package.slug, _nothing)
+
+    def passed(chunk: bytes, events: list[Event]) -> bool:
+        passing.take(chunk, events)
+        return not passing.cut_short
+
+    answer = call(package, words, confirmed=confirmed, timeout=timeout, on_passage=passed)
+    if answer.verdict is not None:
+        _conclude(relay, passing, answer, answer.verdict, package.slug)
+        return
+    if not answer.ok:
+        if answer.diagnostics and not relay.machine and relay.debug:
+            relay.show(answer.diagnostics)
+        raise answer.failure(package.slug, debug=relay.debug)
+    _tell(relay, answer, package.slug)
+
+
+def _nothing() -> None:
+    """A stream that would not end is ended by the answer to its passage."""
+
+
+def _agreed(relay: Relay, package: Package, words: Sequence[str]) -> bool:
+    """Whether the person at the terminal, if there is one, agrees to what needs it."""
+    if not relay.person or not needs_confirmation(package, words):
+        return False
+    question = f"{package.slug}: {spelt_out(shlex.join(words))} needs your confirmation. Run it? [y/N]"
+    return relay.ask(question, hint="--confirm, before the --").strip().lower() in ("y", "yes")
+
+
+def _tell(relay: Relay, answer: Answer, source: str) -> None:
+    entries, beside = answer.entries()
+    shown = entries if relay.limit is None else entries[: relay.limit]
+    relay.introduce(upstream={"app": source})
+    for value in shown:
+        if relay.machine:
+            relay.result(AppEntry(value=value))
+        else:
+            fields = value if isinstance(value, dict) else {"value": value}
+            relay.event({**fields, "type": "app_entry"}, source=source)
+    relay.conclude(truncated=len(shown) < len(entries))
+    if beside:
+        relay.conclude(answer=beside)
+
+
+def _conclude(relay: Relay, passing: Passing, answer: Answer, verdict: Verdict, source: str) -> None:
+    """The verdict on a stream that was passed on, in our own summary."""
+    summary = plain(verdict.summary)
+    relay.conclude(
+        exit_code=EX_OK if passing.cut_short else verdict.exit_code,
+        partial=summary.get("partial") is True,
+        truncated=passing.truncated or summary.get("truncated") is True,
+        next_cursor=summary.get("next_cursor") if isinstance(summary.get("next_cursor"), str) else None,
+        verdict=as_fields(as_event(verdict, source)),
+    )
+    if verdict.ok:
+        relay.conclude(message=closing_word(verdict, source))
+    elif not passing.cut_short and not speaks_for_itself(verdict):
+        raise answer.failure(source, debug=relay.debug)

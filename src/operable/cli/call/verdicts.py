@@ -1,0 +1,126 @@
+"""From the verdict on a stream to what `operable` says of it: an event, a closing word, a structured error.
+
+An error of our own is made only where the stream did not explain its failure itself: whoever reads `NOT_FOUND` from the
+tool needs no second error that says that the tool failed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from operable.cli.call.events import Counts
+from operable.cli.call.events import Verdict as VerdictEvent
+from operable.kernel.errors import CATEGORIES, CATEGORY_OF_STATUS, Fail
+from operable.run.session import Stage
+from operable.wire.framework import Event, Open, encode
+from operable.wire.verdict import Verdict
+
+# The last words of a tool that failed: a traceback's end, not a log.
+STDERR_LIMIT = 2000
+_BY_OUTCOME = {
+    "partial": "partial",
+    "interrupted": "cancelled",
+    "incomplete": "io",
+    "violation": "validation",
+}
+_ACCEPT = "--accept-partial takes partial results for good"
+_HINTS = {
+    "PARTIAL": _ACCEPT,
+    "SCHEMA_VIOLATION": "without --validate, events pass whatever the tool's schema says",
+    "DEADLINE_EXCEEDED": "raise --timeout",
+    "EXIT0_WITHOUT_SUMMARY": "a stream without an end of its own is judged with --unbounded",
+    "LINE_TOO_LONG": "what is larger than a line belongs in a file",
+}
+# What a tool does that was not made for machines, or does not know the option that was added to its words.
+_NOT_AOI = ("NOT_JSON", "BLANK_LINE", "NOT_AN_OBJECT", "NO_TYPE", "NEVER_STARTED", "EXIT0_WITHOUT_SUMMARY")
+
+
+def as_event(
+    verdict: Verdict, source: str, *, stage: int | None = None, ran: Stage | None = None
+) -> VerdictEvent:
+    """The typed event; `ran` adds what only a process has."""
+    meta = plain(verdict.meta)
+    stderr = ran.stderr.strip()[-STDERR_LIMIT:] if ran is not None and not ran.ok else ""
+    return VerdictEvent(
+        source=source,
+        stage=stage,
+        outcome=verdict.outcome,
+        ok=verdict.ok if ran is None else ran.ok,
+        code=verdict.code,
+        reason=verdict.reason,
+        line=verdict.line,
+        exit_status=verdict.exit_status,
+        exit_code=verdict.exit_code,
+        counts=Counts(**msgspec.structs.asdict(verdict.counts)),
+        summary=plain(verdict.summary) or None,
+        error=plain(verdict.last_error) or None,
+        stderr=stderr or None,
+        elapsed_ms=None if ran is None else round(ran.elapsed * 1000),
+        **{
+            name: meta.get(name)
+            for name in ("tool", "tool_version", "schema_name", "schema_version", "command")
+        },
+    )
+
+
+def as_fields(event: VerdictEvent) -> dict[str, Any]:
+    """The same for the summary of a relay: without what is absent, and with the counts written out."""
+    fields = {name: value for name, value in event.to_dict().items() if name != "type" and value is not None}
+    return fields | {"counts": event.counts.to_dict()}
+
+
+def plain(event: Event | None) -> dict[str, Any]:
+    """An event as it was sent, without its type."""
+    if event is None:
+        return {}
+    fields: dict[str, Any] = msgspec.json.decode(encode(event)) if isinstance(event, Open) else dict(event)  # type: ignore[arg-type]
+    fields.pop("type", None)
+    return fields
+
+
+def failure(verdict: Verdict, source: str, stderr: str = "") -> Fail:
+    """The structured error for a stream that is not ok."""
+    code = verdict.code
+    last = verdict.last_error
+    category = _BY_OUTCOME.get(verdict.outcome) or CATEGORY_OF_STATUS.get(verdict.exit_code, "internal")
+    if last is not None and verdict.outcome == "failed" and last.category in CATEGORIES:
+        category = str(last.category)
+    details: dict[str, Any] = (
+        {"line_number": verdict.line} if verdict.outcome == "violation" and verdict.line else {}
+    )
+    if stderr.strip():
+        details["stderr"] = stderr.strip()[-STDERR_LIMIT:]
+    return Fail(
+        category,
+        code,
+        f"{source}: {verdict.reason}",
+        hint=_HINTS.get(code) if explained(verdict) or code not in _NOT_AOI else _not_aoi(source),
+        target=source,
+        exit_code=verdict.exit_code,
+        **details,
+    )
+
+
+def explained(verdict: Verdict) -> bool:
+    """Whether the stream is an AOI stream at all."""
+    return verdict.meta is not None or verdict.counts.events > 0
+
+
+def speaks_for_itself(verdict: Verdict) -> bool:
+    """Whether a failed stream has told its reason with an error of its own."""
+    return (
+        verdict.counts.errors > 0
+        and verdict.outcome in ("failed", "partial")
+        and verdict.code != "DEADLINE_EXCEEDED"
+    )
+
+
+def closing_word(verdict: Verdict, source: str) -> str:
+    """The verdict for people."""
+    return f"{source}: {verdict.outcome}. {verdict.reason}"
+
+
+def _not_aoi(source: str) -> str:
+    return f"is {source} a tool with a machine mode? See its --help; --exact calls it without adding --output jsonl"

@@ -1,0 +1,121 @@
+"""From the words of `operable run`, `record` and `pipe` to a call: which words, which environment, which input.
+
+The words of the tool are kept as they were given, with one exception that `--exact` switches off: where they choose no
+output, `--output jsonl` is added, because only a machine mode can be judged (AOI section 16.1).
+
+A tool gets the allow-listed environment of `operable.proc`, the variables that say where things are kept (XDG_*,
+OPERABLE_HOME), and those that are called after it: `outline` gets OUTLINE_*. Everything else is named by `--inherit` or
+given by `--env` (docs/decisions/0011). Standard input is passed on unless it is a terminal: a tool in machine mode has
+nobody to ask.
+"""
+
+from __future__ import annotations
+
+import os
+
+from operable.cli.variables import variables
+from operable.kernel.errors import EX_CANTCREAT, Fail
+from operable.state.paths import VARIABLES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from operable.proc.tree.orphans import Adoption
+    from operable.run import CallOptions
+    from operable.tool import Relay
+
+# Twice the limit that tools set for themselves: the tool's own timeout, with its structured error, comes first.
+TIMEOUT = 600.0
+# SIGINT, SIGTERM and SIGKILL get two seconds each, draining the pipes and what left the group one each, and a loaded
+# machine one more.
+GRACE = 9.0
+_MACHINE_FLAGS = ("--output", "--format")
+_WORDS = ("--output", "jsonl")
+
+
+def machine_words(words: Sequence[str], *, exact: bool = False) -> list[str]:
+    """The command line of a tool in machine mode. What follows a `--` of its own is data, and not looked at."""
+    own = list(words)
+    end = own.index("--") if "--" in own else len(own)
+    if exact or any(word.partition("=")[0] in _MACHINE_FLAGS for word in own[:end]):
+        return own
+    return [*own[:end], *_WORDS, *own[end:]]
+
+
+def adoption() -> Adoption:
+    """Around the call of a tool: what left the tool's process group ends with it, also after kill -9 of this process."""
+    from operable import cli
+    from operable.proc.tree.orphans import Adoption
+
+    return Adoption(wanted=cli.own_process)
+
+
+def call_options(
+    relay: Relay,
+    tools: Sequence[str],
+    *,
+    validate: bool,
+    accept_partial: bool,
+    unbounded: bool,
+    inherit: Sequence[str] | None,
+    env: Sequence[str] | None,
+) -> CallOptions:
+    """What the options of the command mean for the call, inside its `adoption`."""
+    from operable.proc.tree.orphans import Adoption
+
+    options: CallOptions = {
+        "stdin": standard_input(),
+        "inherit": (*VARIABLES, *map(own_variables, tools), *(inherit or ())),
+        "env": variables(env or ()) | Adoption.variables(),
+        "timeout": relay.timeout,
+        "validate": validate,
+        "accept_partial": accept_partial,
+        "unbounded": True if unbounded else None,
+    }
+    if not relay.machine:
+        from operable.cli.call.diagnostics import Diagnostics
+
+        options["on_stderr"] = Diagnostics().feed
+    return options
+
+
+def own_variables(tool: str) -> str:
+    """The variables that are called after a tool: `/usr/bin/my-tool` has MY_TOOL_*."""
+    name = os.path.basename(tool).partition(".")[0]
+    return "".join(letter if letter.isalnum() else "_" for letter in name).upper() + "_*"
+
+
+def standard_input() -> int | None:
+    """What the tool reads: our own input, unless nobody could write to it but a person."""
+    from operable.tool.descriptors import input_descriptor
+
+    try:
+        descriptor = input_descriptor()
+        return None if os.isatty(descriptor) else descriptor
+    except OSError:
+        return None  # closed
+
+
+def check_target(path: str, *, force: bool) -> None:
+    """Refuse a file that cannot be written, or is there already, before the tool has run and done what it does."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path):
+        raise _unwritable(path, "it is a directory")
+    if not os.path.isdir(folder):
+        raise _unwritable(path, f"there is no directory {folder}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _unwritable(path, f"the directory {folder} cannot be written to")
+    if os.path.lexists(path) and not force:
+        raise Fail(
+            "conflict",
+            "FILE_EXISTS",
+            f"{path} exists already",
+            target=path,
+            hint="--force writes it anew",
+            exit_code=EX_CANTCREAT,
+        )
+
+
+def _unwritable(path: str, why: str) -> Fail:
+    return Fail("io", "CANNOT_WRITE", f"cannot write {path}: {why}", target=path, exit_code=EX_CANTCREAT)

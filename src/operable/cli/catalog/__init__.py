@@ -1,0 +1,1 @@
+"""What `operable catalog` and `operable mcp` share."""

@@ -1,0 +1,117 @@
+"""The state of a session: what it costs, how it is configured, and that its history stays valid."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from operable.agent.provider.model import Settings
+from operable.agent.providers.offline import MODEL
+from operable.agent.session.conversation import Conversation, Tuning
+from operable.agent.session.history import Text, Tokens, ToolOutput, ToolUse, Turn
+from operable.agent.session.null_store import Nowhere
+from operable.wire.json_stream import SetConfig
+from tests.agent.agent_process import AgentProcess, of_type, said
+
+
+@pytest.fixture
+def conversation(tmp_path: Path) -> Callable[..., Conversation]:
+    def make(price: Any = None, **fields: Any) -> Conversation:
+        return Conversation(
+            provider=replace(MODEL, price=lambda _model: price, effort_levels=("low", "high")),
+            session=MODEL.configure(Settings()),
+            tuning=Tuning("m"),
+            toolbox={},
+            workspace=str(tmp_path),
+            environment={},
+            store=Nowhere(),
+            **fields,
+        )
+
+    return make
+
+
+def test_tokens_cost_what_the_provider_asks(conversation: Callable[..., Conversation]) -> None:
+    paid = conversation((3.0, 15.0, 0.3, 3.75))
+    paid.count(Tokens(1_000_000, 100_000, 2_000_000, 0))
+    paid.count(Tokens(0, 0, 0, 1_000_000))
+    assert paid.cost_usd == pytest.approx(3.0 + 1.5 + 0.6 + 3.75)
+    assert paid.tokens == Tokens(1_000_000, 100_000, 2_000_000, 1_000_000)
+
+
+def test_what_has_no_known_price_makes_the_sum_unknown(conversation: Callable[..., Conversation]) -> None:
+    unknown = conversation(None, cost_usd=1.0)
+    unknown.count(Tokens(1))
+    assert unknown.cost_usd is None
+    assert conversation((1.0, 1.0, 1.0, 1.0), cost_usd=None).cost_usd is None
+
+
+def test_a_history_that_was_cut_off_is_made_whole(conversation: Callable[..., Conversation]) -> None:
+    turns = [
+        Turn("user", (Text("x"),)),
+        Turn("assistant", (ToolUse("a", "Read", {}), ToolUse("b", "Read", {}))),
+    ]
+    cut = conversation(turns=turns)
+    cut.close_open_calls()
+    cut.close_open_calls()
+    results = [block for turn in cut.turns[2:] for block in turn.blocks]
+    assert [block.call_id for block in results if isinstance(block, ToolOutput) and block.is_error] == [
+        "a",
+        "b",
+    ]
+    assert cut.desk.own_id("a") == "a-2"
+
+
+@pytest.mark.parametrize(
+    ("wish", "changed"),
+    [
+        (SetConfig(effort="high"), ["effort=high"]),
+        (SetConfig(thinking="enabled"), ["thinking_budget=4096"]),
+        (SetConfig(thinking=True, thinking_budget=9), ["thinking_budget=9"]),
+        (SetConfig(thinking="disabled", thinking_budget=9), []),
+        (SetConfig(compaction="full"), ["compaction=full"]),
+    ],
+)
+def test_wishes_are_fulfilled(
+    wish: SetConfig, changed: list[str], conversation: Callable[..., Conversation]
+) -> None:
+    made = conversation()
+    assert made.config_problem(wish) is None
+    assert made.configure(wish) == changed
+    assert made.configure(wish) == []
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        SetConfig(effort="max"),
+        SetConfig(image_input="maybe"),
+        SetConfig(compaction="x"),
+        SetConfig(thinking="on"),
+    ],
+)
+def test_wishes_that_cannot_be_fulfilled_are_named(
+    wish: SetConfig, conversation: Callable[..., Conversation]
+) -> None:
+    assert conversation().config_problem(wish)
+
+
+def test_a_full_window_is_summarised_and_the_summary_is_counted(tmp_path: Path) -> None:
+    with AgentProcess(tmp_path) as agent:
+        for number in range(7):
+            agent.message(f"{number} " + "word " * 22_000, f"m{number}")
+            agent.answer(f"m{number}")
+        agent.message("and now?", "last")
+        events = agent.answer("last")
+        assert agent.end() == 0
+    assert any("Summarised" in event["message"] for event in of_type(agent.events, "info"))
+    assert said(events) == "You said: and now?"
+
+
+def test_with_compaction_off_nothing_is_summarised(tmp_path: Path) -> None:
+    with AgentProcess(tmp_path, "--compaction", "off") as agent:
+        agent.message("word " * 200_000)
+        agent.answer()
+    assert of_type(agent.events, "info") == []
