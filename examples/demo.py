@@ -1,7 +1,7 @@
 """The main job of Operable in one minute, on a note store that is thrown away afterwards. `./dev demo` runs it.
 
 Every command line that is shown is the one that is run, by /bin/sh, and what it prints is what is shown, shortened to the
-width of the terminal. A step that does not behave as told ends the demonstration with status 1. Nothing is written
+width of the terminal. A step that does not behave as described ends the demonstration with status 1. Nothing is written
 outside of a temporary directory, and nothing leaves the machine.
 """
 
@@ -20,7 +20,7 @@ STEP_TIMEOUT = 60
 # As much of an answer as fits beside its explanation.
 MOST_LINES = 9
 LONGEST_VALUE = 44
-# Fields of long events that tell the same each time; `…` stands for them.
+# Fields of long events that say the same each time; `…` stands for them.
 ALWAYS = ("tool_version", "aoi_version", "schema_name", "schema_version", "trace_id", "elapsed_ms")
 NOTHING = (None, 0, False, "")
 NOTES = (
@@ -119,7 +119,7 @@ class Show:
 
 
 def shortened(line: str, room: int) -> list[str]:
-    """A line that fits: of an event the telling fields, on two lines if need be; of anything else the beginning."""
+    """A line that fits: of an event the main fields, on two lines if need be; of anything else the beginning."""
     if len(line) > room and line.startswith('{"type":'):
         line = _telling(json.loads(line))
         end = line.rfind(",", 0, room) + 1
@@ -190,7 +190,7 @@ def deleting(show: Show) -> None:
     show.run("outline delete --folder drafts --output jsonl", status=64, shows="CONFIRMATION_REQUIRED")
     plan = show.run("outline delete --folder drafts --dry-run --output jsonl", shows="plan_digest")
     show.why(
-        "Meanwhile somebody adds a note to that folder. The plan is no longer the one that was confirmed."
+        "Meanwhile another process adds a note to that folder. The plan is no longer the one that was confirmed."
     )
     show.run("outline create 'Precious' --folder drafts", shows="Precious")
     digest = plan.last["plan_digest"]
@@ -198,7 +198,7 @@ def deleting(show: Show) -> None:
         f"outline delete --folder drafts --confirm {digest} --output jsonl", status=65, shows="PLAN_CHANGED"
     )
     if '"type":"deleted"' in refused.text:
-        show.stop("something was deleted that nobody had confirmed")
+        show.stop("something was deleted that was not confirmed")
     show.why("The count is a second way to say what you expect.")
     show.run("outline delete --folder drafts --confirm-count 3", shows="Precious")
 
@@ -239,7 +239,7 @@ def judging(show: Show) -> None:
     show.run("outline export --output jsonl > whole.jsonl")
     show.run("operable check whole.jsonl", shows="success")
     show.run("sed '$d' whole.jsonl | operable check", status=65, shows="incomplete")
-    show.why("A program that prints prose and ends with 0 is no success either.")
+    show.why("A program that prints prose and ends with 0 is not a success either.")
     show.run("operable run -- echo 'All done!'", status=65, shows="is not JSON")
 
 

@@ -146,7 +146,7 @@ def test_an_error_code_is_followed_through_choices_names_and_the_functions_that_
 def test_a_code_that_cannot_be_followed_is_not_left_out_in_silence(tmp_path):
     (tmp_path / "sample.py").write_text("raise Fail('io', secret_code(), 'no')\n")
 
-    with pytest.raises(ValueError, match="cannot tell what secret_code"):
+    with pytest.raises(ValueError, match="cannot see what secret_code"):
         failures.failures(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""The parity checklist as values: which behaviours of the existing implementation we have, and how one can tell."""
+"""The parity checklist as values: which behaviours of the existing implementation we have, and how that is shown."""
 
 import tomllib
 from pathlib import Path

@@ -10,7 +10,7 @@ from tools.declared import Declared, Member, is_property, module, parameters, re
 from tools.markdown import block, code, paragraph, sentences, signature, table
 
 # Words for members and parameters that have none in the source: public name -> member -> words. An entry "" replaces the
-# signature, where the real one is nothing that anybody writes; an empty text leaves a member out.
+# signature, where the real one is not what an author writes; an empty text leaves a member out.
 Texts = Mapping[str, Mapping[str, str]]
 
 

@@ -88,7 +88,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str, str]]:
 
 
 def _is_empty(value: ast.expr) -> bool:
-    """Whether nobody could tell it from None by asking whether there is something."""
+    """Whether a truth test cannot distinguish it from None."""
     return isinstance(value, ast.Constant) and not value.value
 
 

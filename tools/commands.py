@@ -26,7 +26,7 @@ def found(tool: Tool, name: str) -> Command:
 
 
 def undocumented(tool: Tool) -> list[str]:
-    """Commands, parameters and event types that nobody has said a word about."""
+    """Commands, parameters and event types that have no description."""
     gaps = []
     for name in tool.names():
         command = found(tool, name)

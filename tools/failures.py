@@ -167,7 +167,7 @@ def _texts(node: ast.expr, scope: _Scope) -> list[str]:
             meant = _meaning(name, scope)
             if meant is not None:
                 return _texts(*meant)
-    raise ValueError(f"line {node.lineno}: cannot tell what {ast.unparse(node)} can be")
+    raise ValueError(f"line {node.lineno}: cannot see what {ast.unparse(node)} can be")
 
 
 def _meaning(name: str, scope: _Scope) -> tuple[ast.expr, _Scope] | None:

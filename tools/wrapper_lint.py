@@ -68,7 +68,7 @@ class Linting:
     findings: list[dict[str, Any]]
 
     def reasons(self, command: str, characteristic: str) -> list[str]:
-        """What stands behind a result that is no pass."""
+        """The reason for a result that is not a pass."""
         return [
             f"check {finding['number'] or finding['check']}: {finding['result']}, {finding['message']}"
             f" ({finding['reproduce']})"

@@ -44,7 +44,7 @@ def test_a_folder_that_is_reached_through_a_link_within_the_callers_folder_may_b
         ("folder", "Refusing to overwrite a non-regular file."),
         (".", "Output path must point to a file inside the current working directory."),
         ("", "Output path must point to a file inside the current working directory."),
-        ("file/x.json", "{here}/file is no folder"),
+        ("file/x.json", "{here}/file is not a folder"),
         ("folder/", "Output path must point to a file inside the current working directory."),
     ],
 )

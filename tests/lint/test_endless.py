@@ -54,4 +54,4 @@ def test_a_stream_that_tells_more_than_its_limit_is_found(tmp_path: Path):
 def test_a_stream_that_tells_nothing_is_untested(tmp_path: Path):
     finding = bounds(tmp_path, told=0, waits=True)
 
-    assert (finding.result, "told nothing" in finding.message) == ("untested", True)
+    assert (finding.result, "reported nothing" in finding.message) == ("untested", True)

@@ -112,7 +112,7 @@ def test_whoever_pastes_what_took_too_much_is_warned():
 
 
 def test_what_no_shell_can_be_told_stands_behind_the_command_line():
-    assert seen(b"", terminal=True).command_line == "notes list  # at a terminal, where nobody answers"
+    assert seen(b"", terminal=True).command_line == "notes list  # at a terminal that does not answer"
     assert seen(b"", files=((".netrc", "…"),)).command_line.endswith("  # with a secret in ~/.netrc")
 
 

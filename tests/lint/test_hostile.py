@@ -27,9 +27,9 @@ BIN = Path(sys.executable).parent
 @pytest.mark.parametrize(
     "text, said",
     [
-        ('[tool]\nfiles = { "../x" = "" }\n', "is no file in the work dir"),
-        ('[tool]\nfiles = { "/etc/x" = "" }\n', "is no file in the work dir"),
-        ('[tool]\nfiles = { "a/../../x" = "" }\n', "is no file in the work dir"),
+        ('[tool]\nfiles = { "../x" = "" }\n', "is not a file in the work dir"),
+        ('[tool]\nfiles = { "/etc/x" = "" }\n', "is not a file in the work dir"),
+        ('[tool]\nfiles = { "a/../../x" = "" }\n', "is not a file in the work dir"),
         ("[tool]\ntimeout = -1\n", "`timeout` must be"),
         ("[tool]\ntimeout = inf\n", "`timeout` must be"),
         ("[tool]\ntimeout = nan\n", "`timeout` must be"),

@@ -25,7 +25,7 @@ def test_a_file_is_loaded_as_a_typed_value_with_its_body_and_lines(tmp_path):
     assert found.body == "# Hermes\n"
     assert found.lines[("bin",)].line == 6
     assert found.problems == ()
-    with pytest.raises(TypeError, match="of the kind agent-cli, which is no Cli"):
+    with pytest.raises(TypeError, match="of the kind agent-cli, not Cli"):
         found.as_(Cli)
 
 

@@ -171,7 +171,7 @@ def test_a_wrapper_tells_of_its_login_and_of_being_a_draft(here, monkeypatch):
     for name, value in wrapper.env.items():
         monkeypatch.setenv(name, value)
     one = found(here, only=["wrap"])["wrap", "prog"]
-    assert (one.auth, one.health, one.problem) == ("unauthed", "unknown", "a draft that nobody has finished")
+    assert (one.auth, one.health, one.problem) == ("unauthed", "unknown", "an unfinished draft")
     monkeypatch.setenv("PROG_TOKEN", "x")
     assert found(here, only=["wrap"])["wrap", "prog"].auth == "authed"
     monkeypatch.setenv("PATH", "/nowhere")

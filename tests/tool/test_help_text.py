@@ -89,7 +89,7 @@ Every tool has:
   doctor        Check that everything this tool needs is there.
   completion    Print a completion script for a shell.
 
-small COMMAND --help tells more. Add --output jsonl to any command for the machine stream.
+small COMMAND --help says more. Add --output jsonl to any command for the machine stream.
 --schema, --capabilities and --version are answered without a command."""
     )
 

@@ -227,7 +227,7 @@ def test_a_batch_with_one_line_that_needs_a_closer_look_is_left_to_the_exact_pat
     ],
 )
 def test_a_type_that_cannot_be_an_event_is_the_caller_s_mistake(kind):
-    with pytest.raises(TypeError, match=f"{kind.__name__} is no event type"):
+    with pytest.raises(TypeError, match=f"{kind.__name__} is not an event type"):
         LineDecoder((kind,))
 
 

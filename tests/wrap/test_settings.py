@@ -155,7 +155,7 @@ def test_the_mcp_server_passes_on_the_same(tmp_path, settings):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[prog\n", "no TOML"),
+        ("[prog\n", "not TOML"),
         ("prog = 3\n", "table"),
         ('[prog]\nenv = "A"\n', "list of names"),
         ('[prog]\nenv = ["*"]\n', "no name of a variable"),

@@ -16,7 +16,7 @@ _AGENTS = Path(__file__).parents[2] / "tests/agents"
 _ACTIONS = ("execute", "edit", "delete", "fetch", "outside")
 _FORMS = {
     "kind": ("By kind", "`kind:execute`, `kind:edit`, `kind:fetch`"),
-    "tool": ("By tool", "the name of the tool, as the host tells it"),
+    "tool": ("By tool", "the name of the tool, as the host reports it"),
     "argument": ("By argument", "`execute:touch NAME*`, `edit:NAME*`, `fetch:http://…`"),
 }
 _EFFECTS = ("allow", "deny", "ask")

@@ -81,7 +81,7 @@ def _fields(document: dict[str, Any], described: dict[str, Any]) -> list[str]:
         part = described["properties"].get(name, {})
         text = TEXTS.get(name) or part.get("description")
         if not text:
-            raise LookupError(f"nobody has said what the capability field {name!r} means")
+            raise LookupError(f"the capability field {name!r} has no description")
         rows.append((code(name), _type(value), text))
     return table(("field", "type", "meaning"), rows)
 

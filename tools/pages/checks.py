@@ -55,4 +55,4 @@ def _entry(check: Check) -> list[str]:
         *block("text", check.failing),
         "",
     ]
-    return [*lines, f"To mend it: {check.hint}."]
+    return [*lines, f"To fix it: {check.hint}."]

@@ -11,7 +11,7 @@ from tools.markdown import code, table
 PATH = "docs/reference/errors.md"
 ROOT = Path(__file__).parents[2]
 
-# What each category tells a caller, and what to do next. A category without a line here fails the generator.
+# What each category means to a caller, and what to do next. A category without a line here fails the generator.
 CATEGORIES = {
     "usage": "The command line is wrong. Correct it; the hint says how.",
     "validation": "The command line is right, but the data is not. Correct the data.",
@@ -22,10 +22,10 @@ CATEGORIES = {
     "rate_limited": "Too many calls. Repeat later; `retry_after` says when, if that is known.",
     "temporary": "Something this depends on is not there at the moment. Repeat later.",
     "timeout": "It took longer than it was allowed. Repeat with a larger `--timeout`, or ask for less.",
-    "cancelled": "Somebody stopped it.",
+    "cancelled": "A user or another process stopped it.",
     "partial": "Some items failed; their own errors say which.",
     "internal": "A bug in the tool. `--debug` shows the traceback on stderr.",
-    "config": "The configuration or the installation is not complete. A person has to mend it.",
+    "config": "The configuration or the installation is not complete. A person has to fix it.",
     "io": "Reading or writing files, stdin or stdout failed.",
 }
 # What each exit code means here. A code without a line here fails the generator.

@@ -131,7 +131,7 @@ TEXTS: dict[str, dict[str, str]] = {
     },
     "HandoffContext": {
         "artifact_digest": "The digest of the handoff artifact.",
-        "revoked": "Whether a key or a proof is revoked; None: it cannot tell.",
+        "revoked": "Whether a key or a proof is revoked; None: it does not know.",
         "claim_once": "Whether this nonce was unused until now.",
     },
     "Evidence": {

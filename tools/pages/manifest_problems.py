@@ -23,8 +23,8 @@ NAMED = {
     "SECRETS_REF_UNRESOLVABLE": "`auth.ref` leads to no file of the workspace.",
     "SHA256_FORM": "A digest is not written as 64 lower-case hexadecimal digits.",
     "TOOL_REF_UNRESOLVABLE": "A command leads to no TOOL.md of the workspace.",
-    "VERSION_EXPRESSION": "`version_check.parse` is no ECMAScript expression with a group, or could run for ever.",
-    "VERSION_RANGE": "`version_check.range` is no npm range.",
+    "VERSION_EXPRESSION": "`version_check.parse` is not an ECMAScript expression with a group, or could run forever.",
+    "VERSION_RANGE": "`version_check.range` is not an npm range.",
 }
 # Codes of `SelectionError`: what a caller can choose wrongly of a manifest that is right.
 REFUSALS = {

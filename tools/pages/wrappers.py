@@ -23,7 +23,7 @@ def render() -> str:
         "Generated from `src/operable/wrap/wrappers/` by `./dev fix`. The verdicts are those of a test run: `./dev test`",
         "lints every wrapper whole, and the program as it is, and fails where the linter says anything else than this page.",
         "`./dev test tests/wrap/test_lint.py -n 3 --keep-verdicts`, then `./dev fix`, renews it.",
-        "`operable wrap show TOOL` tells more; [Wrap a tool](../guides/wrap-a-tool.md) says how to add one.",
+        "`operable wrap show TOOL` says more; [Wrap a tool](../guides/wrap-a-tool.md) says how to add one.",
         "",
         "## Bare and wrapped",
         "",

@@ -21,7 +21,7 @@ MOST = 500
 
 
 class Refused(Exception):  # noqa: N818 - reads as a verb where it is raised
-    """A failure with a code for agents, a message for people and an exit status for everybody."""
+    """A failure with a code for agents, a message for people and an exit status for every caller."""
 
     def __init__(self, code: str, message: str, status: int) -> None:
         super().__init__(message)
@@ -149,7 +149,7 @@ def day(text: str | None) -> str | None:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise Refused("INVALID_DATE", f"{text[:40]!r} is no date like 2026-04-05.", 65) from None
+        raise Refused("INVALID_DATE", f"{text[:40]!r} is not a date like 2026-04-05.", 65) from None
 
 
 def stamp() -> str:

@@ -106,7 +106,7 @@ def _kept(options: dict[str, Any], provider: models.Model, tuning: Tuning) -> Se
 
 
 def _check_sandbox(name: str | None) -> None:
-    """A sandbox that cannot be had is refused here, not at the first command."""
+    """An unavailable sandbox is refused here, not at the first command."""
     if name is None or name == NO_SANDBOX:
         return
     from operable.proc.sandbox.confinement import sandbox

@@ -1,4 +1,4 @@
-"""Commands on their way in: the lines of stdin, until it ends or somebody ends it.
+"""Commands on their way in: the lines of stdin, until it ends or another thread ends it.
 
 `end` may come from any thread and from a signal handler; what was read until then is still delivered line by line, but
 nothing more is read. A line that is too long is delivered as `LineTooLong`, and the line after it as if nothing had
@@ -50,7 +50,7 @@ class CommandLines:
             yield from self.feed(chunk)
 
     def feed(self, chunk: bytes) -> Iterator[bytes | LineTooLong]:
-        """The lines that this chunk completes; empty ones are nobody's."""
+        """The lines that this chunk completes; empty ones are ignored."""
         return (line for line in self._lines.feed(chunk) if isinstance(line, LineTooLong) or line.strip())
 
     def _last_line(self) -> Iterator[bytes]:

@@ -74,7 +74,7 @@ def _configured(workspace: str) -> Iterator[str]:
 
 
 def _head_of(path: str) -> bytes:
-    """The beginning of a regular file; nothing where there is none, or it cannot be read."""
+    """The beginning of a regular file; nothing if the file does not exist or cannot be read."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             return file.read(_CONFIG_LIMIT)

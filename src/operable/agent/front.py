@@ -148,7 +148,7 @@ def _open_what_is_closed() -> None:
 def _keep_stdout() -> int:
     try:
         kept = os.dup(1)
-    except OSError:  # closed from the start: there is nobody to talk to
+    except OSError:  # closed from the start: there is no client
         os._exit(EX_SIGPIPE)
     os.dup2(2, 1)
     os.set_inheritable(kept, False)
@@ -156,7 +156,7 @@ def _keep_stdout() -> int:
 
 
 def choose_provider(options: "dict[str, Any]", environment: "Mapping[str, str]") -> None:
-    """Set `options["provider"]`, unless somebody has."""
+    """Set `options["provider"]`, unless it is set."""
     if "provider" in options:
         return
     if options.get("offline"):

@@ -1,8 +1,8 @@
-"""What the model is told about itself and its workspace: our own few sentences, and the AGENTS.md files that apply.
+"""What the model learns about itself and its workspace: our own few sentences, and the AGENTS.md files that apply.
 
 AGENTS.md is read from the user's configuration folder, then from the outermost project folder inwards to the
 workspace, so that the nearest file has the last word. `@path` on a line of its own includes another file, relative to
-the one that says so, inside its folder, five levels deep at most; what is no such file stays the line it is. Files
+the one that says so, inside its folder, five levels deep at most; a line that names no such file stays as it is. Files
 that cannot be read are left out; each is cut at 64 KiB.
 """
 
@@ -42,7 +42,7 @@ def _files(workspace: str) -> Iterator[str]:
     while not os.path.exists(os.path.join(folders[-1], ".git")):
         outer = os.path.dirname(folders[-1])
         if outer == folders[-1]:
-            folders = [workspace]  # no project: what lies above the workspace is somebody else's
+            folders = [workspace]  # no project: what is above the workspace belongs to others
             break
         folders.append(outer)
     yield from (os.path.join(folder, _FILE) for folder in reversed(folders))
@@ -51,7 +51,7 @@ def _files(workspace: str) -> Iterator[str]:
 def _read(path: str, root: str, depth: int, seen: set[str]) -> str | None:
     """The text of a file with what it includes; None when it cannot or may not be read."""
     real, inside = os.path.realpath(path), os.path.realpath(root).rstrip("/") + "/"
-    # A file, not a pipe in its place: nobody must be able to hold up the start.
+    # A file, not a pipe in its place: no file may delay the start.
     if depth == 0 or real in seen or not real.startswith(inside) or not os.path.isfile(real):
         return None
     try:

@@ -1,4 +1,4 @@
-"""What goes to stderr: what the SDKs and the agent itself have to say to whoever looks into a problem, without secrets.
+"""What goes to stderr: what the SDKs and the agent itself write for a user who looks into a problem, without secrets.
 
 Nothing here is part of the protocol. Every line passes redaction, by look and by the values that the environment holds
 under secret names, because libraries log what they like.

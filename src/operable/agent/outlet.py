@@ -1,8 +1,8 @@
 """Protocol lines on their way out: whole lines, from any thread, and no wait that cannot be ended.
 
-A line goes out in pieces that a pipe with any room takes without blocking. A host that does not read makes whoever
-writes wait, which is how a model is slowed down that says more than its host can take; but once the process has been
-told to end (`hurry`), the wait ends, too. A host that is gone is told to `on_gone`, once.
+A line goes out in pieces that a pipe with any room takes without blocking. A host that does not read makes the
+writer wait, which is how a model is slowed down that says more than its host can take; but once the process is asked
+to end (`hurry`), the wait also ends. `on_gone` is called once when the host is gone.
 """
 
 import os
@@ -17,7 +17,7 @@ _PATIENCE = 1.0  # seconds; for the last words to a host that does not read
 
 
 class LineOutlet:
-    """The real stdout. `gone`: nobody reads it any more, what is written is dropped."""
+    """The real stdout. `gone`: no host reads it any more, what is written is dropped."""
 
     def __init__(self, descriptor: int, on_gone: Callable[[], None]) -> None:
         self._descriptor = descriptor
@@ -34,7 +34,7 @@ class LineOutlet:
             self._deadline = time.monotonic() + _PATIENCE
 
     def write(self, line: bytes) -> None:
-        """All of it, unless nobody reads."""
+        """All of it, unless the host is gone."""
         with self._lock:
             rest = memoryview(line)
             while rest and not self.gone:

@@ -33,7 +33,7 @@ Work:
   --workspace DIR          the folder that it works in (default: here); also --project-dir
   --system-prompt TEXT     instructions in place of our own; AGENTS.md files are added to either
   --max-turns N            rounds of tools for one message (default: no limit)
-  --compaction MODE        off, safe (old tool results) or full (summaries, too; the default)
+  --compaction MODE        off, safe (old tool results) or full (also summaries; the default)
   --max-tool-call-malformed-turns N, --max-tool-call-failure-turns N
                            when to stop a model that goes in circles (default 3; 0: never)
   --tool COMMAND           offer an agent-operable tool to the model; may be repeated
@@ -43,7 +43,7 @@ Permission:
   --allow TOOL             a tool that needs no question; SERVER/TOOL for one of an MCP server; may be repeated
   --auto-approve           nothing needs a question
   --sandbox NAME           bubblewrap: commands see the system and the workspace, no network; none: no sandbox
-                           (default: what nobody was asked about writes to the workspace alone)
+                           (default: calls that the user was not asked about write only to the workspace)
 
 Session:
   --session-id ID          begin a session of this name; an error when there is one
@@ -75,7 +75,7 @@ def serve_people(options: Mapping[str, Any], _environment: Mapping[str, str]) ->
         sys.stdout.write(_answer(options))
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in the buffer has nowhere else to go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in the buffer has no other reader
         return EX_SIGPIPE
     return 0
 

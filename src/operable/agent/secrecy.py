@@ -1,7 +1,7 @@
 """What the agent keeps from its tools, its model and its journals: its keys, and every other secret that it was given.
 
 The process takes its environment once (`take_environment`): the values of secrets stay in memory, and are gone from
-`os.environ`, from /proc/PID/environ and from /proc/PID/cmdline; nobody else may look into the memory. What tools print is
+`os.environ`, from /proc/PID/environ and from /proc/PID/cmdline; no other user may read the memory. What tools print is
 masked by value before a model or a journal has it (`known_secrets`).
 """
 

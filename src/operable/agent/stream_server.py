@@ -1,8 +1,8 @@
 """The agent's end of JSON-stream: commands in on stdin, events out on stdout, one conversation per process.
 
 The main thread reads commands and answers those that need no model; a message starts a run in a thread of its own.
-Nothing that a host sends ends the conversation: a line that is no command is a `protocol_error`, and the next line is
-read. It ends when stdin does, on SIGTERM, or when nobody reads stdout any more; a run that is under way is then
+Nothing that a host sends ends the conversation: a line that is not a command is a `protocol_error`, and the next line is
+read. It ends when stdin does, on SIGTERM, or when the host no longer reads stdout; a run that is under way is then
 stopped and the session saved.
 """
 

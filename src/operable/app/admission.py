@@ -1,10 +1,10 @@
 """Whether a call may happen at all, decided from the frontmatter before any process exists.
 
 A call begins with a documented command: its words come first, options after them. What begins otherwise is refused, so
-nobody can hide a command behind an option. `confirmationRequired` matches by prefix: `item` covers `item remove`. Where
+a command cannot hide behind an option. `confirmationRequired` matches by prefix: `item` covers `item remove`. Where
 a command has commands below it (`item` and `item remove`), a call of the upper one that has the lower one's words
 anywhere behind counts as a call of the lower one: an application's own parser may take `item --force remove` for it,
-and many take `item rem`, `item Remove` or `item ' remove'` for it, too.
+and many take `item rem`, `item Remove` or `item ' remove'` for it as well.
 """
 
 import shlex
@@ -19,7 +19,7 @@ CONFIRMATION_REQUIRED = "CONFIRMATION_REQUIRED"
 
 
 def command_path(package: Package, words: Sequence[str]) -> str:
-    """The longest documented command that these words begin with; Fail when there is none."""
+    """The longest documented command that these words begin with; Raises Fail if no declared command matches."""
     commands = [command.split() for command in package.require().commands]
     for command in sorted(commands, key=len, reverse=True):
         if list(words[: len(command)]) == command:
@@ -49,7 +49,7 @@ def needs_confirmation(package: Package, words: Sequence[str]) -> bool:
 
 
 def require_confirmation(package: Package, words: Sequence[str], *, confirmed: bool) -> None:
-    """Fail CONFIRMATION_REQUIRED unless the user has agreed, or nobody has to ask."""
+    """Fail CONFIRMATION_REQUIRED unless the user has agreed or the call needs no approval."""
     if confirmed or not needs_confirmation(package, words):
         return
     path = command_path(package, words)

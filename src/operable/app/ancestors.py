@@ -74,8 +74,8 @@ def paths(root: str, words: Sequence[str], *, node: bool) -> Iterator[str]:
 
 
 def _below(place: str, root: str, seen: set[str]) -> Iterator[str]:
-    """Every file, also behind links to folders: workspaces are linked into `node_modules`. The package itself is not told
-    twice.
+    """Every file, also behind links to folders: workspaces are linked into `node_modules`. The package itself is not
+    reported twice.
     """
     for folder, folders, files in os.walk(place, followlinks=True):
         real = os.path.realpath(folder)

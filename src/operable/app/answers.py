@@ -1,9 +1,9 @@
 """What a command of an application gave: a value, a stream of its own, or a failure, judged by exit status and stdout alone.
 
-Success is status 0 with one JSON document that is no error, or an AOI stream whose verdict is ok. JSON that says ok with
+Success is status 0 with one JSON document that is not an error, or an AOI stream whose verdict is ok. JSON that says ok with
 another status is a failure, and so is an error with status 0. The application's own words are shown as far as people
 should see them: one line, bounded, redacted, without traces of the stack and without the folder it lives in. stderr is
-kept for whoever debugs and never read for meaning.
+kept for debugging and never interpreted.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 Not only `app/`: a Makefile, a package.json or a module that lies beside it decides what `make`, `npm run` or `python -m`
 do, and so does what lies above it (`ancestors`). Left out are the application's own state (`entry.states`), or its first
-command would void the approval, and what tools put beside it (`entry.APART`), but for git's settings and hooks. What
+command would void the approval, and what tools put beside it (`entry.APART`), except for git's settings and hooks. What
 cannot be pinned is refused: code in the state, links of the parts that the standard names which lead out of the package,
 links into its state, links to folders outside, and what is neither file, folder, link nor socket. A link to a file outside
 is pinned with that file.
@@ -38,7 +38,9 @@ class Content:
     _package: Package = field(repr=False)
 
     def touched(self) -> str | None:
-        """A file that was changed since, also one that was changed back, or code among the data; None: there is none."""
+        """A file that was changed since, also one that was changed back, or code among the data. Returns None if no file
+        was.
+        """
         for name, mark in self._marks.items():
             try:
                 now = _mark(os.lstat(os.path.join(self.root, name)))
@@ -183,7 +185,8 @@ def _told(package: Package, name: str, status: os.stat_result, left_out: set[str
         if not inside(target, package.root) and os.path.isfile(target):
             names_node = _read_into(digest, package, target)
     elif not stat.S_ISREG(status.st_mode):
-        # A program that reads a pipe or a device as its source gets whatever somebody puts in; a socket cannot be opened.
+        # A program that reads a pipe or a device as its source gets whatever another process writes into it; a socket
+        # cannot be opened.
         if _is_part(name) or not stat.S_ISSOCK(status.st_mode):
             raise _cannot_pin(package, name, "it is neither a file nor a folder")
     elif name != FILE:

@@ -57,7 +57,7 @@ def require_states(package: Package) -> None:
                 "APP_STATE_INVALID",
                 f"metadata.operable.state of {package.slug} names {path}, which cannot hold data: {problem}",
                 target=path,
-                hint="name a folder that holds nothing but data, such as app/data",
+                hint="name a folder that contains only data, such as app/data",
             )
     found = code_in_state(package)
     if found is not None:
@@ -88,7 +88,8 @@ def _declared(package: Package) -> set[str]:
 
 
 def variables(package: Package) -> list[str]:
-    """The variables that the package asks for: `metadata.operable.env`, names or beginnings with `*`; Fail when it is none.
+    """The variables that the package asks for: `metadata.operable.env`, names or prefixes with `*`. Raises Fail if it is
+    not a list of them.
 
     It gets these and no others: a package chooses its own slug, so nothing is given to it for that.
     """
@@ -107,7 +108,7 @@ def variables(package: Package) -> list[str]:
 
 
 def words(package: Package) -> list[str]:
-    """`entry.command` as a list of arguments; Fail when it is none, or lies in a folder of state."""
+    """`entry.command` as a list of arguments; Raises Fail if it is not one, or is in a folder of state."""
     app = package.require()
     try:
         argv = shlex.split(app.entry.command)
@@ -127,7 +128,7 @@ def left_out(package: Package) -> list[str]:
 
 
 def _require_inside(package: Package, word: str) -> None:
-    """Fail when a word is a path from the root to something that is there and is no part of what is approved."""
+    """Fail when a word is a path from the root to something that is there and is not part of what is approved."""
     real = os.path.realpath(os.path.join(package.root, word))
     if not os.path.lexists(os.path.join(package.root, word)) or real == package.root:
         return

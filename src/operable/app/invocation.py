@@ -2,7 +2,7 @@
 
     answer = call(find("todo-app"), ["add", "Write docs"])
 
-Every front door (the command line, Python, MCP, HTTP) comes through here, so the order holds for all of them: the command
+Every adapter (the command line, Python, MCP, HTTP) calls this module, so the order holds for all of them: the command
 is documented, scheduling is, the package is trusted as it is now, the user has confirmed what needs it; only then is a
 process started. It is started once: nothing is retried. When it ends, when its time is over, when it says too much or
 when the caller goes away, everything that it started ends with it.
@@ -91,7 +91,7 @@ class _Call:
     def __exit__(
         self, _: type[BaseException] | None, problem: BaseException | None, __: TracebackType | None
     ) -> None:
-        # The place where the application lies is nobody's business, so the deadline is told anew.
+        # The message must not show where the application is, so the deadline gets a message of its own.
         if isinstance(problem, Fail) and problem.code == "DEADLINE_EXCEEDED":
             raise Fail(
                 "timeout",

@@ -1,7 +1,7 @@
 """What an application prints, as it comes: one JSON document, kept within bounds, or a stream that is passed on at once.
 
-The first line decides. Where it is an `aoi:meta` and somebody wants the passages (`on_passage`), each chunk is given away
-with the events that it completed, nothing is kept, and the verdict comes with the end. Everything else is kept until the end
+The first line decides. If it is an `aoi:meta` and the caller set `on_passage`, each chunk is passed on with the events
+that it completed. Nothing is kept, and the verdict follows at the end. Everything else is kept until the end
 and judged then (`answers`), up to a limit. Sans-I/O.
 """
 
@@ -24,7 +24,7 @@ OnPassage = Callable[[bytes, "list[Event]"], bool | None]
 
 
 class Listener:
-    """Hears one application to its end."""
+    """Reads the output of one application to its end."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Listener:
         self._judge: Judge | None = None
         self._problem: Exception | None = None
         self.over = False  # it printed more than the limit
-        self.enough = False  # whoever got the passages wants no more of them
+        self.enough = False  # the receiver of the passages wants no more of them
 
     def take(self, chunk: bytes) -> bool:
         """Take what it printed; False: it is to be ended."""

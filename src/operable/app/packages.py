@@ -17,7 +17,7 @@ from operable.kernel.errors import Fail
 from operable.manifest import App, ManifestError, load
 
 FILE = "APP.md"
-# A skill is read whole by a model: what is larger than this is no instruction.
+# A skill is read whole by a model: a larger file is not an instruction.
 _SKILL_LIMIT = 256 * 1024
 _RESOURCE_LIMIT = 16 * 1024 * 1024
 # The rules that a file breaks which only has the name: another format, or prose.
@@ -107,7 +107,7 @@ def _bytes(package: Package, path: str, limit: int) -> bytes:
         descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise Fail("validation", "RESOURCE_NOT_FILE", f"{path} is no file", target=path)
+                raise Fail("validation", "RESOURCE_NOT_FILE", f"{path} is not a file", target=path)
             data = file.read(limit + 1)
     except OSError as problem:
         raise Fail(

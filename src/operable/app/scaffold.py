@@ -1,7 +1,7 @@
 """A new package that conforms, for its author to change: what `operable init app NAME` writes.
 
-The files of `template/` with the name put in (`.in`, so that nobody takes them for parts of this package). Nobody
-sees half a package (`tool.new_folder`).
+The files of `template/` with the name put in (`.in`, so that no tool treats them as parts of this package). No
+process sees half a package (`tool.new_folder`).
 """
 
 import os
@@ -21,7 +21,7 @@ def checked(slug: str, folder: str) -> str:
         raise Fail(
             "usage",
             "APP_SLUG",
-            f"{slug[:80]!r} is no name of an application",
+            f"{slug[:80]!r} is not a name of an application",
             target=slug[:80],
             hint="at most 58 of a-z and 0-9, with single hyphens between words: todo-app",
         )

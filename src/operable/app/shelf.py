@@ -35,7 +35,7 @@ def catalog(cwd: str = ".", *, user_folder: str | None = None) -> list[Package]:
 def find(
     name: str, cwd: str = ".", *, user_folder: str | None = None, approvals: Approvals | None = None
 ) -> Package:
-    """The application of this slug, or at this path; Fail when there is none."""
+    """The application of this slug, or at this path; Raises Fail if it does not exist."""
     if os.sep in name or name.startswith("."):
         return _at(os.path.join(cwd, os.path.expanduser(name)), name)
     packages = catalog(cwd, user_folder=user_folder)
@@ -77,7 +77,7 @@ def _in_project(cwd: str) -> Iterator[Package]:
 
 
 def _upwards(cwd: str) -> Iterator[str]:
-    """From here to the project's root (where `.git` is); only here when this is no project."""
+    """From here to the project's root (where `.git` is); only this folder if it is not in a project."""
     folders = [os.path.realpath(cwd)]
     while not os.path.exists(os.path.join(folders[-1], ".git")):
         outer = os.path.dirname(folders[-1])

@@ -1,7 +1,7 @@
 """Who may run: a package outside of the user's own folder runs only after the user has approved exactly this content.
 
 An approval names the package's root and the digest of what it consists of (`content`). Any change voids it, and with it
-the approval of a shell; which files have changed is told, for the user to look at before approving again.
+the approval of a shell; the changed files are reported, so that the user can look at them before approving again.
 
 Between looking and running the files can still change. That cannot be prevented without moving the package away from its
 data, so it is noticed: an answer counts only when nothing that was approved was touched until the command had ended.

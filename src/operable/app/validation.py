@@ -2,7 +2,8 @@
 
 Judged are APP.md itself (the manifest's own rules), the layout (`app/`, `skills/`, every skill that is named), each
 SKILL.md, the files of `schemas/`, and whether what `entry.command` names is there. Nothing is run: that a command prints
-JSON by default can only be seen by running it, and only whoever knows it to be read-only may do that (`operable app call`).
+JSON by default can only be seen by running it, and only a caller that knows it to be read-only may do that (`operable
+app call`).
 """
 
 import json
@@ -65,7 +66,7 @@ def validate(path: str) -> Validation:
 
 
 def _read(path: str) -> Part:
-    """The frontmatter as far as it can be read: what is wrong with it is told by the loader."""
+    """The frontmatter as far as it can be read: the loader reports what is wrong with it."""
     try:
         with open(path, "rb") as file:
             document = parse_document(decode(file.read(FILE_LIMIT + 1), path), path)
@@ -156,7 +157,7 @@ def _skill(path: str, directory: str) -> Iterator[Problem]:
         if key not in _SKILL_KEYS:
             hint = f"known: {', '.join(_SKILL_KEYS)}"
             yield root.at(str(key)).problem(
-                "SKILL_KEY", f"{str(key)[:80]!r} is no field of a skill", hint, "warning"
+                "SKILL_KEY", f"{str(key)[:80]!r} is not a field of a skill", hint, "warning"
             )
 
 
@@ -188,7 +189,7 @@ def _schema(path: str) -> Iterator[Problem]:
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         where = "/".join(map(str, getattr(error, "instance_path", []))) or "its top"
         yield Problem(
-            path, 1, 1, "SCHEMA_INVALID", f"this is no JSON Schema: see {where}", "correct it, or move it"
+            path, 1, 1, "SCHEMA_INVALID", f"this is not a JSON Schema: see {where}", "correct it, or move it"
         )
 
 

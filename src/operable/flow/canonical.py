@@ -7,7 +7,7 @@ are not exchangeable with these.
 
 `parse` reads JSON as JavaScript does: every number is a double, NaN is refused, the last of two equal keys wins. Two
 things are stricter: a member named `__proto__`, which JavaScript would silently lose, is refused, and so is what is
-nested so deep that whoever walks through it would run out of stack.
+nested so deep that a recursive walk would run out of stack.
 """
 
 import hashlib
@@ -34,14 +34,14 @@ class UnkeptError(ValueError):
 
 
 class NoCanonicalTextError(FlowError, ValueError):
-    """A value that has no canonical text: nested too deep, or a number like 1e999. For its author to mend."""
+    """A value that has no canonical text: nested too deep, or a number like 1e999. For its author to fix."""
 
     def __init__(self, message: str) -> None:
         super().__init__("invalid_argument", message)
 
 
 def parse(text: str | bytes) -> Any:
-    """A JSON text as JavaScript sees it; ValueError when it is none."""
+    """A JSON text as JavaScript sees it; Raises ValueError if the text is not canonical JSON."""
     try:
         value = json_parse(text, levels=None, read_integer=_integer, read_double=_double, read_object=_object)
     except TooDeepError:
@@ -81,12 +81,12 @@ def hash_optional_text(text: str | None) -> str | None:
 
 
 def hash_object(value: Any) -> str | None:
-    """How secrets are referred to: None for what is no object, else the canonical digest."""
+    """How secrets are referred to: None for what is not an object, else the canonical digest."""
     return canonical_digest(value) if isinstance(value, dict | list) else None
 
 
 def stable_id(workflow_id: str, task_id: str) -> str:
-    """The id of a compiled task: the same for ever, as long as the manifest's ids are."""
+    """The id of a compiled task: the same forever, as long as the manifest's ids are."""
     return hashlib.sha256(f"{workflow_id}:{task_id}".encode()).hexdigest()[:32]
 
 
@@ -172,7 +172,7 @@ def _write(value: Any, pieces: list[str], depth: int) -> None:
                 _write(item, pieces, depth + 1)
             pieces.append("]")
         case _:
-            raise TypeError(f"{type(value).__name__} is no JSON type")
+            raise TypeError(f"{type(value).__name__} is not a JSON type")
 
 
 def _number(value: float) -> str:

@@ -1,8 +1,8 @@
 """The contracts of the four catalogues of a manifest's profiles: identities, authorizers, proofs, evidences.
 
 An entry is a plain value: its name, what it can do, what it asks of its profile (without I/O, used by the validator),
-and the function that does it. Secrets that an entry obtains live in the `credentials` of what it returns and nowhere
-else.
+and the function that does it. Secrets that an entry obtains are only in the `credentials` of what it
+returns.
 """
 
 from collections.abc import Callable, Mapping
@@ -100,9 +100,7 @@ class HandoffContext:
     """What v4 mode binds a proof to. A missing checker or store fails closed."""
 
     artifact_digest: str
-    revoked: Callable[[str], bool | None] | None = (
-        None  # key or proof id -> True, False, or None: cannot tell
-    )
+    revoked: Callable[[str], bool | None] | None = None  # key or proof id -> True, False, or None: cannot say
     claim_once: Callable[[str, float], bool] | None = (
         None  # (nonce or jti, expires at) -> whether it was unused
     )
@@ -143,7 +141,7 @@ _KINDS = {
 
 
 def entry(folder: str, name: str) -> Any:
-    """The descriptor of one entry; Fail when there is none."""
+    """The descriptor of one entry; Raises Fail if it does not exist."""
     attribute, kind = _KINDS[folder]
     return catalogue.load(f"operable.flow.{folder}", name, attribute, kind=kind)
 

@@ -66,7 +66,7 @@ def private_folder(path: str) -> str:
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
-        pass  # told apart below
+        pass  # distinguished below
     except OSError as problem:
         raise invalid_argument(f"The folder {path} cannot be made: {problem.strerror}") from None
     require_folder(path)
@@ -85,7 +85,9 @@ def require_folder(path: str) -> None:
 
 
 def read_private(path: str) -> bytes:
-    """The content of a regular file; FileNotFoundError when there is none, FlowError for anything else in its place."""
+    """The content of a regular file; Raises FileNotFoundError if it does not exist, FlowError for anything else in its
+    place.
+    """
     try:
         with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
             data = file.read(FILE_LIMIT + 1)

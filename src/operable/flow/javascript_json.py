@@ -1,7 +1,7 @@
 """JSON as JavaScript prints it, for people and for files: its numbers, its escapes, its order of keys, its two spaces.
 
-Python prints 10.0, 1e-07 and 1e+20 where JavaScript prints 10, 1e-7 and 100000000000000000000. Whoever compares what two
-programs wrote, or keeps it under version control, sees each of these as a change.
+Python prints 10.0, 1e-07 and 1e+20 where JavaScript prints 10, 1e-7 and 100000000000000000000. A comparison of what two
+programs wrote, and version control, show each of these as a change.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _EXACT = 2**53
 
 
 def javascript_json(value: Any, indent: int = 0) -> str:
-    """The text of a JSON value, on one line or with this many spaces a level. What is no number there is null."""
+    """The text of a JSON value, on one line or with this many spaces a level. What is not a number there is null."""
     pieces: list[str] = []
     try:
         _write(value, pieces, " " * indent, "\n" if indent else "")
@@ -50,7 +50,7 @@ def _write(value: Any, pieces: list[str], step: str, line: str) -> None:
         case dict() | list() | tuple():
             pieces.append("{}" if isinstance(value, dict) else "[]")
         case _:
-            raise TypeError(f"{type(value).__name__} is no JSON type")
+            raise TypeError(f"{type(value).__name__} is not a JSON type")
 
 
 def _ordered(value: dict[Any, Any]) -> Iterable[tuple[str, Any]]:

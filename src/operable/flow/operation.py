@@ -95,7 +95,7 @@ class Operation(NamedTuple):
         return tuple(param.name for param in self.params if param.rpc)
 
     def answer(self, params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
-        """The answer to a request: parameters of the command line only are not heard."""
+        """The answer to a request: parameters of the command line only are ignored."""
         local = {param.name for param in self.params if not param.rpc}
         return self.run({name: value for name, value in params.items() if name not in local}, defaults)
 

@@ -1,6 +1,6 @@
 """Documents that a command writes where its caller said: only below the caller's folder, and never through a link.
 
-A manifest may come from anybody, and so may the path that somebody was told to write its result to. What would leave the
+A manifest may come from any author, and so may the path that a result is written to. What would leave the
 folder, directly or through a symbolic link on the way, is refused before anything is made.
 """
 
@@ -35,7 +35,7 @@ def with_written(answer: dict[str, Any], value: Any, path: str | None, *, cwd: s
 
 
 def _make_privately(folder: str) -> None:
-    """With those above it. `os.makedirs` would leave them open to everybody: its mode is for the last one only."""
+    """With those above it. `os.makedirs` would leave them open to every user: its mode is for the last one only."""
     if os.path.isdir(folder):
         return
     _make_privately(os.path.dirname(folder))
@@ -43,7 +43,7 @@ def _make_privately(folder: str) -> None:
         os.mkdir(folder, 0o700)
     except FileExistsError:
         if not os.path.isdir(folder):
-            raise invalid_argument(f"{folder} is no folder") from None
+            raise invalid_argument(f"{folder} is not a folder") from None
     except OSError as problem:
         raise invalid_argument(f"{folder} cannot be made: {problem.strerror}") from None
 

@@ -1,7 +1,7 @@
 """The registry: valid manifests under names, one JSON file each, in the home's folder `registry`.
 
 Adding replaces a file as a whole, so that a reader never sees half of one and two who add at once leave one of both.
-Listing never fails because of one bad entry: what is no manifest is listed with a marker that says why.
+Listing never fails because of one bad entry: what is not a manifest is listed with a marker that says why.
 """
 
 import os
@@ -34,7 +34,7 @@ def entries(home: str) -> list[Json]:
 
 
 def show(home: str, name: str) -> Any:
-    """The manifest of this name; FlowError when there is none."""
+    """The manifest of this name; Raises FlowError if it does not exist."""
     path = path_of(home, name)
     try:
         data = read_private(path)
@@ -65,7 +65,7 @@ def exists(home: str, name: str) -> bool:
 
 
 def remove(home: str, name: str) -> Json:
-    """Forget an entry, whatever its file holds; FlowError when there is none."""
+    """Forget an entry, whatever its file holds; Raises FlowError if it does not exist."""
     path = path_of(home, name)
     try:
         os.unlink(path)
@@ -77,12 +77,12 @@ def remove(home: str, name: str) -> Json:
 
 
 def default_name(path: str) -> str:
-    """What a manifest is called when nobody says: its file's name without the ending."""
+    """The default name of a manifest: its file's name without the ending."""
     return os.path.basename(path).removesuffix(_SUFFIX)
 
 
 def path_of(home: str, name: str) -> str:
-    """Where the manifest of this name is kept; FlowError for what is no name."""
+    """Where the manifest of this name is kept; Raises FlowError if it is not a name."""
     if not _NAME.fullmatch(name):
         raise invalid_argument(f"Registry name must match /^[A-Za-z0-9][A-Za-z0-9._-]*$/: {name}")
     return os.path.join(paths(home)["registry"], name + _SUFFIX)

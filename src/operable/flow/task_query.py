@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from operable.flow.run.executor import ExecOptions
     from operable.flow.trust.governance import Identified
 
-# What an execution can be told, alone or as part of a run.
+# The options of an execution, alone or as part of a run.
 EXECUTION = (
     WORKFLOW,
     Parameter("timeoutMs", "count", option="timeout", unit=" (milliseconds)"),

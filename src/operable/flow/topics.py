@@ -36,7 +36,7 @@ _COMMANDS = {
     "approvals": "List and revoke grants",
     "signing": "Providers of signatures",
     "verify": "Verify the signature of an execution",
-    "whoami": "As whom a task would act",
+    "whoami": "The identity that a task would run as",
     "skill-path": "Where the skill for writing manifests lies",
     "registry": "Keep manifests under names",
     "import": "Keep the manifest that a project ships",

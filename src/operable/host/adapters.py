@@ -9,7 +9,7 @@ A distribution offers an adapter by an entry point of the group `operable.host.a
   version with one byte changed, is a different pin and is refused until it is approved.
 
 What this does not cover, and `docs/guides/adapt-an-agent.md` says so: the distributions that an adapter depends on, and
-whoever can already write into the environment that Operable itself runs in.
+a process that can already write into the environment that Operable itself runs in.
 """
 
 import csv
@@ -61,7 +61,7 @@ def approve(pin: Pin) -> None:
 
 
 def revoke(adapter: str) -> bool:
-    """Forget an approval; False: there was none."""
+    """Forget an approval; False if it did not exist."""
     with _changing() as kept:
         return kept.pop(adapter, None) is not None
 
@@ -83,7 +83,7 @@ def load(adapter: str) -> Arm:
         raise Fail(
             "config",
             "ADAPTER_INVALID",
-            f"{entry_point.value} is no Arm of operable.host.arm.",
+            f"{entry_point.value} is not an Arm of operable.host.arm.",
             target=adapter,
         )
     return arm

@@ -1,4 +1,4 @@
-"""The front door: a manifest becomes a handle, a handle starts sessions.
+"""The public interface: a manifest becomes a handle, a handle starts sessions.
 
     agent = define_agent_cli("agents/hermes/AGENT-CLI.md")
     async with await agent.start(workspace=".") as session:

@@ -1,6 +1,6 @@
 """What a session does about what its agent says: questions are decided, tool calls followed, requests served.
 
-Called with events that are in the log already. A decision is in the audit chain before the agent hears of it; an approval
+Called with events that are in the log already. A decision is in the audit chain before the agent receives it; an approval
 is never sent after a cancel (real agents were seen to run a command that was allowed after its turn had been cancelled).
 """
 
@@ -32,11 +32,11 @@ class Answering:
         if isinstance(found, Decision):
             self._answer(prompt, found)
         else:
-            self._works.desk.put(found)  # now: whoever sees the event can answer it
+            self._works.desk.put(found)  # now: a reader of the event can answer it
             self._works.spawn(self._wait(prompt, found))
 
     def refuse(self, prompt: e.AgentPrompt) -> None:
-        """A question of a turn that has ended: nobody will answer it, and the agent would wait for ever."""
+        """A question of a turn that has ended: it will not be answered, and the agent would wait forever."""
         self._works.link.answer(prompt.tool_call_id, Answer(allowed=False, cancelled=True))
 
     def withdrawn(self, withdrawn: CallWithdrawn) -> None:

@@ -1,11 +1,11 @@
-"""The approvals desk: questions that wait for an answer, from whichever surface gives it first.
+"""The queue of approvals: questions that wait for an answer, from whichever surface gives it first.
 
-Theory of operation. An `Ask` is put on the desk and as a file into the session's folder, so that a callback, this
-process's own interface and other processes (`operable agent …`) see the same list. An answer is a file, too, made with
-`link`, which the file system lets only one party do: that party's answer counts, whoever comes later is told so. No answer
+Theory of operation. An `Ask` is put into the queue and as a file into the session's folder, so that a callback, this
+process's own interface and other processes (`operable agent …`) see the same list. An answer is also a file, made with
+`link`, which the file system lets only one party do: that party's answer counts, and a later one gets an error. No answer
 within the limit is a denial, made the same way. A decision is bound to the digest of what was asked: who answers may say
-which digest it has seen, and an answer to something else is refused. A file in the place of an answer that nobody can read
-is set aside and reported (`on_damaged`); the question goes on to other answers and to its limit.
+which digest it has seen, and an answer to something else is refused. An unreadable file in the place of an answer is set
+aside and reported (`on_damaged`); the question goes on to other answers and to its limit.
 
 Answers are plain `Decision` values; turning them into a protocol's words is for the arm.
 """
@@ -34,7 +34,7 @@ TIMEOUT = 300.0
 # Answers of other processes are files; a person does not notice a tenth of a second.
 POLL_INTERVAL = 0.1
 _FOLDER = "asks"
-_ANSWER_LIMIT = 1024 * 1024  # bytes; a form that somebody filled in has a few thousand
+_ANSWER_LIMIT = 1024 * 1024  # bytes; a completed form has a few thousand
 ONCE = "allow_once"
 
 
@@ -109,12 +109,12 @@ class Desk:
         return [ask for ask, _ in self._open.values()]
 
     async def ask(self, ask: Ask) -> Decision:
-        """Put a question on the desk and wait for its answer."""
+        """Put a question into the queue and wait for its answer."""
         self.put(ask)
         return await self.wait(ask.id)
 
     def put(self, ask: Ask) -> None:
-        """Put a question on the desk: from now on it can be answered. Fail io/STATE_UNWRITABLE: it was not put there."""
+        """Put a question into the queue: from now on it can be answered. Fail io/STATE_UNWRITABLE: it was not put there."""
         ask = msgspec.structs.replace(ask, expires_at=int((time.time() + self.timeout) * 1000))
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -127,7 +127,7 @@ class Desk:
         self._watch()
 
     async def wait(self, ask_id: str) -> Decision:
-        """Until somebody answers: by `answer`, by the callback, from another process, or the denial when time is over."""
+        """Until it is answered: by `answer`, by the callback, from another process, or the denial when time is over."""
         loop = asyncio.get_running_loop()
         ask, future = self._open[ask_id]
         asked = None if self._on_ask is None else loop.create_task(self._call_back(ask))
@@ -151,7 +151,7 @@ class Desk:
             future.set_result(decision)
 
     def withdraw(self, ask_id: str | None = None, reason: str = "the agent no longer waits for it") -> None:
-        """The question is moot (turn cancelled, agent gone): whoever waits gets a cancelled denial."""
+        """The question is moot (turn cancelled, agent gone): a waiting caller gets a cancelled denial."""
         for known in [ask_id] if ask_id is not None else list(self._open):
             if known in self._open:
                 self._refuse(known, Decision(False, reason, by="host", cancelled=True))
@@ -162,14 +162,16 @@ class Desk:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _expire(self, ask_id: str) -> None:
-        self._refuse(ask_id, Decision(False, f"nobody answered within {self.timeout:g} s", by="timeout"))
+        self._refuse(ask_id, Decision(False, f"no answer within {self.timeout:g} s", by="timeout"))
 
     def _refuse(self, ask_id: str, no: Decision) -> None:
-        """The host's own no, if nobody was faster; it needs no file, so that nothing on disk keeps a question open."""
+        """The host's own denial, if no other answer was faster; it needs no file, so that nothing on disk keeps a
+        question open.
+        """
         try:
             self.answer(ask_id, no)
         except (Fail, OSError):
-            self._look(ask_id)  # somebody was faster: that answer is in the file
+            self._look(ask_id)  # another process was faster: that answer is in the file
             entry = self._open.get(ask_id)
             if entry is not None and not entry[1].done():
                 entry[1].set_result(no)
@@ -188,11 +190,13 @@ class Desk:
         decision = said if isinstance(said, Decision) else Decision(bool(said), by="callback")
         try:
             _check_option(ask, decision)
-        except Fail as problem:  # a yes that says too little is no yes, and nobody would say more
+        except (
+            Fail
+        ) as problem:  # an approval that says too little is not one, and no further answer would come
             decision = Decision(False, problem.message, by="callback")
         try:
             self.answer(ask.id, decision)
-        except Fail as problem:  # somebody was faster, or no answer can be kept: then it is a no
+        except Fail as problem:  # another process was faster, or no answer can be kept: then it is a no
             self._refuse(ask.id, Decision(False, problem.message, by="host"))
 
     def _watch(self) -> None:
@@ -206,7 +210,7 @@ class Desk:
         self._watch()
 
     def _look(self, ask_id: str) -> None:
-        """Take an answer that somebody has put into the folder."""
+        """Take an answer that another process has put into the folder."""
         entry = self._open.get(ask_id)
         try:
             decision = _answered(self._folder, ask_id)
@@ -254,7 +258,7 @@ def answer_ask(session_folder: str, ask_id: str, decision: Decision) -> Ask:
 
 
 def _claim(folder: str, ask: Ask, decision: Decision) -> None:
-    """Make this the answer, if nobody else has answered."""
+    """Make this the answer, if no other process has answered."""
     _check_option(ask, decision)
     if decision.digest and decision.digest != ask.digest:
         raise Fail(
@@ -273,14 +277,14 @@ def _claim(folder: str, ask: Ask, decision: Decision) -> None:
         other = None
         with contextlib.suppress(_DamagedError):
             other = _answered(folder, ask.id)
-        by = "somebody else" if other is None or not other.by else other.by
+        by = "another process" if other is None or not other.by else other.by
         raise Fail("conflict", "ALREADY_ANSWERED", f"{by} has answered already", target=ask.id) from None
     except OSError as error:
         raise _unwritable("an answer", ask.id, error) from error
 
 
 def needs_option(options: tuple[Choice, ...]) -> bool:
-    """Must somebody choose by name? Only one plain one-time permission may be taken without being looked at."""
+    """Must the user choose by name? Only one plain one-time permission may be taken without being looked at."""
     return bool(options) and sum(choice.kind == ONCE for choice in options) != 1
 
 
@@ -349,7 +353,7 @@ def _name(ask_id: str) -> str:
 
 
 def _remove(path: str) -> None:
-    with contextlib.suppress(OSError):  # what is left of a question in a folder that is gone is nobody's
+    with contextlib.suppress(OSError):  # what is left of a question in a folder that is gone has no owner
         os.unlink(path)
 
 

@@ -1,7 +1,7 @@
 """The contract between a session and a protocol: a connection without I/O.
 
 An arm turns lines into events and intentions into bytes; it owns no process, no clock and no randomness. The session feeds
-it every line that the agent prints (`receive`), tells it what the user and the policy want (`open`, `send`, `answer`, …),
+it every line that the agent prints (`receive`), passes it what the user and the policy want (`open`, `send`, `answer`, …),
 and writes whatever `outgoing` then holds. Translation to the seven kinds happens here, once.
 
 Two shapes of agent. A *conversation* (ACP, JSON-stream, app-server…) is one process for many turns. A *per-turn* arm
@@ -71,7 +71,7 @@ class Answer:
     option_id: str | None = (
         None  # the choice to send; None: the arm picks its protocol's one-time allow or reject
     )
-    reason: str = ""  # told to the agent on a denial, in the protocol's own way
+    reason: str = ""  # sent to the agent on a denial, in the protocol's own way
     content: Any = None  # the answer to a question for input
     cancelled: bool = False
 
@@ -80,7 +80,7 @@ class Answer:
 class Opened:
     """The handshake is done and a session is open; what the agent said about itself, for the drift report.
 
-    Comes again when the agent says more: some tell their session id only with the first turn, per-turn agents with every
+    Comes again when the agent says more: some report their session id only with the first turn, per-turn agents with every
     turn. What a later one leaves empty is unchanged.
     """
 
@@ -134,7 +134,7 @@ class CallWithdrawn:
 
 @dataclass(frozen=True, slots=True)
 class CallRevised:
-    """The agent told a call again, in another form; `call` is the whole form. A ToolCall comes only once."""
+    """The agent announced a call again, in another form; `call` is the whole form. A ToolCall comes only once."""
 
     call: ToolCall
 
@@ -145,12 +145,12 @@ class CallRevised:
         data = {"toolCallId": call.tool_call_id, "toolName": call.tool_name, "kind": call.kind}
         more = {"arguments": call.arguments, "title": call.title, "locations": list(call.locations)}
         data |= {name: value for name, value in more.items() if value}
-        return Notice("tool_revised", f"{call.tool_name} was told again", call.session_id, data)
+        return Notice("tool_revised", f"{call.tool_name} was announced again", call.session_id, data)
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """A line that is no message of the protocol; tolerated, counted and reported."""
+    """A line that is not a message of the protocol; tolerated, counted and reported."""
 
     line: bytes
     reason: str

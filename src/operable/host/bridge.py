@@ -1,7 +1,7 @@
 """An agent as a model: one prompt, one answer, nothing remembered.
 
 The reference driver's stateless surface: `complete({system?, prompt}) -> {result}` over an ephemeral session. Whatever the
-agent asks is denied, unless a policy says otherwise, so that a completion has no effects that nobody allowed.
+agent asks is denied, unless a policy says otherwise, so that a completion has no effects that were not allowed.
 """
 
 from dataclasses import dataclass

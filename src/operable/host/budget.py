@@ -1,8 +1,8 @@
 """Budgets of a session: turns, tokens, money, time. Counts what was used and says when a limit is reached.
 
 Who is over a limit is paused and asked (the session does both); a yes grants the same amount again, a no cancels the turn.
-Tokens and money are what the agent itself tells: an agent that tells nothing spends nothing that could be counted, which
-`untold` says, so that nobody mistakes silence for thrift.
+Tokens and money are what the agent itself reports: an agent that reports nothing spends nothing that could be counted.
+`untold` says so, so that silence is not mistaken for a low cost.
 """
 
 from collections.abc import Callable, Mapping
@@ -79,7 +79,7 @@ class Budget:
             self._session_cost = event.cost
 
     def turn_ended(self, event: TurnEnd) -> None:
-        """The agent's account of the whole turn; what was told before is part of it."""
+        """The agent's account of the whole turn; what was reported before is part of it."""
         if event.usage is None:
             return
         self.untold = False

@@ -150,7 +150,7 @@ def _granted(loaded: Loaded) -> AcpClient:
 
 
 def limits_of(manifest: AgentCli, wanted: StartOptions) -> Limits:
-    """An ephemeral session lasts as long as its client; the others end when nobody has used them for their idle time."""
+    """An ephemeral session lasts as long as its client; the others end after they were unused for their idle time."""
     declared = manifest.session
     if wanted.limits.idle is not None or declared.mode == "ephemeral":
         return wanted.limits

@@ -1,8 +1,8 @@
 """What the host does for an agent that asks it to: read and write files of the workspace, run commands.
 
 Served only when the opening granted it, and only inside the workspace: a path is resolved first and then walked folder by
-folder without following links, so that a link that appears in between leads nowhere. Writes and commands pass the gate:
-what the rules allow, or what was allowed when the agent asked in this turn, or what the desk now allows. Commands run
+folder without following links, so that a link that appears in between is not followed. Writes and commands pass the gate:
+what the rules allow, or what was allowed when the agent asked in this turn, or what the queue now allows. Commands run
 confined as the agent is (`confine`); their output is bounded; they are killed when the turn is cancelled or the session
 ends, because agents were seen to leave them running.
 
@@ -155,7 +155,7 @@ class ClientMethods:
             raise _RefusedError(NOT_FOUND, f"there is no file {path}") from None
         with os.fdopen(fd, "rb") as file:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise _RefusedError(INVALID, f"{path} is no regular file")
+                raise _RefusedError(INVALID, f"{path} is not a regular file")
             data = file.read(READ_LIMIT + 1)
         if len(data) > READ_LIMIT:
             raise _RefusedError(INVALID, f"{path} is larger than {READ_LIMIT} bytes")

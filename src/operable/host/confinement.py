@@ -6,9 +6,9 @@ enforced; `Confined.wrap` then makes of each command (the agent, one process per
 
 Decisions. `local` is host access: for trusted manifests only, and what it leaves open is in the report. Providers whose
 children's environment others can read are refused together with `auth` (AIP-45), unless the operator accepts that in so
-many words. An absent or empty `network.egress` is no network. `read_only` refuses every command, as AIP-36 has it.
-`limits.timeout_ms` is per command in AIP-36: it is handed to whoever starts one, and its default of 30 s is not applied to
-a session that is meant to last.
+many words. An absent or empty `network.egress` means no network. `read_only` refuses every command, as AIP-36 has it.
+`limits.timeout_ms` is per command in AIP-36: it is handed to the code that starts one, and its default of 30 s is not
+applied to a session that is meant to last.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Confined:
         return self.wrap(prepare(argv, env=env, cwd=cwd))
 
     def wrap(self, command: Command) -> Command:
-        """The command as it is started: inside, its whole tree supervised, with nothing but its own environment."""
+        """The command as it is started: inside, its whole tree supervised, with only its own environment."""
         if self._enclosure is None:
             raise ValueError("the place is closed")
         place = self._enclosure.place
@@ -241,7 +241,7 @@ def _prepare_elsewhere(place: Confined, box: Sandbox, wanted: Wanted) -> None:
     block = wanted.sandbox
     delivered = Delivered()
     if wanted.vault is not None and wanted.secrets:
-        # Nobody here knows what a home is there: "~" is no place for a file.
+        # The home folder there is unknown here: "~" is not a place for a file.
         delivered = deliver(wanted.vault, wanted.secrets, "~", block.network.egress)
     shown = mounts(block, wanted.workspace, inside=True)
     confinement = place_elsewhere(block, shown, delivered, wanted.home, wanted.credential)

@@ -7,9 +7,9 @@ from operable.manifest.blocks import Mount
 from operable.manifest.blocks import Sandbox as Block
 from operable.proc.sandbox.confinement import Confinement
 
-# Providers without a file system of their own: a mount stands where it stands on the host, or nowhere.
+# Providers without a file system of their own: a mount has the same path as on the host, or does not exist.
 OUTSIDE = ("local", "node-permission")
-# Providers that are the rights of whoever runs the host.
+# Providers that are the rights of the user who runs the host.
 HOST_ACCESS = ("local",)
 # Places that a mount must not take: they belong to the system inside.
 _TAKEN = ("/proc", "/sys", "/dev", "/run/operable", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc")
@@ -40,7 +40,7 @@ def mounts(block: Block, workspace: str, *, inside: bool) -> tuple[dict[str, str
 
 
 def too_wide(folder: str) -> bool:
-    """Whether showing this folder would show somebody's home, or hide a place that is private inside."""
+    """Whether showing this folder would show a user's home, or hide a place that is private inside."""
     real = os.path.realpath(folder)
     homes = {os.path.realpath(os.path.expanduser("~")), "/root", "/home"}
     return real in _PRIVATE or any(_below(home, real) for home in homes)

@@ -9,9 +9,9 @@ A turn names its key (conversation, operator, user, guild, workspace); which par
 session afterwards. The choice is made per turn and refused outside `supported`.
 
 What is remembered is bounded, since a host may live for months and meet a new key with every caller. Of the words of a
-conversation the newest whole turns are kept, no more than could ever be quoted; who quotes less than was said is told so by
-a notice. Of the conversations the one that has had no turn for longest is let go when a new one finds no room, its process
-with it, and that is told, too; when all of them have a turn that runs, the new one is refused.
+conversation the newest whole turns are kept, no more than could ever be quoted; a caller that quotes less than was said
+gets a notice. If a new conversation finds no room, the one without a turn for longest is ended, its process with it. A
+notice also says that; when all of them have a turn that runs, the new one is refused.
 """
 
 import asyncio
@@ -140,7 +140,7 @@ class Conversations:
 
 
 async def _end(kept: Kept) -> None:
-    async with kept.providing:  # a session that is being started is one, too
+    async with kept.providing:  # a session that is being started also counts
         if kept.idle is not None:
             kept.idle.cancel()
         if kept.ending is not None:

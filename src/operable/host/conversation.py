@@ -46,7 +46,7 @@ class Conversation:
         self.failed = False  # the last thing of this turn was an error
         self._written: list[bytes] = []
         self._calls: dict[str, bool] = {}  # of this turn; True: still without result
-        self._told: dict[str, ToolCall] = {}  # the same, as they were told last
+        self._told: dict[str, ToolCall] = {}  # the same, as they were reported last
         self._denied: set[str] = set()
         self._abandoned: deque[str] = deque(maxlen=_REMEMBERED)
         self._questions: dict[str, tuple[str | None, Any]] = {}
@@ -139,7 +139,7 @@ class Conversation:
         self.failed = False
         self._calls[call_id] = False
         withdrawn = self._withdraw(call_id)
-        # An agent that was told no and reports a success has done it all the same.
+        # An agent that was denied and reports a success has done it nevertheless.
         is_denied = denied or (is_error and call_id in self._denied)
         return [
             *announced,

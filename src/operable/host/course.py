@@ -2,7 +2,7 @@
 
 Two facts are kept apart: whether the sender's turn runs (`turn`), and whether the arm is in a turn (`busy`). They differ
 after a cancel that the agent has not answered: the turn has ended for its sender, the agent still works, and what it says
-meanwhile is `stale`: left out, counted, and told when it comes to rest. Until then the next message waits.
+meanwhile is `stale`: left out, counted, and reported when it comes to rest. Until then the next message waits.
 """
 
 import asyncio
@@ -121,7 +121,7 @@ class Course:
         then.append((self._over, end))
 
     def end(self, reason: str, code: str | None = None, text: str = "") -> None:
-        """End the turn from this side: what is open is closed, the reason told, then the turn-end."""
+        """End the turn from this side: what is open is closed, the reason reported, then the turn-end."""
         works = self._works
         told = "the turn ended before this tool gave a result"
         results = [
@@ -144,7 +144,7 @@ class Course:
             self.end(e.ERROR, "agent_exited", text)
 
     def abandon(self) -> None:
-        """Nobody will ever tell the end of this turn: let its sender go."""
+        """The agent will never report the end of this turn: let its sender go."""
         turn, self.turn = self.turn, None
         self.clear()
         if turn is not None:
@@ -201,7 +201,7 @@ class Course:
     # --- time and money
 
     def _watch(self) -> None:
-        """Has the agent said anything? Waiting for an answer of ours is no silence."""
+        """Has the agent said anything? Waiting for an answer of ours is not silence."""
         works = self._works
         if works.desk.pending or works.methods.busy:
             self.last_heard = works.now

@@ -3,7 +3,7 @@
 Three sources for each of the seven capability words of AIP-45: declared (manifest), offered (handshake, where the protocol
 has a word for it), observed (the events of a session). A session is refused when it was promised something that the
 handshake denies and that it stands on: a resumable session with an agent that cannot resume. Every other difference is
-told, not fatal: a manifest that promises too little is merely out of date.
+reported, not fatal: a manifest that promises too little is merely out of date.
 """
 
 from collections.abc import Iterable, Mapping
@@ -89,7 +89,7 @@ def require(manifest: AgentCli, opened: Opened | None, *, resuming: bool) -> Non
 
 
 def notice(manifest: AgentCli, opened: Opened | None, session_id: str) -> e.Notice | None:
-    """The differences as an event for the log; None when there are none."""
+    """The differences as an event for the log; None if nothing differs."""
     found = differences(manifest, opened)
     if not found:
         return None

@@ -1,9 +1,9 @@
-"""An agent on somebody else's machine: what of a manifest can go there, and what must be true before it does.
+"""An agent on a provider's machine: what of a manifest can go there, and what must be true before it does.
 
 The machine is made for the session and ends with it (`operable.proc.remote`). So the program is not installed here but part
 of what the machine is made from, and its version is asked there, on a machine of its own. Steps of `setup` and commands of
 `auth` would change this machine and not that one: a manifest with such steps is refused, and a login is known by its
-variables only. One process per turn would be one machine per turn, without what the turn before has left: refused, too.
+variables only. One process per turn would be one machine per turn, without what the turn before has left: also refused.
 """
 
 from operable.host.arm import Arm

@@ -22,7 +22,7 @@ def remote_address(loaded: Loaded) -> tuple[str, bool]:
     parts = urlsplit(found.url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Fail("config", "MCP_URL_INVALID", f"this is no web address: {redact_url(found.url)}")
+        raise Fail("config", "MCP_URL_INVALID", f"this is not a web address: {redact_url(found.url)}")
     if not Rules(sandbox_of(loaded).network.egress).covers(parts.hostname, port):
         raise Fail(
             "authz",

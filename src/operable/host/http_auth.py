@@ -1,4 +1,4 @@
-"""How an agent that runs elsewhere is told who we are: the manifest's secrets as headers of every request.
+"""How we authenticate to an agent that runs elsewhere: the manifest's secrets as headers of every request.
 
 A program of ours gets its secrets in its environment (AIP-45, "Auth surface"); a server has none, so that they travel as
 headers. One secret is a bearer token, which is what the authorization of the Model Context Protocol expects. For anything

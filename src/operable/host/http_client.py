@@ -10,7 +10,7 @@ CONNECT_TIMEOUT = 10.0
 
 
 def client(url: str) -> Any:
-    """A client for this one server; it follows nowhere else."""
+    """A client for this one server; it follows no other."""
     library = _library()
     parts = urlsplit(url)
     return library.AsyncClient(

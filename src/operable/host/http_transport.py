@@ -7,7 +7,7 @@ server numbers what it says, and after a time that grows while nothing comes. An
 the same way.
 
 Every request has the given headers (`operable.host.http_auth`): nothing is followed to another host (a redirection is an
-error, told with where it leads), what goes to this machine goes through no proxy, and no answer is waited for without a
+error that names its target), what goes to this machine goes through no proxy, and no answer is waited for without a
 limit except the streams themselves, which the watchdogs of a session cover. Answers are read by
 `operable.host.http_reading`; where messages may go is for `operable.host.http_address` to say.
 """
@@ -92,7 +92,7 @@ class Remote:
         self._over(None if self.end is not None else 0, cause)
 
     async def leave(self, *, eof_grace: float) -> None:
-        """Tell the server that the session is over, then hang up."""
+        """Inform the server that the session is over, then close the connection."""
         if self.end is None and self._session_id is not None:
             try:
                 async with asyncio.timeout(eof_grace):
@@ -179,7 +179,7 @@ class Remote:
                 if response.status_code >= 300 and response.status_code not in _BUSY:
                     return await refusal(response)
                 if response.status_code == 200 and not _is_stream(response):
-                    return "it is no stream"
+                    return "it is not a stream"
                 async for _, data in events(response, place):
                     await self._take(data)
         except (OSError, ValueError, errors()) as error:
@@ -221,7 +221,7 @@ class Remote:
     def _settle(self, line: bytes) -> None:
         found = envelope(line)
         if found is None:
-            self._asked.clear()  # several messages in one, or none: nobody knows what it answers
+            self._asked.clear()  # several messages in one, or none: it is unknown what it answers
         elif found.method is None:
             self._asked.discard(found.id)
 
@@ -248,7 +248,7 @@ class Remote:
         if self.end is None:
             self.end = End(status, cause, 0.0, self._trouble)
             self._closing = asyncio.get_running_loop().create_task(self._hang_up())
-            # Not from inside of whoever called: the link may be in the middle of something.
+            # Not from inside of the caller: the link may be in the middle of something.
             asyncio.get_running_loop().call_soon(self._on_end, self)
 
     async def _hang_up(self) -> None:

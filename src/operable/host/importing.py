@@ -1,8 +1,8 @@
 """From the settings of other programs to manifests: what an importer is, and what all of them make of a command.
 
 An importer finds the entries in the parsed JSON of a file, and the command of each; it does no I/O. What comes out is a
-draft: a manifest and its ACP profile as plain values, with notes about everything that the source does not tell and somebody
-should look at. Two rules hold for all:
+draft: a manifest and its ACP profile as plain values, with notes about everything that the source does not say and the user
+should check. Two rules hold for all:
 
 - No secret gets into a manifest. Of a variable only the name is taken, into `passthrough`; a command with a key among its
   arguments is left out.
@@ -37,7 +37,7 @@ _TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A manifest that somebody may look at, and use."""
+    """A manifest that the user may check and use."""
 
     name: str
     manifest: dict[str, Any]
@@ -55,7 +55,7 @@ class Draft:
 
 
 class Unusable(Exception):  # noqa: N818 - said of what was found, not a mistake of ours
-    """This is no such file, or an entry of it cannot be made a manifest; the message says why."""
+    """This is not such a file, or an entry of it cannot be made a manifest; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +110,19 @@ def parse(text: str, source: str) -> Any:
     try:
         return msgspec.json.decode(plain.encode())
     except (msgspec.MsgspecError, RecursionError) as problem:
-        raise Fail("validation", "INVALID_JSON", f"it is no JSON: {problem}", target=source) from None
+        raise Fail("validation", "INVALID_JSON", f"it is not JSON: {problem}", target=source) from None
 
 
 def convert(name: str, found: Any, source: str) -> list[Draft | Left]:
-    """The drafts of a file, and what had to be left out; Fail validation/IMPORT_UNREADABLE when it is none of this kind."""
+    """The drafts of a file, and what had to be left out; Raises Fail validation/IMPORT_UNREADABLE if it is not of this
+    kind.
+    """
     source_of = importer(name)
     try:
         entries = source_of.entries(found)
     except Unusable as problem:
         raise Fail(
-            "validation", "IMPORT_UNREADABLE", f"this is no file of {name}: {problem}", target=source
+            "validation", "IMPORT_UNREADABLE", f"this is not a file of {name}: {problem}", target=source
         ) from None
     made: list[Draft | Left] = []
     for each, value in entries.items():
@@ -160,7 +162,7 @@ def texts(found: Any, what: str) -> tuple[str, ...]:
     if found is None:
         return ()
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise Unusable(f"{what} is no list of texts")
+        raise Unusable(f"{what} is not a list of texts")
     return tuple(found)
 
 
@@ -178,7 +180,7 @@ def draft(command: Command) -> Draft:
     """The manifest of an agent that speaks ACP and is started by this command."""
     program = os.path.expanduser(command.program)
     if redact_argv([program, *command.args]) != [program, *command.args]:
-        raise Unusable("its arguments hold what looks like a secret; a manifest is no place for one")
+        raise Unusable("its arguments hold what looks like a secret; a manifest is not a place for one")
     if not _PROGRAM.fullmatch(program):
         raise Unusable(f"the program {command.program!r} has a name that no manifest can have")
     notes = list(command.notes)

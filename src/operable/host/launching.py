@@ -137,7 +137,7 @@ async def _start_remote(
         ),
         secrets=placing.known,
     )
-    text = "the agent runs elsewhere: nothing but its address is enforced"
+    text = "the agent runs elsewhere: only its address is enforced"
     return await _compared(
         manifest, await start_session(start), wanted, Notice("enforcement", text, start.session_id)
     )

@@ -2,8 +2,8 @@
 
 A conversation has one process from `start` to the end; a per-turn arm has one for each turn, which `send` starts. Either
 way the session sees the same: `on_happenings` with everything that one chunk of output gave, and `on_ended` when a process
-is gone. After each call into the connection its outgoing bytes are written. Noise on stdout is counted here, and told a
-bounded number of times: an agent that prints warnings there must neither be refused nor fill the log.
+is gone. After each call into the connection its outgoing bytes are written. Noise on stdout is counted here, and
+reported a bounded number of times: an agent that prints warnings there must neither be refused nor fill the log.
 """
 
 from collections.abc import Callable, Iterable
@@ -65,7 +65,7 @@ class Link:
     ) -> None:
         self.arm = arm
         self.opening = opening
-        self.resume = opening.resume  # a per-turn agent continues with the id that its last turn told
+        self.resume = opening.resume  # a per-turn agent continues with the id that its last turn reported
         self.noise = 0
         self.process: Transport | None = None
         self._connection: Connection = arm.connect()
@@ -188,14 +188,14 @@ class Link:
                 happenings += self._receive(line)
         except PeerError as error:
             broken = error
-        except Exception as error:  # noqa: BLE001 - an adapter of somebody else: the session ends, the host does not
+        except Exception as error:  # noqa: BLE001 - an adapter of another author: the session ends, the host does not
             broken = PeerError("adapter_failed", f"the adapter failed: {type(error).__name__}: {error}")
         self._on_happenings(happenings)
         if broken is not None:
             self._on_broken(broken)
 
     def told_noise(self, noise: Noise) -> Notice | None:
-        """What to tell about one more line of noise: something for the first few and at each power of ten."""
+        """What to report about one more line of noise: something for the first few and at each power of ten."""
         self.noise += 1
         number = str(self.noise)
         if self.noise > NOISE_TOLD and number.rstrip("0") != "1":
@@ -203,6 +203,6 @@ class Link:
         # Masked before it is cut: half of a secret would not be known as one.
         quoted = self._redactor.text(noise.line[:_NOISE_READ].decode("utf-8", "replace"))[:_NOISE_QUOTED]
         reason = self._redactor.text(noise.reason)[:_NOISE_QUOTED]
-        text = f"the agent printed a line that is no message ({reason})"
+        text = f"the agent printed a line that is not a message ({reason})"
         data = {"line": quoted, "count": self.noise}
         return Notice("stdout_noise", text, self.opening.session_id, data)

@@ -1,9 +1,9 @@
-"""The session log: every event with its number, on disk before anybody sees it, and any number of readers by cursor.
+"""The session log: every event with its number, on disk before any reader sees it, and any number of readers by cursor.
 
 Theory of operation. The owner appends batches: one `write` for all events that one chunk of the agent's output gave, as
-lines `{"id":…,"at":…,"event":{…}}`, and only then are readers told. Readers in this process share the newest batches
+lines `{"id":…,"at":…,"event":{…}}`, and only then are readers informed. Readers in this process share the newest batches
 (at most WINDOW bytes, however many readers and however far behind); who is further behind reads the file, as do readers
-in other processes (`operable.host.log_files`). So a reader that stalls slows nobody and costs nothing.
+in other processes (`operable.host.log_files`). So a reader that stalls delays no other process and costs nothing.
 
 Durability. An event that was shown has been handed to the system: it survives the death of the host, by kill -9 too.
 `sync` asks for more, against a power cut: the session calls it after each turn-end and at its close, in a thread.
@@ -139,7 +139,7 @@ class SessionLog:
         return reader
 
     def sync(self) -> None:
-        """Have what was written so far put on the disk, in a thread. Best effort: nobody waits for it."""
+        """Have what was written so far put on the disk, in a thread. Best effort: no caller waits for it."""
         if self.closed:
             return  # closing has done it, and the number of the descriptor may belong to another file by now
         # A copy: the original may be closed, and its number taken, before the thread comes to it.
@@ -154,7 +154,7 @@ class SessionLog:
         if not self.closed:
             rest = self._rest(list(self._held))
             if rest:
-                with suppress(Fail):  # a full disk: the owner has been told by the append before
+                with suppress(Fail):  # a full disk: the owner has learnt it from the append before
                     self._keep(rest)
             self.closed = True
             _sync_and_close(self._fd)
@@ -192,7 +192,7 @@ class SessionLog:
         self._tell()
 
     def _tell(self) -> None:
-        # Wakes everybody who waits now; who comes later looks first.
+        # Wakes every reader that waits now; who comes later looks first.
         self._changed.set()
         self._changed.clear()
 
@@ -238,7 +238,7 @@ class Reader:
         self._file: FileCursor | None = None
 
     def take(self) -> list[Record]:
-        """The next records that are there, in the batches in which they came; [] when there are none now."""
+        """The next records that are there, in the batches in which they came; [] if no event is there now."""
         log = self._log
         if self.position >= log.last_id:
             return []
@@ -333,6 +333,6 @@ def _sync_and_close(fd: int) -> None:
         # macOS has no fdatasync; the difference is only the time stamp of the file.
         getattr(os, "fdatasync", os.fsync)(fd)
     except OSError:
-        pass  # a pipe, a full disk: the bytes are where they are, and the owner has been told by `write`
+        pass  # a pipe, a full disk: the bytes are where they are, and the owner has learnt it from `write`
     finally:
         os.close(fd)

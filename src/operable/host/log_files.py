@@ -2,9 +2,9 @@
 
 A cursor is the number of the last event that was read. Segments are named by the number of their first event, and numbers
 have no holes, so the place of a cursor is found by name and then by bisection in the file; no index has to be kept, or
-mended after a crash. Only whole lines are read: a line that is being written, or was torn by a crash, is not there yet.
+repaired after a crash. Only whole lines are read: a line that is being written, or was torn by a crash, is not there yet.
 
-A line that is no record (a newer version's event, a damaged disk) becomes a notice with its number, never an exception.
+A line that is not a record (a newer version's event, a damaged disk) becomes a notice with its number, never an exception.
 """
 
 import os
@@ -156,7 +156,7 @@ def segment_name(first: int) -> str:
 
 
 def last_record(fd: int) -> tuple[int, Record | None]:
-    """Where the last whole line of a segment ends, and its record; (0, None) when there is none."""
+    """Where the last whole line of a segment ends, and its record; (0, None) if the log is empty."""
     end = os.fstat(fd).st_size
     size = 4096
     while True:

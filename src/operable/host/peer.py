@@ -1,4 +1,4 @@
-"""Values as peers send them: lines that may be no JSON, fields that may be of any type or absent.
+"""Values as peers send them: lines that may not be JSON, fields that may be of any type or absent.
 
 An arm reads a vendor's JSON through these and so never trusts its shape: what is not as documented counts as empty, and a
 line that is none becomes Noise. And the few ways in which what the host has (files, MCP servers) is put for a peer.
@@ -19,7 +19,7 @@ _decode: Final = msgspec.json.Decoder().decode
 
 
 def parse(line: bytes) -> dict[str, Any] | Noise:
-    """The JSON object of a line, or why it is none."""
+    """The JSON object of a line, or why it is not one."""
     try:
         value = _decode(line)
     except _FAULTS as error:
@@ -37,7 +37,7 @@ def string(value: Any) -> str:
 
 
 def count(value: Any) -> int:
-    """A number of tokens; what is no sensible number counts as 0."""
+    """A number of tokens; what is not a sensible number counts as 0."""
     return int(value) if isinstance(value, int | float) and 0 <= value < 2**53 else 0
 
 
@@ -47,7 +47,7 @@ def with_files(text: str, files: Sequence[str]) -> str:
 
 
 def session_word(session_id: str) -> str:
-    """An agent's session id as a word of its command line: what it told must not become an option there."""
+    """An agent's session id as a word of its command line: what it reported must not become an option there."""
     if not session_id or session_id.startswith("-") or not session_id.isprintable():
         raise Fail(
             "validation",
@@ -102,7 +102,7 @@ class Odometer:
         self._last = Usage()
 
     def turn(self, total: Usage) -> Usage:
-        """What was used since the total before; all zeros are no reading (agents say that after an error)."""
+        """What was used since the total before; all zeros are not a reading (agents say that after an error)."""
         if total == Usage():
             return total
         last, self._last = self._last, total

@@ -3,9 +3,9 @@
 Theory of operation. Each question is one start of the program, with arguments that agents are known to take (or the given
 ones), bounded in time and ended with everything that it started. ACP and MCP servers answer an `initialize`; a JSON-stream
 agent says `ready` by itself. The first answer that is one decides. What runs is unknown, so it runs confined: no network,
-an empty home and workspace, its own folders read-only. Where that cannot be had, nothing is run, unless the caller says so.
+an empty home and workspace, its own folders read-only. If that is not available, nothing is run, unless the caller says so.
 
-A draft is a beginning: what a program does not tell (how it is installed, what it needs, whether it asks) is in its notes.
+A draft is a beginning: what a program does not say (how it is installed, what it needs, whether it asks) is in its notes.
 """
 
 import os
@@ -166,7 +166,7 @@ def converse(
 
 
 def recognised(message: Any) -> Answer | None:
-    """Which protocol a line belongs to; `error` for a JSON-RPC answer that says no. None: it is none of them."""
+    """Which protocol a line belongs to; `error` for a JSON-RPC answer that says no. None if it belongs to none."""
     if not isinstance(message, dict):
         return None
     if message.get("type") == "ready":

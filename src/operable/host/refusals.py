@@ -69,10 +69,8 @@ def how(status: int | None) -> str:
 
 
 def check_message(session: str, text: str) -> None:
-    """Fail when this cannot be written anywhere: JSON can spell half of a character, UTF-8 cannot."""
+    """Fail when this cannot be written anywhere: JSON can spell a lone surrogate, UTF-8 cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Fail(
-            "usage", "MESSAGE_INVALID", "the message has half of a character", target=session
-        ) from None
+        raise Fail("usage", "MESSAGE_INVALID", "the message is not valid Unicode", target=session) from None

@@ -5,7 +5,7 @@
 
 Theory of operation. A session belongs to the process that runs it. That process holds a lock on one file of its own
 (`owners/<pid>-<random>`), which the system releases however the process ends; the session's `meta.json` names it. So
-whether a "running" session really runs is never a guess from a process id that may have been given to somebody else, and
+whether a "running" session really runs is never a guess from a process id that another process may have by now, and
 `recover` turns those whose owner is gone into `error`, with the reason. Statuses are those of AIP-46.
 """
 
@@ -130,7 +130,7 @@ class Registry:
         try:
             home.save()
         except Fail:
-            with suppress(OSError):  # without its meta.json it is a session for nobody
+            with suppress(OSError):  # without its meta.json no process sees a session
                 os.rmdir(folder)
             raise
         return home
@@ -154,7 +154,7 @@ class Registry:
         if len(found) == 1:
             self.recover(found[0])
             return found[0]
-        problem = "is the beginning of several sessions" if found else "is no session"
+        problem = "is the beginning of several sessions" if found else "is not a session"
         raise Fail(
             "not_found",
             "NO_SUCH_SESSION",

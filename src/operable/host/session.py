@@ -50,7 +50,7 @@ class Session:
         self._on_close = on_close
         self._ready: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
-        self._complaint = ""  # the last error that the agent told in its protocol
+        self._complaint = ""  # the last error that the agent reported in its protocol
 
     # --- what callers do
 
@@ -113,7 +113,7 @@ class Session:
 
     def send(self, message: str | Message, *, timeout: float | None = None) -> Turn:
         """Begin a turn. Fail conflict/TURN_RUNNING while one runs, conflict/SESSION_ENDED when the agent is gone,
-        usage/MESSAGE_INVALID for a text that is no Unicode.
+        usage/MESSAGE_INVALID for a text that is not Unicode.
 
         `timeout` is for this turn, in place of `limits.turn`: beyond it the turn ends as `timeout`.
         """
@@ -189,7 +189,7 @@ class Session:
         await self.close()
 
     def raise_failure(self) -> None:
-        """What the session itself could not do (write its log, its audit): told to whoever waits for events."""
+        """What the session itself could not do (write its log, its audit): reported to callers that wait for events."""
         if self._works.failure is not None:
             raise self._works.failure
 
@@ -296,7 +296,7 @@ class Session:
         if self._works.alive:
             await self._link.leave()
         elif self._link.process is not None:
-            await self._link.process.ended()  # it was told to go, or is gone
+            await self._link.process.ended()  # it was asked to end, or is gone
         end = None if self._link.process is None else self._link.process.end
         forced = end is not None and (end.cause is not None or (end.status or 0) < 0)
         self._finish(KILLED if forced else EXITED)
@@ -317,7 +317,7 @@ class Session:
             self._on_close()
 
     def _collapse(self, problem: Fail) -> None:
-        """What must be kept cannot be kept: let go whoever waits."""
+        """What must be kept cannot be kept: release waiting callers."""
         self._course.abandon()
         self._finish(ERROR, problem.code)
 

@@ -37,7 +37,7 @@ class StartOptions:
     label: str | None = None
     history: str = ""  # what was said before, for protocols that take it apart from the first message
     mcp_servers: tuple[Mapping[str, Any], ...] = ()
-    person: Any = None  # somebody who can answer setup and login questions (operable.host.launch.step.Person)
+    person: Any = None  # a person who can answer setup and login questions (operable.host.launch.step.Person)
     sandbox: str | None = (
         None  # a provider in place of the manifest's; "none": no sandbox, with all rights of the host
     )
@@ -69,7 +69,7 @@ def options_from(given: Mapping[str, Any]) -> StartOptions:
     if not os.path.isdir(workspace):
         # Real agents accept a missing folder silently, and one creates it.
         raise Fail(
-            "not_found", "WORKSPACE_NOT_FOUND", f"the workspace {workspace} is no folder", target=workspace
+            "not_found", "WORKSPACE_NOT_FOUND", f"the workspace {workspace} is not a folder", target=workspace
         )
     rules = load_policy(chosen.policy) if isinstance(chosen.policy, str) else chosen.policy
     if rules is None:

@@ -92,7 +92,7 @@ async def start_session(start: Start) -> Session:
     except BaseException as problem:
         if home.meta.status == STARTING:
             code = problem.code if isinstance(problem, Fail) else type(problem).__name__
-            with suppress(Fail):  # what went wrong first is what the caller hears
+            with suppress(Fail):  # the caller gets the first error
                 home.save(status=ERROR, ended_at=timestamp(), error=code)
         raise
     return session

@@ -36,8 +36,8 @@ class Kept:
     session: Session | None = None
     agent_session_id: str | None = None
     history: list[Said] = field(default_factory=list)
-    forgotten: int = 0  # turns of the history that were cut off since somebody was told
-    in_place_of_another: bool = False  # there was no room for it, and nobody was told yet
+    forgotten: int = 0  # turns of the history that were cut off since the last report
+    in_place_of_another: bool = False  # there was no room for it, and that is not reported yet
     turns: int = 0  # that run
     idle: asyncio.TimerHandle | None = None
     ending: asyncio.Task[None] | None = None
@@ -59,7 +59,7 @@ class Kept:
             self.forgotten += 1
 
     def notices(self, *, quoting: bool) -> list[Notice]:
-        """What was let go since the last turn, each told once."""
+        """What was let go since the last turn, each reported once."""
         found = []
         if self.in_place_of_another:
             found.append(

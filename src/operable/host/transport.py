@@ -1,8 +1,8 @@
 """The agent's process as a source of lines: one run of it, from spawn to the last line and the exit status.
 
-`Process` joins a supervised child with the line splitter: whole lines of a chunk are handed on together, so that whoever
-takes them can write once per chunk. A line beyond LINE_LIMIT ends the run: a protocol that lost a line cannot go on. How
-an agent is asked to leave is here, too: end of input first (most real agents leave within two seconds of it), then
+`Process` joins a supervised child with the line splitter: whole lines of a chunk are handed on together, so that their
+receiver can write once per chunk. A line beyond LINE_LIMIT ends the run: a protocol that lost a line cannot go on. How
+an agent is asked to leave is also here: end of input first (most real agents leave within two seconds of it), then
 SIGTERM, five seconds later SIGKILL, to the whole tree (AIP-45, "Lifecycle").
 
 `Transport` is what a link needs of a process; `operable.host.http_transport` has another.
@@ -26,7 +26,7 @@ TERM_GRACE = 5.0
 # How much of stderr travels with an error: enough for a traceback.
 STDERR_SHOWN = 4000
 # Between the end of the output and the exit of a process that is about to leave lie milliseconds. One that lives on longer
-# cannot say anything any more: whoever waits for it would wait until some other limit.
+# cannot say anything any more: a caller that waits for it would wait until another limit.
 SILENT_GRACE = 0.5
 
 

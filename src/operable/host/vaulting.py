@@ -1,7 +1,7 @@
 """Secrets by their slug: who may have one, where it is kept, and a note of every use (AIP-19).
 
 Theory of operation. A `Vault` joins an inventory (`SECRETS.md`) with the backends in `secrets/`. `reveal` checks the grants
-before any backend is asked, fetches, and tells `on_use`, allowed or not; what it fetched is `known` from
+before any backend is asked, fetches, and informs `on_use`, allowed or not; what it fetched is `known` from
 then on. What comes back is a `Secret`, which shows its value only to who asks for it: not to `print`, not to a log, not to
 pickle. Where it goes from here is for `delivery`.
 
@@ -68,7 +68,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks. `owner`: the person whose inventory it is, for entries that grant nothing to anybody."""
+    """Who asks. `owner`: the person whose inventory it is, for entries that grant nothing."""
 
     user_id: str
     roles: frozenset[str] = frozenset()
@@ -97,14 +97,14 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Vault:
-    """An inventory, the backends of the host, and who is told."""
+    """An inventory, the backends of the host, and the receiver of uses."""
 
     inventory: Secrets
     actor: Actor
     backends: tuple[str, ...] = ("environment",)
     on_use: Callable[[Use], object] = lambda _: None
     context: Mapping[str, str] = field(default_factory=dict)
-    known: Known = field(default_factory=Known, repr=False)  # learns every value before anybody has it
+    known: Known = field(default_factory=Known, repr=False)  # learns every value before it is handed out
 
     def reveal(self, slug: str, purpose: str) -> Secret:
         """Fail authz/SECRET_DENIED, not_found/SECRET_UNKNOWN or SECRET_MISSING; nothing is fetched before it is allowed."""

@@ -1,4 +1,4 @@
-"""What the parts of one session share: its place on disk, its rules, its link to the agent, and how something is told.
+"""What the parts of one session share: its place on disk, its rules, its link to the agent, and how something is reported.
 
 `commit` is the only way in which anything happens to a session: events go to the log first, then their consequences are
 carried out, then what the arm has to say is written. What must be kept and cannot be (a full disk) stops the session.
@@ -90,7 +90,7 @@ class Works:
         self.link.kill(cause)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something beside the conversation; if it fails, the session does: nobody else would hear of it."""
+        """Do something beside the conversation; if it fails, the session does: it would be reported in no other way."""
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self._done)
@@ -116,7 +116,7 @@ class Works:
         return asyncio.get_running_loop().call_later(delay, callback)
 
     def last_word(self, status: str, error: str | None) -> None:
-        """The session is over: in the log, in the audit chain, in the registry. Nobody waits for anything any more."""
+        """The session is over: in the log, in the audit chain, in the registry. No caller waits any more."""
         process = self.link.process
         code = None if process is None or process.end is None else process.end.status
         for task in self.tasks:

@@ -69,7 +69,7 @@ def _write(value: object, write: "Callable[[str], None]", depth: int) -> None:
             before = ","
         write("]" if before == "," else "[]")
     else:
-        raise TypeError(f"{type(value).__name__} is no JSON type")
+        raise TypeError(f"{type(value).__name__} is not a JSON type")
 
 
 def _write_object(value: "dict[object, object]", write: "Callable[[str], None]", depth: int) -> None:

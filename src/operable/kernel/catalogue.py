@@ -5,7 +5,7 @@ file of its catalogue, such as `AGENT-CLI.md`). `names` lists them by reading th
 imports the one that is asked for and returns its descriptor. Entries of other distributions are found by entry point, in a
 group called like the package, and only when no file has the name: reading entry points costs about 50 ms.
 
-Names that start with an underscore or a dot are no entries. Packages inside a zip file are not supported.
+A name that starts with an underscore or a dot is not an entry. Packages inside a zip file are not supported.
 """
 
 import os
@@ -64,7 +64,7 @@ def load(package: str, name: str, attribute: str, *, kind: str = "entry") -> "An
 
 
 def unknown(kind: str, name: str, known: "list[str]") -> Fail:
-    """The failure for a name that nobody has, with the names that were perhaps meant."""
+    """The failure for an unknown name, with the names that the user may have meant."""
     near = nearest(name, known)
     return Fail(
         "usage",

@@ -39,7 +39,7 @@ EX_SIGTERM = 143
 
 # category -> (retryable unless the error says otherwise, exit code). Where the specification says "maybe", the default is
 # the cautious "no": an agent that retries by default doubles effects, one that does not asks. Reauthentication, a lost
-# race or a caller's own cancel are no reasons to repeat the identical call. `not_found`, `conflict` and `partial` have no
+# race or a caller's own cancel are not reasons to repeat the identical call. `not_found`, `conflict` and `partial` have no
 # sysexits code of their own: they say that the data asked for does not allow the operation, which is EX_DATAERR.
 CATEGORIES: dict[str, tuple[bool, int]] = {
     "usage": (False, EX_USAGE),

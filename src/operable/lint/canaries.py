@@ -1,6 +1,6 @@
 """Secrets that are none: values that can be recognised in any output, also when something has encoded them.
 
-A canary has characters that URL encoding changes, so that its raw and its encoded form can be told apart. In base64 the
+A canary has characters that URL encoding changes, so that its raw and its encoded form can be distinguished. In base64 the
 same bytes look different depending on where they stand in what was encoded: all three alignments are looked for.
 """
 
@@ -14,7 +14,7 @@ _ESCAPED = re.compile(r"\\+u00([0-7][0-9a-fA-F])")
 
 
 def canary(label: str) -> str:
-    """A value that stands for a secret; the label tells which one leaked."""
+    """A value that stands for a secret; the label says which one leaked."""
     return f"Zq7+{label}+9xKtRwe2V"
 
 

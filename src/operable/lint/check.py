@@ -1,4 +1,4 @@
-"""The contract between a check and whoever runs it.
+"""The contract between a check and its runner.
 
 A check is a generator of problems: it asks its `Case` for observations and yields what is wrong. What it does not
 complain about has passed, provided that it has looked at anything; raising `Untested` or `NotApplicable` ends it with
@@ -72,7 +72,7 @@ class Room(Protocol):
 
     def run(self, invocation: Invocation) -> Observation: ...
     def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
-        """Run it, and say what it changed: files by content, and the state that the tool tells."""
+        """Run it, and say what it changed: files by content, and the state that the tool reports."""
 
     def state(self) -> tuple[str, ...] | None:
         """What the tool says its state is; None when there is no way to ask."""

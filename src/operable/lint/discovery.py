@@ -74,7 +74,7 @@ def _entries(manifest: dict[str, Any] | None, profile: Profile) -> list[dict[str
     found = [
         entry
         for entry in (commands if isinstance(commands, list) else ())
-        # What cannot be typed on a command line is no name of a command.
+        # What cannot be typed on a command line is not a name of a command.
         if isinstance(entry, dict)
         and isinstance(entry.get("name"), str)
         and entry["name"].isprintable()
@@ -103,7 +103,7 @@ def _schema(observation: Observation) -> dict[str, Any] | None:
 
 
 def _state(made: Plan) -> Invocation | None:
-    """The call that tells the state: the profile's, else a `list` that needs nothing."""
+    """The call that reports the state: the profile's, else a `list` that needs nothing."""
     told = made.profile.tool.state
     if told is not None:
         return Invocation(tuple(told) if chooses_output(told) else (*told, *made.machine))

@@ -1,8 +1,8 @@
-"""The whole job: discover, plan, run every check on every command, and tell each finding as it comes.
+"""The whole job: discover, plan, run every check on every command, and report each finding as it comes.
 
 Theory of operation. One unit of work is one command with all its checks, or the tool with the checks on the whole; units
 run in a few threads (the work is done by processes, the threads wait). Experiments that several checks ask for are run
-once, by whoever asks first. A check that breaks is a bug of ours and ends the run; what the tool does never breaks one.
+once, by the first that asks. A check that breaks is a bug of ours and ends the run; what the tool does never breaks one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Options:
     patience: float = PATIENCE
 
     def __post_init__(self) -> None:
-        # With less than none, nobody would work and the run would never end.
+        # With less than one, no thread would work and the run would never end.
         if self.jobs < 0:
             raise Fail("usage", "INVALID_VALUE", "the number of jobs is 0 or more", target="--jobs")
         if not 0 < self.patience < math.inf:
@@ -150,7 +150,7 @@ class Job:
         self._put_in_order()
 
     def _put_in_order(self) -> None:
-        """Reports have the findings in the order in which one would mend them, however they came: the tool first."""
+        """Reports have the findings in the order in which a user would fix them, however they came: the tool first."""
         places = {name: number for number, name in enumerate(self.report.commands, 1)}
         self.report.findings.sort(
             key=lambda item: (places.get(item.command or "", 0), item.number is None, item.number or 0)
@@ -202,7 +202,7 @@ class Job:
                     yield item
         finally:
             self._stop.set()
-            # Whoever is interrupted has little time, in which the rooms are to be taken away, too.
+            # An interrupted run has little time, in which it must also remove the rooms.
             self.probe.abandoned.set()
             for thread in threads:
                 thread.join()
@@ -224,7 +224,7 @@ class Job:
                     for finding in outcome(Case(check, made, command, lab)):
                         self._found.put(finding)
                     self._spent(command, check, time.monotonic() - began)
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever reads the findings
+        except BaseException as error:  # noqa: BLE001 - raised again by the reader of the findings
             self._found.put(error)
         finally:
             self._found.put(None)
@@ -236,7 +236,7 @@ class Job:
 
 
 def outcome(case: Case) -> list[Finding]:
-    """Everything that one check says of one command: its problems, or one finding that says why there is none."""
+    """Everything that one check says of one command: its problems, or one finding that says why it is missing."""
     judge = case.check.tool if case.command is None else case.check.command
     assert judge is not None  # noqa: S101 - only such cases are made
     found: list[Finding] = []

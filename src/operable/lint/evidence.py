@@ -2,7 +2,7 @@
 
 An `Invocation` says everything about one start of the tool, so that equal invocations in equal rooms are the same
 experiment and need to be made only once. An `Observation` is what came of it. Lines are taken apart one by one and
-leniently: a line that is no event is a fact for the check that looks for such lines, and must not blind the others.
+leniently: a line that is not an event is a fact for the check that looks for such lines, and must not blind the others.
 
 No I/O here; `probe` makes observations.
 """
@@ -35,7 +35,7 @@ class Invocation:
     env: tuple[tuple[str, str], ...] = ()
     files: tuple[tuple[str, str], ...] = ()  # path below HOME -> content
     bare: bool = False  # no environment but PATH, an empty read-only HOME, no network
-    terminal: bool = False  # stdin and the controlling terminal are a pty that nobody answers
+    terminal: bool = False  # stdin and the controlling terminal are a pty that does not answer
     reader: Literal["patient", "gone", "leaves"] = (
         "patient"  # gone: before the first byte; leaves: after the first line
     )
@@ -55,7 +55,7 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of stdout; `event` is None when it is no JSON object, and `flaw` says why."""
+    """One line of stdout; `event` is None if it is not a JSON object, and `flaw` says why."""
 
     number: int
     raw: bytes
@@ -146,7 +146,7 @@ class Observation:
 
     @property
     def crashed(self) -> bool:
-        """Ended by a signal that nobody sent."""
+        """Ended by a signal that we did not send."""
         ended = self.status is not None and (self.status < 0 or self.status in _CRASHES)
         return ended and self.ended == "itself" and self.signalled is None
 
@@ -165,7 +165,7 @@ class Observation:
             seconds = max(2, math.ceil(invocation.watch))
             line = f"timeout --signal={invocation.signal.removeprefix('SIG')} {seconds} {line}"
         elif self.ended == "deadline":
-            # Whoever pastes it wants the terminal back, also of one that takes no signals.
+            # A user who pastes it wants the terminal back, also of one that takes no signals.
             line = f"timeout --signal=KILL {math.ceil(self.elapsed) + 1} {line}"
         if invocation.bare:
             line = f'env -i PATH="$PATH" {line}'
@@ -187,14 +187,14 @@ class Observation:
         return f"{line}  # {'; '.join(notes)}" if notes else line
 
     def _circumstances(self) -> list[str]:
-        """What a shell cannot be told in a word."""
+        """What cannot be one word of a shell."""
         invocation = self.invocation
         notes = [f"beside {shlex.join(words)}" for words in invocation.beside]
         if invocation.room:
             event = invocation.signal or "the end of its reader"
             notes.append(f"{event}, while it waits for its reader after {invocation.room} bytes")
         if invocation.terminal:
-            notes.append("at a terminal, where nobody answers")
+            notes.append("at a terminal that does not answer")
         if invocation.files:
             notes.append(f"with a secret in {', '.join(f'~/{path}' for path, _ in invocation.files)}")
         if self.ended == "excess":

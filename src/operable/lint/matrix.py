@@ -27,7 +27,7 @@ def fails(finding: Finding, fail_on: Level = "MUST") -> bool:
 
 
 def verdicts(findings: Iterable[Finding], fail_on: Level = "MUST") -> list[PairVerdict]:
-    """One verdict per pair that a check spoke of. A baseline excuses the run, not the tool: what it knows of fails, too."""
+    """One verdict per pair that a check spoke of. A baseline excuses the run, not the tool: what it knows of also fails."""
     grouped: dict[tuple[str, str | None], list[Finding]] = {}
     for finding in findings:
         for characteristic in finding.characteristics:
@@ -52,7 +52,7 @@ def _verdict(
 
 def _unfailed(findings: Sequence[Finding], fail_on: Level) -> Result:
     """Of a pair that nothing failed in. It passes when everything that could have failed it was tried, never on a part,
-    and when something of it was seen to hold: advice that was not followed is no proof of anything.
+    and when something of it was seen to hold: advice that was not followed proves nothing.
     """
     results = {finding.result for finding in findings}
     untried = any(
@@ -71,7 +71,7 @@ def fingerprint(tool: str, finding: Finding) -> str:
 
 
 _SIGNS: dict[Result, str] = {"pass": "pass", "fail": "FAIL", "untested": "untested", "not_applicable": "-"}
-# Where the names of the characteristics do not fit side by side, their beginnings still tell them apart.
+# Where the names of the characteristics do not fit side by side, their beginnings still distinguish them.
 _SHORT = 4
 
 

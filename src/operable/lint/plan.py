@@ -38,7 +38,7 @@ class CommandPlan:
 
     @cached_property
     def inputs(self) -> dict[str, Any] | None:
-        """The schema of its arguments; the tool is asked when somebody wants to know."""
+        """The schema of its arguments; the tool is asked when a check needs it."""
         return None if self.ask is None else self.ask(self, False)
 
     @cached_property
@@ -160,7 +160,7 @@ class CommandPlan:
             yield []
 
     def settled(self, observe: Callable[[Invocation], Observation]) -> tuple[Invocation | None, str]:
-        """The first candidate that does not fail in due form, or None and why there is none. Asked once."""
+        """The first candidate that does not fail in due form, or None and the reason. Asked once."""
         if self._settled is None:
             self._settled = self._settle(observe)
         return self._settled
@@ -199,7 +199,7 @@ class Plan:
     capabilities: dict[str, Any] | None = None
     commands: list[CommandPlan] = field(default_factory=list)
     discovery: dict[str, Observation] = field(default_factory=dict)  # what was asked -> the answer
-    state: Invocation | None = None  # the call that tells the state
+    state: Invocation | None = None  # the call that reports the state
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""`aoi-lint.toml`: what the author tells the linter that discovery cannot: where the state is, which arguments work.
+"""`aoi-lint.toml`: what the author says to the linter that discovery cannot: where the state is, which arguments work.
 
 Everything in it is optional. It is validated whole before anything runs: an unknown key or a wrong type is a usage error
 that names the key, because a misspelt `stdin` would otherwise show up as a tool that fails.
@@ -153,7 +153,7 @@ def _problem(tool: ToolProfile) -> str | None:
             return f"`env`: {name!r} cannot be the name of a variable"
     for file in tool.files:
         if os.path.isabs(file) or ".." in file.split("/") or not file.strip("/."):
-            return f"`files`: {file!r} is no file in the work dir"
+            return f"`files`: {file!r} is not a file in the work dir"
     return None
 
 

@@ -1,6 +1,6 @@
 """pytest: `def test_conforms(aoi_lint): aoi_lint("outline")` fails with every finding that fails, each with its evidence.
 
-Loaded by every pytest that has operable installed, so it imports nothing but pytest until the fixture is used.
+Loaded by every pytest that has operable installed, so it imports only pytest until the fixture is used.
 """
 
 from __future__ import annotations

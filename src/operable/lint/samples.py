@@ -1,7 +1,7 @@
 """Arguments to try a command with, best first: the profile's, those of the documented examples, generated ones.
 
 Generated values come from the input schema: what is required, and nothing else; one value per JSON type, the first of an
-enumeration, bounds respected. Where a word belongs on the command line is told by `x-cli` when the tool says it; else a
+enumeration, bounds respected. `x-cli` says where a word belongs on the command line, if the tool has it; else a
 property is taken to be an option.
 """
 

@@ -14,7 +14,8 @@ from operable.run.validator import Validator, self_contained, validator_availabl
 from operable.spec.schema_files import schema as published
 
 _LIMIT = 200
-# So many problems of one document are told at once: who mends one should not have to lint again to hear of the next.
+# So many problems of one document are reported at once: an author who fixes one should not have to lint again to see the
+# next.
 _SEVERAL = 8
 # Any of them makes a document speak of something; the rest of the vocabulary goes with them.
 _KEYWORDS = frozenset(
@@ -32,7 +33,7 @@ DRAFTS = (
 
 
 def document_flaw(document: dict[str, Any]) -> str | None:
-    """Why this is no JSON Schema of the draft that it declares."""
+    """Why this is not a JSON Schema of the draft that it declares."""
     engine = _engine()
     if not any(name.startswith("$") or name in _KEYWORDS for name in document):
         # Every object is a valid schema, one that says nothing.
@@ -49,7 +50,7 @@ def document_flaw(document: dict[str, Any]) -> str | None:
 
 
 def manifest_flaw(manifest: dict[str, Any]) -> str | None:
-    """Why this is no capability manifest."""
+    """Why this is not a capability manifest."""
     engine = _engine()
     errors = list(engine.validator_for(published("aoi-capabilities")).iter_errors(manifest))
     flaws = [

@@ -43,7 +43,7 @@ def misuse(command: CommandPlan) -> Iterator[tuple[str, Invocation]]:
 
 
 def lacks_operand(command: CommandPlan) -> bool:
-    """Whether a call without arguments lacks something, as far as the input schema tells."""
+    """Whether a call without arguments lacks something, as far as the input schema says."""
     required = (command.inputs or {}).get("required")
     return isinstance(required, list) and bool(required) and not command.reads_jsonl
 
@@ -77,9 +77,9 @@ def unconfirmed(case: Case) -> Invocation:
 
 
 def demand_visible(case: Case, seen: Observation) -> None:
-    """`Untested` where nobody would see a change: that there was none then says nothing about the call that was seen.
+    """`Untested` if a change would not be visible: its absence then says nothing about the call that was seen.
 
-    What a program beside the tool holds in memory shows only where the tool tells its state, or the program writes it down.
+    What a program beside the tool holds in memory shows only if the tool reports its state, or the program writes it down.
     """
     if not seen.invocation.beside:
         return
@@ -132,7 +132,7 @@ def demand_sample(case: Case) -> None:
 
 
 def some_stream(case: Case) -> list[tuple[str, Observation]]:
-    """As `streams`; `Untested` when there is none."""
+    """As `streams`; `Untested` if it does not exist."""
     found = list(streams(case))
     if not found:
         raise Untested(case.target.settled(case.lab.observe)[1])

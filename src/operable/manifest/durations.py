@@ -27,5 +27,5 @@ def seconds(duration: str) -> float:
     """The length of a duration; ValueError for anything else."""
     found = _DURATION.fullmatch(duration) if len(duration) <= _LENGTH else None
     if found is None:
-        raise ValueError(f"{duration[:_LENGTH]!r} is no ISO-8601 duration such as PT1H")
+        raise ValueError(f"{duration[:_LENGTH]!r} is not an ISO-8601 duration such as PT1H")
     return sum(float(count) * _UNITS[unit] for unit, count in found.groupdict(default="0").items())

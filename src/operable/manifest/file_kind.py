@@ -28,7 +28,7 @@ def by_name(path: str) -> Kind | None:
 
 
 def by_content(data: Mapping[str, Any]) -> Kind | None:
-    """The only kind that recognises the content; None when there is none, or more than one."""
+    """The only kind that recognises the content; Returns None if no kind fits, or more than one."""
     found = [kind for kind in all_kinds().values() if kind.recognise(data)]
     return found[0] if len(found) == 1 else None
 
@@ -47,6 +47,6 @@ def recognised(path: str, document: Document) -> Kind:
     kind = by_content(document.data)
     if kind is None:
         known = ", ".join(each.file_name for each in all_kinds().values())
-        message = "neither the name nor the content tells what kind of manifest this is"
+        message = "neither the name nor the content shows what kind of manifest this is"
         raise ManifestError([Problem(path, 1, 1, "KIND_UNKNOWN", message, f"known: {known}")])
     return kind

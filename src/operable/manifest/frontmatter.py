@@ -1,7 +1,8 @@
 """A Markdown file in two: the YAML between the first two lines `---`, and the text below. Bytes in, parts and problems out.
 
-What is refused, each with its line: bytes that are no UTF-8, a file or a frontmatter over its limit, no frontmatter, a fence
-that is never closed. A byte order mark and Windows line ends are read past and noted. `yaml_tree` reads the YAML itself.
+What is refused, each with its line: bytes that are not UTF-8, a file or a frontmatter over its limit, no frontmatter, a
+fence that is never closed. A byte order mark and Windows line ends are read past and noted. `yaml_tree` reads the YAML
+itself.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def decode(raw: bytes, path: str, limit: int = FILE_LIMIT) -> str:
             else "save it as UTF-8"
         )
         raise ManifestError(
-            [Problem(path, line, column, "NOT_UTF8", "this byte is no UTF-8", hint)]
+            [Problem(path, line, column, "NOT_UTF8", "this byte is not valid UTF-8", hint)]
         ) from error
 
 
@@ -74,7 +75,7 @@ def parse_document(text: str, path: str = "<text>", limit: int = FRONTMATTER_LIM
     if any(problem.level == "error" for problem in problems):
         raise ManifestError([*notes, *problems])
     if not isinstance(data, dict):
-        what = "is empty" if data is None else "is no mapping of keys to values"
+        what = "is empty" if data is None else "is not a mapping of keys to values"
         problem = Problem(
             path, 2, 1, "FRONTMATTER_NOT_MAPPING", f"the frontmatter {what}", "write `key: value` lines"
         )

@@ -59,7 +59,7 @@ class Kind:
     relax: Callable[[Part], Iterable[tuple[Part, Any, str]]] | None = None
     """For tolerant loading: places that hold another shape than published -> what to read there, and what it means."""
     open: bool = False
-    """Whether the specification lets anybody add keys: an unknown one is then never more than a warning."""
+    """Whether the specification lets vendors add keys: an unknown one is then never more than a warning."""
     extensions: Mapping[str, str] = field(default_factory=dict)
     """Keys of reference implementations that the published schema lacks -> what they mean; `*` is any one key."""
 

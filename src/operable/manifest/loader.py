@@ -1,4 +1,4 @@
-"""Load a manifest: read it, tell its kind, judge it whole, follow its references, and give a typed value.
+"""Load a manifest: read it, recognise its kind, judge it whole, follow its references, and give a typed value.
 
 `strict` is the published schema. Tolerant loading (`strict=False`) also takes what reference implementations write: known
 extensions and unknown keys become warnings, nothing is dropped (`Loaded.extra`). Both judge everything at once: the form of
@@ -55,7 +55,7 @@ class Loaded:
     def as_(self, model: type[_Model]) -> _Model:
         """The value, when it is of this model; TypeError otherwise."""
         if not isinstance(self.value, model):
-            raise TypeError(f"{self.path} is of the kind {self.kind}, which is no {model.__name__}")
+            raise TypeError(f"{self.path} is of the kind {self.kind}, not {model.__name__}")
         return self.value
 
 
@@ -80,7 +80,7 @@ def load(
 def parse(
     text: str, *, path: str = "<text>", kind: str | None = None, strict: bool = True, body: bool = True
 ) -> Loaded:
-    """Load a text that is no file: no folder, no references. `path` is what problems call it."""
+    """Load a text that does not come from a file: no folder, no references. `path` is what problems call it."""
     return _load(text, path, kind, strict=strict, directory=None, workspace=None, body=body)
 
 
@@ -223,7 +223,7 @@ def _holder(data: Any, path: Path) -> Any:
 def _bound(
     kind: Kind, root: Part, workspace: Workspace, problems: list[Problem], *, strict: bool
 ) -> dict[str, Loaded]:
-    """Every manifest that this one refers to; what cannot be had is a problem here."""
+    """Every manifest that this one refers to; a missing file is a problem here."""
     bound: dict[str, Loaded] = {}
     for reference in _references(kind, root):
         field_part = reference_in(root.at(*reference.path))
@@ -258,7 +258,7 @@ def _workspace(given: Workspace | str | os.PathLike[str] | None) -> Workspace | 
 
 
 def _bytes(path: str, limit: int, *, body: bool) -> bytes:
-    """The file, or its frontmatter alone. One byte more than the limit tells that it is longer."""
+    """The file, or its frontmatter alone. One byte more than the limit shows that it is longer."""
     try:
         with open(path, "rb") as file:
             if body:
@@ -270,7 +270,7 @@ def _bytes(path: str, limit: int, *, body: bool) -> bytes:
         category = "not_found" if isinstance(error, FileNotFoundError) else "io"
         raise ManifestError([problem], category=category) from error
     except ValueError as error:
-        problem = Problem(path, 1, 1, "FILE_UNREADABLE", f"this is no path of a file: {error}")
+        problem = Problem(path, 1, 1, "FILE_UNREADABLE", f"this is not the path of a file: {error}")
         raise ManifestError([problem], category="io") from error
 
 

@@ -31,7 +31,7 @@ class Source(NamedTuple):
     first: Position = Position(1, 1)
     """Where to point at what is missing at the top."""
     directory: str | None = None
-    """The name of the folder that the file stands in; None for a text that is no file."""
+    """The name of the folder that the file stands in; None for a text that does not come from a file."""
 
     def position(self, path: Path) -> Position:
         """Of the field, else of the nearest thing around it."""
@@ -76,13 +76,13 @@ class Part:
         return self.value is not None
 
     def items(self) -> Iterator[Part]:
-        """The items of a list; none when it is no list."""
+        """The items of a list; none if it is not a list."""
         if isinstance(self.value, list):
             for index in range(len(self.value)):
                 yield self.at(index)
 
     def entries(self) -> Iterator[tuple[str, Part]]:
-        """The entries of a mapping; none when it is no mapping."""
+        """The entries of a mapping; none if it is not a mapping."""
         if isinstance(self.value, dict):
             for key in self.value:
                 yield key, self.at(key)

@@ -92,7 +92,9 @@ def spawn_for(
 
 
 def option_from_text(option: Option, text: str) -> bool | int | str:
-    """A value as people type it (`--option max_turns=5`); what is no number or truth stays a text, to be refused by type."""
+    """A value as people type it (`--option max_turns=5`); a value that is neither number nor boolean stays text, and its
+    type is refused later.
+    """
     if option.type == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"
     if (

@@ -2,7 +2,7 @@
 
 `Problem.rule` is a stable code of `operable.manifest.rules`. A document is judged whole: problems are collected, never
 raised one by one, and `ManifestError` is raised at the end when one of them is an error. Its `code` is the rule when a
-single rule is broken (a host can then tell PROTOCOL_UNKNOWN from the rest), else MANIFEST_INVALID.
+single rule is broken (a host can then distinguish PROTOCOL_UNKNOWN from the rest), else MANIFEST_INVALID.
 """
 
 from __future__ import annotations

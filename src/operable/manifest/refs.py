@@ -3,8 +3,8 @@
 A reference is a path relative to the file that holds it, else to the workspace (`./SANDBOX.md`, `policies/SANDBOX.md`), or
 `@owner/slug`, which is looked up in the declared folders as `@owner/slug/<FILE>.md` and `owner/slug/<FILE>.md`. Whatever it
 is, the real path, with all links followed, has to lie in the workspace; a file that lies elsewhere is not opened. The check
-is made on what `realpath` says before the file is opened: a workspace that somebody rewrites at that moment is not one that
-can be trusted.
+is made on what `realpath` says before the file is opened: a workspace that changes at that moment cannot be
+trusted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Workspace(NamedTuple):
 
 
 class Resolved(NamedTuple):
-    """The file that a reference leads to, or why it leads nowhere."""
+    """The file that a reference leads to, or why it leads to no file."""
 
     path: str | None
     reason: str = ""
@@ -73,5 +73,5 @@ def _inside(candidate: str, workspace: Workspace) -> Resolved:
     if not os.path.exists(real):
         return Resolved(None, "there is no such file")
     if not os.path.isfile(real):
-        return Resolved(None, "it is no file")
+        return Resolved(None, "it is not a file")
     return Resolved(real)

@@ -20,7 +20,7 @@ from operable.manifest.problem import Level, Problem
 from operable.spec import schema, schema_names
 
 _PREFIX = "manifest-"
-# More complaints than this about one file help nobody, and each costs a walk through the schema.
+# More complaints than this about one file do not help, and each costs a walk through the schema.
 _MOST = 500
 _SHOWN = 40
 

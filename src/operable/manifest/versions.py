@@ -29,7 +29,7 @@ def expression(pattern: str) -> Any:
     if not _groups(pattern):
         raise ValueError("the expression has no group for the version")
     if _explodes(_tree(pattern), inside=False):
-        raise ValueError("the expression repeats a repetition and could run for ever")
+        raise ValueError("the expression repeats a repetition and could run forever")
     return compiled
 
 
@@ -72,7 +72,7 @@ def _npm(text: str) -> Any:
     try:
         return semantic_version.NpmSpec(tidy)
     except ValueError as error:
-        raise ValueError(f"{text[:80]!r} is no npm range such as '>=1.2.0 <2'") from error
+        raise ValueError(f"{text[:80]!r} is not an npm range such as '>=1.2.0 <2'") from error
 
 
 def _groups(pattern: str) -> int:

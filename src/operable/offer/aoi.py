@@ -114,7 +114,7 @@ class AoiAdapter:
 
 
 def _usable(document: dict[str, Any], items: dict[str, Any] | None = None) -> bool:
-    """Whether arguments can be checked by it, and clients can be told it."""
+    """Whether arguments can be checked by it, and clients can be sent it."""
     import jsonschema_rs
 
     if too_deep(document, DEEPEST // 2) or (items is not None and too_deep(items, DEEPEST // 2)):

@@ -1,6 +1,7 @@
 """Calling the commands of application packages: the same admission as everywhere, the same judgement, a bounded result.
 
-An application that speaks AOI is heard as it speaks: its progress is passed on, its results are gathered.
+The events of an application that speaks AOI are passed on as they arrive: its progress is passed on, its results are
+gathered.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class AppAdapter:
     async def input_schema(self, action: Action) -> dict[str, Any]:
         try:
             return unspecified(usages(self._package).get(action.name, ""))
-        except Fail:  # its text cannot be read: whoever calls it is told why
+        except Fail:  # its text cannot be read: the call reports why
             return unspecified()
 
     async def call(

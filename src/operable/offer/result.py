@@ -1,7 +1,7 @@
 """What one call gave, on its way into a bounded result: a part that a model can read, and all of it in a file.
 
-Results are kept up to a size; where there are more, every one goes to a file (`spool`) for whoever wants the rest. The file
-is gone with the block unless the result names it.
+Results are kept up to a size; where there are more, every one goes to a file (`spool`) for a client that wants the rest.
+The file is gone with the block unless the result names it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 KEPT = 50_000
 # Of a stream without an end of its own: so many results are an answer.
 ENDLESS_RESULTS = 100
-# Of warnings, and of errors: more than this tells nobody anything, and a program may put anything into one.
+# Of warnings, and of errors: a longer one does not help a reader, and a program may put anything into one.
 _NOTICES = 100
 _NOTICES_ROOM = 20_000
 # Of one field of a summary; an application may answer with more than its results.
@@ -57,7 +57,7 @@ class ResultCollector:
         self._whole.discard()
 
     def keep(self, event: Any) -> Told | None:
-        """Keep one event of a stream; progress is not kept, and given back to be told: done, total, message."""
+        """Keep one event of a stream; progress is not kept, and returned, for the caller to report: done, total, message."""
         if isinstance(event, Meta):
             if event.unbounded is True and self._most is None:
                 self._most = ENDLESS_RESULTS

@@ -1,9 +1,9 @@
 """The file with all of a long result: made when there is more than a model can be given, gone with this process.
 
 Nothing is written for a result that fits. What was kept in memory until then goes first, so the file has every event in its
-order. A disk that is full, a folder that cannot be written, or a result beyond the limit is no failure of the call, which
-has been made: the part that was kept stays true, and `problem` says what is not there. The files of a process lie in one
-private folder, which the keeper removes however the process ends.
+order. A disk that is full, a folder that cannot be written, or a result beyond the limit is not a failure of the call,
+which has been made: the part that was kept stays true, and `problem` says what is not there. The files of a process lie
+in one private folder, which the keeper removes however the process ends.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Spool:
         return path
 
     def discard(self) -> None:
-        """Remove what nobody asked for."""
+        """Remove what no client asked for."""
         self._close()
         if self._path is not None:
             remove(self._path)
@@ -76,7 +76,7 @@ class Spool:
 
 
 def remove(path: str) -> None:
-    """Remove a file; one that somebody else has removed is gone as well."""
+    """Remove a file; a file that another process has removed is gone as well."""
     try:
         os.unlink(path)
     except FileNotFoundError:

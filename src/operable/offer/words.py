@@ -110,7 +110,7 @@ def command_words(
 
 
 def confirmation_words(confirmed: Confirmation) -> list[str]:
-    """How a tool is told of a yes: to whatever it would do, or to the plan with this digest alone."""
+    """How the user's approval reaches a tool: to whatever it would do, or to the plan with this digest alone."""
     if isinstance(confirmed, str):
         return [f"--confirm={_text(confirmed)}"]
     return ["--confirm"] if confirmed else []

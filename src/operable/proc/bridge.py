@@ -1,4 +1,4 @@
-"""The program between a host and a command on somebody else's machine: our standard input and output are its own.
+"""The program between a host and a command on a provider's machine: our standard input and output are its own.
 
 Theory of operation. The host starts it like any agent, below the keeper, with the job in variables that are taken out of the
 environment at once. It makes the machine, unpacks the copies of the mounts there, starts the command, and then only carries
@@ -49,7 +49,7 @@ def main(name: str, argv: list[str]) -> None:
     machine: Machine = load("operable.proc.sandboxes", name, "Machine", kind="sandbox")()
     bridge = Bridge(name, machine, job, stdout, secrets)
     status = asyncio.run(bridge.run())
-    os._exit(status)  # the thread that reads stdin may wait for ever
+    os._exit(status)  # the thread that reads stdin may wait forever
 
 
 class Bridge:
@@ -68,7 +68,7 @@ class Bridge:
         status = _FAILED
         try:
             status = await self._work()
-        except Exception as error:  # noqa: BLE001 - an SDK raises what it likes; it is told, and the machine destroyed
+        except Exception as error:  # noqa: BLE001 - an SDK raises what it likes; it is reported, and the machine destroyed
             self._say(f"{type(error).__name__}: {error}")
         finally:
             await self._destroy()
@@ -109,9 +109,9 @@ class Bridge:
             while data := os.read(0, _CHUNK):
                 do(self._machine.write(data))
             if not do(self._machine.finish()):
-                # Without an end of input the only way to tell the command that nothing more comes is to end it.
+                # Without an end of input, only ending the command can signal that no more input comes.
                 loop.call_soon_threadsafe(self._stopped, 0)
-        except Exception as error:  # noqa: BLE001 - the command is gone, or the SDK gave up: told once
+        except Exception as error:  # noqa: BLE001 - the command is gone, or the SDK gave up: reported once
             self._say(f"its input is lost: {type(error).__name__}: {error}")
 
     def _writer(self, fd: int) -> Callable[[bytes], Coroutine[Any, Any, None]]:
@@ -121,7 +121,7 @@ class Bridge:
             try:
                 await asyncio.get_running_loop().run_in_executor(None, _write_all, fd, data)
             except OSError:
-                self._stopped(signal.SIGPIPE)  # nobody reads any more
+                self._stopped(signal.SIGPIPE)  # the host no longer reads
 
         return write
 
@@ -140,7 +140,7 @@ class Bridge:
         try:
             async with asyncio.timeout(_GOODBYE):
                 await self._machine.close()
-        except Exception as error:  # noqa: BLE001 - told: somebody pays for it
+        except Exception as error:  # noqa: BLE001 - reported: it costs money
             why = type(error).__name__
             self._say(f"machine {named} was not destroyed ({why}); it ends by itself within {LIFETIME} s")
 
@@ -171,7 +171,7 @@ async def _copy(machine: Machine, job: Job) -> None:
 
 @contextmanager
 def _archive() -> Iterator[str]:
-    """The path of an empty file for it: in memory where that can be had, because it may hold secrets."""
+    """The path of an empty file for it: in memory if the system offers that, because it may contain secrets."""
     if not hasattr(os, "memfd_create"):
         with tempfile.NamedTemporaryFile(suffix=".tar") as packed:
             yield packed.name

@@ -2,8 +2,8 @@
 
 Theory of operation. `Child` joins the pipes, the leader (a `group.Group`, or a `keeper.Tree` for a command with `tree`) and
 the `Ladder`; every event changes a fact, then `_advance` carries out the ladder's orders and sets one timer for the next.
-The end is told once, by `on_end`, when the group or tree is gone and the output is read: to end of file, or, when somebody
-outside keeps the pipe open, up to the last byte that was in it when the leader exited. That number is asked of the kernel,
+`on_end` reports the end once, when the group or tree is gone and the output is read: to end of file, or, if another
+process keeps the pipe open, up to the last byte that was in it when the leader exited. That number is asked of the kernel,
 so a slow consumer never loses what the tool wrote, and a grandchild that floods or hangs never holds the caller.
 
 It does not interpret bytes, and it does not decide when to cancel: the deadline is a number given to it.
@@ -92,7 +92,7 @@ class Child:
             self._inner = _inner_watch(reactor, command, self.pid, lambda: self.kill(FROZEN))
             self._advance()
         except BaseException:
-            self._leader.abort()  # interrupted: nobody has this child yet who could end it
+            self._leader.abort()  # interrupted: no caller has this child yet that could end it
             raise
 
     def cancel(self, cause: str = "cancelled") -> None:
@@ -182,7 +182,9 @@ class Child:
             self._leader.signal(order)
 
     def _give_up_pipes(self) -> None:
-        """The group is gone. Whoever still holds a pipe has left it; what the leader wrote is still to be read."""
+        """The group is gone. A process that still has a pipe open has left the group; what the leader wrote is still to
+        be read.
+        """
         self._held_open = self._held_open or not self._err.closed
         self._err.close()
         if self._left_at_exit is None or self.stdout.total >= self._left_at_exit:

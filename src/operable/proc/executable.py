@@ -19,7 +19,7 @@ def find(name: str, *, path: str | None = None) -> str | None:
 
 
 def resolve(name: str, *, env: Mapping[str, str], cwd: str | None = None) -> str:
-    """The absolute path of the program `name`; Fail when there is none, or it may not be executed."""
+    """The absolute path of the program `name`; Raises Fail if it does not exist or may not be executed."""
     if not name or "\0" in name:
         raise Fail("usage", "TOOL_NAME_INVALID", f"not the name of a program: {name!r}")
     if "/" in name:

@@ -2,7 +2,7 @@
 
 `Job` is what the host hands to the bridge; `Machine` is what a provider's file in `sandboxes` implements with the provider's
 own SDK. A machine is made for one command and ends with it. It has a life of its own that is short (`LIFETIME`) and is
-renewed while the bridge lives: when the bridge is killed, the provider ends the machine, and nobody else has to.
+renewed while the bridge lives: when the bridge is killed, the provider ends the machine, and no other process has to.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 # Seconds that a machine may live without word from its bridge. Long enough for a network that is away for a minute, short
-# enough that a machine which nobody uses costs next to nothing. Renewed three times within it.
+# enough that an unused machine costs next to nothing. Renewed three times within it.
 LIFETIME = 300
 # What a copy of the mounts may hold: it travels whenever a session starts.
 COPY_LIMIT = 256 * 1024 * 1024
@@ -23,7 +23,7 @@ _JOB = "OPERABLE_BRIDGE_JOB"
 _PART = 30_000  # characters, of at most 4 bytes
 
 Out = Callable[[bytes], Awaitable[None]]
-"""Takes what the command wrote; returns when whoever reads it has room for more."""
+"""Takes what the command wrote; returns when its reader has room for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +60,16 @@ def from_variables(variables: MutableMapping[str, str]) -> str:
 
 
 class Machine(Protocol):
-    """One machine of one provider. Everything may raise whatever the SDK raises; the bridge tells it and ends."""
+    """One machine of one provider. Everything may raise whatever the SDK raises; the bridge reports it and ends."""
 
     @property
-    def id(self) -> str | None: ...  # None: there is none (yet, or any more)
+    def id(self) -> str | None: ...  # None: not made yet, or already deleted
     async def open(self, job: Job) -> None: ...
     async def put(self, source: str, place: str) -> None: ...  # a file of ours, to a path there
     async def call(self, line: str) -> tuple[int, str]: ...  # a short shell line: its status, what it said
     async def start(self, job: Job, out: Out, err: Out) -> None: ...
     async def write(self, data: bytes) -> None: ...
-    async def finish(self) -> bool: ...  # end of input; False: this provider cannot tell it to a command
+    async def finish(self) -> bool: ...  # end of input; False: this provider cannot signal it to a command
     async def wait(self) -> int: ...  # until the command has ended and everything it wrote was handed on
     async def renew(self) -> None: ...
     async def close(self) -> None: ...

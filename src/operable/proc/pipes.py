@@ -1,7 +1,7 @@
 """The host's ends of a child's pipes, on a reactor: `Outlet` reads what the child writes, `Inlet` writes what it reads.
 
 Back-pressure is the whole point. A paused outlet leaves the bytes in the kernel's pipe, where the child blocks once it is
-full. An inlet tells how much it still holds (`backlog`) and when it is empty again, so that its source can be paused.
+full. An inlet reports how much it still buffers (`backlog`) and when it is empty again, so that its source can be paused.
 """
 
 import fcntl
@@ -83,7 +83,7 @@ class Inlet:
         self._pending: deque[memoryview] = deque()
         self._finishing = False
         self._watching = False
-        # Set by whoever writes more than one piece: all is written; the reader has gone away.
+        # Set by a caller that writes more than one piece: all is written; the reader has gone away.
         self.on_drain: Callable[[], object] | None = None
         self.on_break: Callable[[], object] | None = None
         self.backlog = 0

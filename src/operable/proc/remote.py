@@ -7,7 +7,7 @@ ladder and pipes supervise it as they do any agent. What one provider can hold i
 Carried: arguments, the given variables and nothing of this machine's environment, read-only mounts as copies, no network
 or a list of host names where the provider holds one. Refused, because nothing would hold it: read-write mounts (what is
 written there does not come back), ports, limits that the provider does not know, settings that it would not see. The
-provider's key goes to the bridge in the SDK's own variable and nowhere else; it never reaches the machine.
+provider's key goes to the bridge only in the SDK's own variable; it never reaches the machine.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def remote_command(argv: Sequence[str], env: Mapping[str, str]) -> Command:
     """A command for another machine: nothing of it is looked up here, and no variable is inherited."""
     for position, argument in enumerate(argv):
         if "\0" in argument or not is_encodable(argument):
-            raise Fail("usage", "ARGV_INVALID", f"argument {position} contains a NUL, or half of a character")
+            raise Fail("usage", "ARGV_INVALID", f"argument {position} contains a NUL, or is not valid UTF-8")
     return Command(tuple(argv), argv[0], environment(env, source={}), None)
 
 
@@ -179,7 +179,7 @@ def _settings(cloud: Cloud, confinement: Confinement) -> list[Item]:
     found = []
     for key, value in confinement.config.items():
         if key not in cloud.config:
-            reason = (cloud.refused or {}).get(key, "it is no setting of this provider")
+            reason = (cloud.refused or {}).get(key, "it is not a setting of this provider")
             found.append(Item(f"config.{key}", str(value), "refused", reason))
     return found
 

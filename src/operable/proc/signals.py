@@ -1,4 +1,4 @@
-"""Children hear the signals that we were told to ignore.
+"""Resets ignored signals before a child starts.
 
 Ignoring a signal is inherited through exec, catching one is not. A shell starts background jobs with SIGINT ignored and
 `nohup` ignores SIGHUP; a tool that is started from there could not be interrupted, and a shell script cannot even trap what

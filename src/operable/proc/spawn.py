@@ -92,7 +92,7 @@ def prepare(
         if "\0" in argument:
             raise Fail("usage", "ARGV_INVALID", f"argument {position} contains a NUL character")
         if not is_encodable(argument):
-            raise Fail("usage", "ARGV_INVALID", f"argument {position} contains half of a character")
+            raise Fail("usage", "ARGV_INVALID", f"argument {position} is not valid UTF-8")
     folder = None if cwd is None else os.path.abspath(cwd)
     if folder is not None and not os.path.isdir(folder):
         raise Fail(
@@ -155,7 +155,7 @@ def _start_group(command: Command, stdin: int | None, stdout: int, stderr: int) 
     try:
         WARDEN.watch(process.pid)
     except Fail:
-        # What nobody would end after us must not run.
+        # A process that no other process would end after us must not run.
         process.kill()
         process.wait()
         raise

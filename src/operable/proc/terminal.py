@@ -68,7 +68,7 @@ def converse(
         with _raw(terminal.input):
             return _Conversation(master, terminal, stop, feed).run(started, timeout)
     finally:
-        # Ours stays open until now: a slave that nobody holds would hang up the master before the child opens it.
+        # Ours stays open until now: a slave that no process has open would hang up the master before the child opens it.
         os.close(slave)
         os.close(master)
 
@@ -118,7 +118,7 @@ class _Conversation:
         try:
             self._reactor.add_reader(self._terminal.input, self._take_typed)
         except (PermissionError, ValueError):
-            # A regular file or a closed descriptor: nothing to wait for, and nobody types.
+            # A regular file or a closed descriptor: nothing to wait for, and no user types.
             self._typed.write(_END_OF_INPUT)
 
     def _take_typed(self) -> None:
@@ -144,7 +144,7 @@ class _Conversation:
         except BlockingIOError:
             return False
         except OSError:
-            drawn = b""  # EIO: nobody holds the slave any more
+            drawn = b""  # EIO: no process has the slave open any more
         if drawn:
             self._draw(drawn)
         else:
@@ -167,7 +167,7 @@ class _Conversation:
         except BlockingIOError:
             return
         except OSError:
-            written = len(self._drawn)  # nobody looks any more
+            written = len(self._drawn)  # no user looks any more
         del self._drawn[:written]
         if not self._drawn:
             self._reactor.remove_writer(self._terminal.output)
@@ -214,7 +214,7 @@ def copy_size(source: int, target: int) -> None:
 
 @contextmanager
 def _raw(fd: int) -> Iterator[None]:
-    """The person's keys go through as they are; where the input is no terminal, nothing changes."""
+    """The person's keys go through as they are; if the input is not a terminal, nothing changes."""
     try:
         before = termios.tcgetattr(fd)
     except (termios.error, ValueError):

@@ -179,7 +179,7 @@ class AsyncCall(Outcome):
         return self._session.judge.deliver(events)
 
     async def _settle(self) -> None:
-        """Wait for the end. A cancellation of the waiting task is heard, but only after the group is gone."""
+        """Wait for the end. A cancellation of the waiting task takes effect, but only after the group is gone."""
         cancelled: asyncio.CancelledError | None = None
         while not self._channel.finished:
             self._changed.clear()

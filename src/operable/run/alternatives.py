@@ -22,7 +22,7 @@ _TYPES: dict[type, str] = {
     dict: "object",
     type(None): "null",
 }
-# A schema without `type` allows everything; but nobody who writes `properties` means numbers.
+# A schema without `type` allows everything; but an author who writes `properties` does not mean numbers.
 _IMPLIED = {
     "object": (
         "properties",
@@ -66,7 +66,7 @@ class Document:
 
     def __init__(self, root: dict[str, Any]) -> None:
         self.root = root
-        # The same schema gives the same objects each time, so that a walk can tell by identity where it has been. The key
+        # The same schema gives the same objects each time, so that a walk can see by identity where it has been. The key
         # is an identity too, which holds because the schema is kept beside the result.
         self._taken_apart: dict[int, tuple[Any, list[Alternative]]] = {}
         self._resolved: dict[int, tuple[Any, Any]] = {}
@@ -211,7 +211,7 @@ def _by_type(schema: dict[str, Any]) -> Iterator[Alternative]:
     for name in dict.fromkeys(type_of(value) for value in values):
         if not types or name in types or (name == "integer" and "number" in types):
             of_type = [value for value in values if type_of(value) == name]
-            # Null is one value and a boolean one of two: listing them all is no restriction.
+            # Null is one value and a boolean one of two: listing them all is not a restriction.
             every = name == "null" or (name == "boolean" and len(of_type) == 2)
             yield Alternative(name, rest if every else {**rest, "enum": of_type})
 

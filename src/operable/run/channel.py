@@ -46,7 +46,7 @@ class Channel:
             self._changed.notify()
 
     def fail(self, error: BaseException) -> None:
-        """The reactor has crashed: whoever waits must not wait for ever."""
+        """The reactor has crashed: a waiting caller must not wait forever."""
         with self._changed:
             self._crash = error
             self._finished = True

@@ -6,7 +6,7 @@ release are still understood. So `difference` says only wider or narrower, and `
 direction. A named field that goes is breaking in both; a new event type is minor, because consumers ignore unknown types.
 
 The draft demands that a breaking change of the output changes the major schema version. That rule is itself checked: a break
-without it is the worst kind, because nobody was warned.
+without it is the worst kind, because callers were not warned.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a tool says about itself (AOI section 3), asked once and kept: `TOOL schema`, `TOOL capabilities`.
 
 Theory of operation. What is asked, and what is made of the answers, is a generator of requests (`_questions`); the sync and
-the async front door differ in how they run a request. Answers are kept on disk under the identity of the tool: the path,
+the async client differ in how they run a request. Answers are kept on disk under the identity of the tool: the path,
 size and time of its program and of every file among its leading words, and the version options of the call. A program
 file may stay the same while the package behind it changes (an editable install): `Description.fits` compares the version
 that the stream announces, and a description that does not fit is asked for again. The answers to further questions

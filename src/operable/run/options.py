@@ -1,4 +1,4 @@
-"""What can be said about a call, once for every front door (`call`, `pipe`, `collect`, `record` and their async twins)."""
+"""What can be said about a call, once for every function (`call`, `pipe`, `collect`, `record` and their async twins)."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Cassette:
 
 
 def load(path: str | os.PathLike[str]) -> Cassette:
-    """Read a cassette; Fail when it is none, is damaged, or does not hold the whole output."""
+    """Read a cassette; Raises Fail if it is not a cassette, is damaged, or does not contain the whole output."""
     output = RecordedOutput(path)
     head: dict[str, Any] = {}
     end: dict[str, Any] = {}
@@ -55,7 +55,7 @@ def load(path: str | os.PathLike[str]) -> Cassette:
             elif end["type"] == "err":
                 stderr.append(end["text"])
         if head.get("type") != "cassette" or head.get("version") != VERSION:
-            raise _invalid(path, 1, f"it is no cassette of version {VERSION}")
+            raise _invalid(path, 1, f"it is not a cassette of version {VERSION}")
         if end.get("type") != "end":
             raise _invalid(path, count, "its last line is missing")
         if end.get("truncated"):
@@ -129,7 +129,7 @@ def replay(cassette: Cassette, *, speed: float | None = 1.0, stdout: int = 1, st
         _write_all(stderr, cassette.stderr.encode("utf-8", "surrogateescape"))
     except BrokenPipeError:
         return EX_SIGPIPE
-    # A status that could not be learnt then cannot be repeated now; it was no success.
+    # A status that could not be learnt then cannot be repeated now; it was not a success.
     return EX_IOERR if cassette.status is None else cassette.status
 
 

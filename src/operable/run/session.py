@@ -149,7 +149,7 @@ class Session:
         return self.sources[-1]
 
     def answer(self, description: Description | Fail) -> None:
-        """Tell the judge; a tool that cannot be asked is an error only when validation was demanded."""
+        """Inform the judge; a tool that cannot be asked is an error only when validation was demanded."""
         if isinstance(description, Fail):
             if self.options.validate is True:
                 raise description
@@ -217,11 +217,11 @@ class Session:
             )
 
     def _watch(self, stage: int, chunk: bytes) -> None:
-        """A stage in the middle: judged as it passes, with what is known; nobody can be asked from here."""
+        """A stage in the middle: judged as it passes, with what is known; no user can be asked from here."""
         judge = self.judges[stage]
         events = judge.read(chunk)
         if judge.asks is not None:
-            judge.answer(None, "the description at hand is of another release, or there is none")
+            judge.answer(None, "the description at hand is of another release, or missing")
         judge.deliver(events)
 
 
@@ -267,7 +267,7 @@ def redacted(text: str, known: Known) -> str:
 
 
 def _log(message: str, *arguments: str) -> None:
-    # Where nobody has imported logging nobody can be listening, and importing it costs more than the call.
+    # If logging is not imported, no handler can be listening, and importing it costs more than the call.
     logging = sys.modules.get("logging")
     if logging is not None:
         logging.getLogger("operable.run").debug(message, *arguments)

@@ -84,7 +84,7 @@ def _command(old: Mapping[str, Any], new: Mapping[str, Any], name: str) -> Itera
 def _limit(before: Any, after: Any, key: str, code: str, name: str) -> Iterator[Change]:
     if before == after:
         return
-    # No number: no limit. A limit where there was none cuts what callers got before.
+    # No number: no limit. A new limit cuts what callers got before.
     less = after is not None and (before is None or after < before)
     shown = ("none" if value is None else f"{value:g}" for value in (before, after))
     yield "breaking" if less else "minor", code, name, "{} was {}, is {}".format(key, *shown)

@@ -82,7 +82,7 @@ class Validator:
 
 
 def self_contained(uri: str) -> Any:
-    """For the validator: nothing is fetched for a schema. It comes from a tool that nobody has to trust, and names places
+    """For the validator: nothing is fetched for a schema. It comes from a tool that need not be trusted, and names places
     that only we can reach: files of this machine, services of this network.
     """
     raise ValueError(f"a schema has to be whole; this one refers to {uri[:_MESSAGE_LIMIT]}")

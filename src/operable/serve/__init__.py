@@ -1,1 +1,1 @@
-"""Serving what this machine has: one catalog of everything operable, and the doors through which it is called."""
+"""Serving what this machine has: one catalog of everything operable, and the adapters through which it is called."""

@@ -1,6 +1,6 @@
-"""Connections on which no request comes are closed: whoever has no token could hold all that there can be.
+"""Connections on which no request comes are closed: a client without a token could use up all connections.
 
-The server library waits for the rest of a request for ever. Here a connection that has none in flight has a time to begin
+The server library waits for the rest of a request forever. Here a connection that has none in flight has a time to begin
 the next one, however slowly bytes come; answers, and streams of events, may last as long as they do.
 """
 

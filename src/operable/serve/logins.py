@@ -1,4 +1,4 @@
-"""Whether somebody is logged in, by what a manifest declares of it: variables and files. Nothing is run, no file is read."""
+"""Whether a user is logged in, by what a manifest declares of it: variables and files. Nothing is run, no file is read."""
 
 from __future__ import annotations
 

@@ -75,7 +75,9 @@ class _Handlers:
         arguments = params.arguments or {}
         try:
             tool = await self._toolbox.tool(params.name)
-            check_arguments(tool.name, tool.schema, arguments)  # nobody is asked for what cannot be
+            check_arguments(
+                tool.name, tool.schema, arguments
+            )  # the client is not asked about a call that cannot succeed
             confirmed = False
             if needs_yes(tool, arguments):
                 answer = await self._asked(ctx, params, tool, arguments)
@@ -116,7 +118,7 @@ class _Handlers:
     async def _asked(
         self, ctx: Any, params: types.CallToolRequestParams, tool: McpTool, arguments: Mapping[str, Any]
     ) -> bool | types.InputRequiredResult | None:
-        """What the person at the client says, whatever the model says for it; None where nobody can be asked."""
+        """What the person at the client says, whatever the model says for it; None if the client cannot be asked."""
         from mcp.shared.exceptions import MCPError
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -205,7 +207,7 @@ def _declined(tool: McpTool) -> Fail:
     return Fail(
         "authz",
         "CONFIRMATION_DECLINED",
-        f"nobody at the client agreed to {tool.name}; nothing was run",
+        f"the user at the client did not agree to {tool.name}; nothing was run",
         target=tool.name,
         hint="do not call it again unless the user asks for it",
     )

@@ -73,7 +73,7 @@ class McpTool:
 
 
 class Toolbox:
-    """The tools of one server. `enabled`: destructive ones may be called, too."""
+    """The tools of one server. `enabled`: destructive ones may also be called."""
 
     def __init__(self, operables: Iterable[Operable], *, enabled: bool = False) -> None:
         self._operables = [each for each in operables if each.adapter is not None]
@@ -99,7 +99,7 @@ class Toolbox:
         return {name: tool for name, tool in self._tools.items() if self._enabled or not tool.guarded}
 
     async def tool(self, name: str) -> McpTool:
-        """One by its name; Fail when there is none, or when it is off."""
+        """One by its name; Raises Fail if the tool does not exist or is off."""
         tools = await self.tools()
         if name in tools:
             return tools[name]
@@ -167,7 +167,7 @@ class Results:
 
 
 def needs_yes(tool: McpTool, arguments: Mapping[str, Any]) -> bool:
-    """Whether somebody has to agree to this call."""
+    """Whether the user has to agree to this call."""
     return tool.guarded and not (arguments.get("dry-run") is True and not _runs_code(tool, arguments))
 
 

@@ -1,4 +1,4 @@
-"""How clients of the MCP server reach it: the pipes of whoever started it, or HTTP on this machine.
+"""How clients of the MCP server reach it: the pipes of the process that started it, or HTTP on this machine.
 
 Over stdio it ends when its input does. Over HTTP (streamable HTTP at /mcp) every request needs the token as a bearer, also
 from this machine, where other users and web pages in a browser can reach the port too; names of hosts and origins are
@@ -65,9 +65,9 @@ async def serve_stdio(toolbox: Toolbox, stdin: int, stdout: int) -> None:
 
 
 async def _apart(function: Callable[..., _Result], *arguments: Any) -> _Result:
-    """What a function gives that waits for the client, from a thread that nobody waits for.
+    """The result of a function that waits for the client, from a thread that is not joined.
 
-    A read cannot be interrupted, nor a write to somebody who does not read. The threads of the library are waited for when
+    A read cannot be interrupted, nor a write to a client that does not read. The threads of the library are waited for when
     the process ends, which would then end when the client lets it.
     """
     loop = asyncio.get_running_loop()
@@ -82,7 +82,7 @@ async def _apart(function: Callable[..., _Result], *arguments: Any) -> _Result:
             how, outcome = done.set_result, function(*arguments)
         except Exception as problem:  # noqa: BLE001 - raised again where it is waited for
             how, outcome = done.set_exception, problem  # type: ignore[assignment]
-        with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop has ended: the client no longer waits
             loop.call_soon_threadsafe(settle, how, outcome)
 
     threading.Thread(target=work, daemon=True, name="mcp-client").start()

@@ -201,7 +201,7 @@ def write_together(files: Mapping[str, bytes]) -> None:
 
 
 def create_whole(path: str, data: bytes) -> None:
-    """Make a file that nobody ever sees in part. Raises FileExistsError if something has its name."""
+    """Make a file that other processes never see in part. Raises FileExistsError if something has its name."""
     with WholeFile(path, new=True) as file:
         file.write(data)
 

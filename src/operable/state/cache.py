@@ -33,7 +33,7 @@ def stamp(file: str, status: os.stat_result) -> str:
 
 
 def load(place: str, fingerprint: str, *, private: bool = False) -> Any:
-    """The value that is kept there. Returns None if there is none. `private`: only if this user has written it.
+    """The value that is kept there. Returns None if the cache has no entry. `private`: only if this user has written it.
 
     A value that another user could have written is not trusted: marshal is for one's own files. A user who can write into
     the folder of a package can as well change its code.
@@ -65,7 +65,7 @@ def keep(place: str, fingerprint: str, value: Any, *, private: bool = False) -> 
         os.replace(draft, place)
         return True
     except ValueError:
-        return False  # marshal does not write what lies too deep, or is no plain value
+        return False  # marshal does not write what lies too deep, or is not a plain value
     except OSError:
         try:
             os.unlink(draft)

@@ -64,7 +64,7 @@ def acquire(path: str, *, wait: float = 0.0) -> int:
 
 
 def create_locked(path: str) -> int:
-    """Make a file whose lock this process has before anyone can find it; the descriptor that has the lock."""
+    """Make a file whose lock this process has before another process can find it; the descriptor that has the lock."""
     draft = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}")
     fd = open_private(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL)
     try:
@@ -167,7 +167,9 @@ def is_held(path: str, number: int) -> bool | None:
             asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, number, 1, 0)
             answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, asked)
     except OSError:
-        return None  # also if the file was removed: its locks are still held, and nobody can see them
+        return (
+            None  # also if the file was removed: its locks are still held, and no other process can see them
+        )
     return bool(struct.unpack(_FLOCK, answer)[0] != fcntl.F_UNLCK)
 
 

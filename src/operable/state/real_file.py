@@ -1,4 +1,4 @@
-"""Reading and replacing files by their real path, without following a link that somebody puts in the way meanwhile.
+"""Reading and replacing files by their real path, without following a link that another process creates meanwhile.
 
 A real path has no links in it. It is walked folder by folder with descriptors that refuse links, so what is opened is
 what was judged; a link that appears in between is an error. Replacing is one step: readers see the old content or the
@@ -113,7 +113,7 @@ def replace_file(real: str, data: bytes, *, read_at: int | None = None) -> tuple
 
 
 def _current(name: str, folder: int) -> tuple[int | None, int | None, tuple[int, int]]:
-    """(mode, mtime in ns, owner and group) of the file that is there; None and None if there is none."""
+    """(mode, mtime in ns, owner and group) of the file that is there; None and None if the file does not exist."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -147,5 +147,5 @@ def _step(folder: int, part: str, *, make: bool) -> int:
     try:
         os.mkdir(part, dir_fd=folder)
     except FileExistsError:
-        pass  # somebody was faster
+        pass  # another process was faster
     return os.open(part, _FOLDER, dir_fd=folder)

@@ -83,7 +83,7 @@ class LogLines:
 
 
 def last_line(path: str) -> bytes | None:
-    """The last whole line of a file. Returns None if there is none."""
+    """The last whole line of a file. Returns None if the file does not exist."""
     with opened(path, os.O_RDONLY) as fd:
         return next(lines_back(fd, tail(fd)[0]), None)
 

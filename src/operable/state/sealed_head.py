@@ -1,14 +1,14 @@
 """The head of a sealed log: the file `<log>.head`, which says how far the log had come.
 
     SEQ HASH                  the newest record that is on disk for certain
-    open SEQ SEQ …            the records that were begun and not yet closed; left out if there are none
-    batch HASH HASH …         the records that were written just before the newest one, with it; left out if there are none
+    open SEQ SEQ …            the records that were begun and not yet closed; left out if empty
+    batch HASH HASH …         the records that were written just before the newest one, with it; left out if empty
     signed                    a record of the log says that its heads are signed; left out if none does
     log DIGEST                of the name of the log that this head belongs to; only in signed heads of a log with a name
     ed25519 KEY SIGNATURE     over the lines above, where the operator gave a key; both in base64
 
 The next head is on disk as `<log>.head.new` before its records are, and gets its name after them. So records ahead of
-the head are those of a writer that crashed if they are announced there, and somebody else's if not. Without a head,
+the head are those of a writer that crashed if they are announced there, and another writer's if not. Without a head,
 dropping the newest records would not show. A signature shows a head that another program made; it does not show that an
 older head was put back, an anchor does. The name shows a head of another log that was signed with the same key.
 """
@@ -212,7 +212,7 @@ def _signed(
     is_marked: bool,
     name: str | None,
 ) -> bytes:
-    if signer is None:  # a name that nobody signs proves nothing
+    if signer is None:  # an unsigned name proves nothing
         return _body(head, numbers, batch, is_marked=is_marked, name=None)
     body = _body(head, numbers, batch, is_marked=is_marked, name=name)
     return body + signer(body).encode("ascii") + b"\n"

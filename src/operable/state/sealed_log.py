@@ -107,7 +107,7 @@ class SealedLog:
         return opened
 
     def close(self, opened: Opened, record: Json) -> Head:
-        """Write how it ended. If that fails, it counts as lost: nobody recorded its end."""
+        """Write how it ended. If that fails, it counts as lost: its end was not recorded."""
         return self.write([Draft(record, closes=opened)])[0]
 
     def write(self, drafts: Sequence[Draft]) -> list[Head]:

@@ -5,7 +5,7 @@ files, and read afterwards. So a long check delays no writer, and takes none for
 grow with the log, and at most PROBLEM_LIMIT problems are kept.
 
 One torn last line, records after the head that were announced, and full files that were about to be removed, are what a
-crash leaves, and are not problems. A signed log is held to its signature also where nobody gives the key: the log names
+crash leaves, and are not problems. The signature of a signed log is also required if the caller gives no key: the log names
 it. What
 no chain shows by itself: a person who may write all files can make a new, consistent history. An anchor that is kept
 elsewhere shows that.
@@ -51,7 +51,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Verdict:
-    """What a check found. Nothing but `problems` makes a log a changed one."""
+    """What a check found. Only `problems` mark a log as changed."""
 
     records: int = 0
     unsealed: int = 0  # lines of another program before the chain

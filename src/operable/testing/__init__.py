@@ -1,4 +1,4 @@
-"""Public fakes for whoever tests tools, agents and hosts.
+"""Public fakes for tests of tools, agents and hosts.
 
 - `operable.testing.models`: a model server on loopback that speaks the vendors' streaming formats, from a script.
 - `operable.testing.scripted_agent`: an agent process that speaks a host protocol, from a script; `operable.testing.agents`

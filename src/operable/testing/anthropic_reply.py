@@ -135,5 +135,5 @@ def failure(status: int, message: str) -> Any:
 
 
 def count_tokens(body: Any) -> Any:
-    """A count that grows with what is counted; nobody has the vendor's tokenizer."""
+    """A count that grows with what is counted; the vendor's tokenizer is not public."""
     return {"input_tokens": len(json.dumps(body)) // 4}

@@ -2,8 +2,8 @@
 
 A cassette is a file of JSON lines. The first is its label (agent, protocol, what happens in it); each other line is one
 line of the conversation: `{"t": seconds since the start, "dir": "host" | "agent" | "stderr", "line": TEXT}`, with `"hex"`
-instead of `"line"` for what is no UTF-8. `dir` says who spoke. Lines are kept as they were, not as parsed values, so that a
-replay gives a reader exactly the bytes that the agent gave.
+instead of `"line"` for bytes that are not UTF-8. `dir` says who spoke. Lines are kept as they were, not as parsed
+values, so that a replay gives a reader exactly the bytes that the agent gave.
 
 `pieces` cuts what one side said at any size or at random by a seed; `mutate` damages it in one of the ways that pipes,
 agents and bad luck damage conversations. The same seed damages in the same way everywhere, so a failure can be repeated.
@@ -153,13 +153,13 @@ def _invalid_utf8(lines: list[bytes], chance: random.Random, _: int) -> list[byt
 
 
 def _late(lines: list[bytes], chance: random.Random, _: int) -> list[bytes]:
-    """A line that comes after everything else: a result that nobody waits for any more."""
+    """A line that comes after everything else: a result that no caller waits for any more."""
     lines.append(lines.pop(chance.randrange(len(lines))))
     return lines
 
 
 def _noise(lines: list[bytes], chance: random.Random, _: int) -> list[bytes]:
-    """A line that is no protocol, as tools that print to the wrong place produce them."""
+    """A line that is not part of the protocol, as tools that print to the wrong place produce them."""
     at = chance.randrange(len(lines) + 1)
     line = chance.choice(
         [b"npm warn deprecated", b"", b"\x1b[32mready\x1b[0m", b"[]", b"null", b"{}", b'{"type":7}']

@@ -61,7 +61,7 @@ def sse(data: Any, event: str | None = None) -> bytes:
 
 
 def halves(text: str) -> list[str]:
-    """In two, so that whoever joins pieces of arguments has something to join."""
+    """In two, so that code that joins pieces of arguments has something to join."""
     middle = len(text) // 2
     return [text[:middle], text[middle:]] if middle else [text]
 

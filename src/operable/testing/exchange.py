@@ -26,7 +26,7 @@ class Exchange:
         self.asked = asked
         self.position = at
         self.aside = False
-        """whether this was no turn of the conversation but the agent's own errand: a title, a summary"""
+        """whether this was not a turn of the conversation but a request of the agent's own: a title, a summary"""
         self.status = 0
         """known before the client sees the answer; the outcome is known a moment after it (`ModelServer.wait`)"""
         self.outcome = "open"

@@ -122,7 +122,7 @@ async def _converse(answer: Answerer, reader: asyncio.StreamReader, writer: asyn
     try:
         await answer(request, reply)
     except (ConnectionError, TimeoutError):
-        pass  # the client went away: `Reply.gone` tells whoever wants to know
+        pass  # the client went away: `Reply.gone` says so
     finally:
         await reply.aclose()
 

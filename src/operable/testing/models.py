@@ -26,8 +26,8 @@ after the last reply, and without a marker, the default is given. Steps:
     fail KIND (message)          the vendor's error event inside the stream
     status CODE (headers, message, times)      an error instead of a reply; with `times`, only so often
 
-Requests that are no turn of the conversation (agents ask for titles and summaries on their own) are recognised by offering
-no tools and by their instructions, answered with a few words, and marked `aside`.
+Requests that are not a turn of the conversation (agents ask for titles and summaries on their own) are recognised by
+offering no tools and by their instructions, answered with a few words, and marked `aside`.
 """
 
 import asyncio
@@ -79,7 +79,7 @@ class ModelServer:
             for name in names(dialects.__path__[0])
         }
         self._loop = asyncio.new_event_loop()
-        # A thread of its own: whoever uses the server may have a loop running, or may block.
+        # A thread of its own: the user of the server may have a loop running, or may block.
         self._thread = threading.Thread(target=self._loop.run_forever, name="model-server", daemon=True)
         self._thread.start()
         listening = asyncio.run_coroutine_threadsafe(serve(self._answer, host, port), self._loop)

@@ -21,11 +21,11 @@ _MARKER = re.compile(r"SCRIPT:(?:(?P<name>[A-Za-z0-9_-]+)|(?=\[))")
 
 
 class ScriptError(ValueError):
-    """The author's fault: the script says something that nobody can play."""
+    """The author's fault: the script contains a step that cannot be played."""
 
 
 def verb_of(step: Step, verbs: Verbs) -> str:
-    """The one verb of a step; raises `ScriptError` when there is none, or two, or an option that the verb does not have."""
+    """The one verb of a step; raises `ScriptError` if it has no verb, or two, or an option that the verb does not have."""
     if not isinstance(step, dict):
         raise ScriptError(f"a step is an object, not {step!r}")
     found = [key for key in step if key in verbs]
@@ -59,7 +59,7 @@ def marked(text: str) -> str | list[Any] | None:
     try:
         steps, _ = json.JSONDecoder().raw_decode(text, match.end())
     except ValueError as error:
-        raise ScriptError(f"what follows SCRIPT: is no JSON: {error}") from None
+        raise ScriptError(f"what follows SCRIPT: is not JSON: {error}") from None
     return list(steps)
 
 

@@ -17,12 +17,12 @@ Steps of a turn, each an object with one of these verbs and its options:
     say TEXT (chunks, delay)      think TEXT (chunks, delay)     plan [ENTRIES]          usage {FIELDS}
     call NAME (id, args, kind, ask, touch, result, fail, denied, silent)
         ask: true asks the host first; touch: a file that is written if the call is carried out; denied: steps to play
-        when the answer is no (the turn goes on after them); fail: the call is carried out and fails; silent: no result
+        after a denial (the turn goes on after them); fail: the call is carried out and fails; silent: no result
     flood N (size)                N pieces of text of `size` characters, in as few writes as possible
     wait SECONDS                  hang true (until cancelled)    mute true (never again reads or answers)
-    noise TEXT (a line on stdout that is no protocol)            raw TEXT (exactly these characters) or raw {"hex": "ff"}
+    noise TEXT (a line on stdout outside of the protocol)            raw TEXT (exactly these characters) or raw {"hex": "ff"}
     stderr TEXT                   send {MESSAGE} (any message)   request METHOD (params): ask the host, say its answer
-    grandchild SECONDS (session, stubborn, pid_file)             a process of our own that outlives us if nobody reaps it
+    grandchild SECONDS (session, stubborn, pid_file)             a process of our own that outlives us if no process reaps it
     end REASON (what follows is sent after the end of the turn)  error MESSAGE (code)     die EXIT_CODE or "SIGKILL"
 
 What a turn does with the clock is in its script; nothing here waits on its own.

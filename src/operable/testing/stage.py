@@ -26,7 +26,7 @@ class Answer(NamedTuple):
 
     question: Any
     verdict: str
-    """`allow`, `deny`, `cancel`, or `result` for what is no permission"""
+    """`allow`, `deny`, `cancel`, or `result` for what is not a permission"""
     detail: Any = None
 
 

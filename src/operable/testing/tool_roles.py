@@ -47,7 +47,7 @@ def call_for(role: str, arguments: dict[str, Any], tools: list[Offered]) -> Call
         return Call(by_name[role], arguments)
     tool = next((by_name[name] for name in _NAMES.get(role, []) if name in by_name), None)
     if tool is None:
-        # `mcp__server__write_file` and the like.
+        # `mcp__server__write_file` and similar names.
         pattern = "|".join(re.escape(name) for name in _NAMES.get(role, [role]))
         tool = next((tool for tool in tools if re.search(rf"(?:__|\.)(?:{pattern})$", tool.name)), None)
     if tool is None:

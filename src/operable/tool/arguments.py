@@ -3,8 +3,8 @@
 Theory of operation: the first bare word is the command; options may stand before and after it. A command's own
 parameters come from its signature, the standard ones of AOI section 16 from the table below, of which only those
 apply that the command can honour: `--cursor` on a command without one is an unknown option, not a silent no-op. Every
-problem is collected and reported at once. Abbreviations are refused, because an agent that guesses should be told,
-with the nearest name; so is a value that looks like an option, because it is nearly always a forgotten value.
+problem is collected and reported at once. Abbreviations are refused, because an agent that guesses should get an
+error with the nearest name; so is a value that looks like an option, because it is nearly always a forgotten value.
 
 It converts and checks; it neither runs nor prints. The words of its complaints are in `misuse`.
 """
@@ -85,11 +85,11 @@ def standard_options(tool: Tool, command: Command) -> list[str]:
 
 
 def locate(tool: Tool, argv: list[str]) -> tuple[str, list[str]]:
-    """The command's name ("" if none is given) and the other words."""
+    """The command's name ("" if the caller gave no name) and the other words."""
     index, doubtful = 0, -1
     while index < len(argv):
         word = argv[index]
-        if word == "--":  # what follows is no option, so the next word is the command
+        if word == "--":  # what follows is not an option, so the next word is the command
             index += 1
             return _command_name(tool, argv, index) if index < len(argv) else ("", argv)
         if not word.startswith("-") or word == "-":
@@ -218,7 +218,7 @@ def _store(call: Call, param: Param | None, name: str, value: str | None, *, neg
         return
     if param.name in call.values:
         raise _bad_option(name, "DUPLICATE_OPTION", "is given twice", hint=f"--{name} once")
-    # Taken even when it is no good, so that a second one is still a second one.
+    # Taken even if it is not valid, so that a second one is still a second one.
     call.values[param.name] = not negated
     if value is not None:
         call.values[param.name] = _converted(call, value, param, param.kind)

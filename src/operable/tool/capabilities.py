@@ -1,7 +1,7 @@
 """The capability manifest: what a tool can do and promises, command by command (AOI section 17).
 
-Everything in it is derived from the declaration, which is reviewed on the way: a promise that could not be kept is found by
-whoever asks for the manifest first.
+Everything in it is derived from the declaration, which is reviewed on the way: the first request for the manifest finds a
+promise that cannot be kept.
 """
 
 from __future__ import annotations

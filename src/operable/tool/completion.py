@@ -81,7 +81,7 @@ def _following(commands: list[Command]) -> dict[str, dict[str, str]]:
 
 
 def _with_values(tool: Tool, commands: list[Command]) -> list[str]:
-    """Every option that takes a value, of whatever command: its value is none of the words that tell the command."""
+    """Every option that takes a value, of whatever command: its value is not one of the words that name the command."""
     flags = [option.flag for command in commands for option in _options(tool, command) if option.takes_value]
     return list(dict.fromkeys(flags))
 

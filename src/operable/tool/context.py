@@ -41,7 +41,7 @@ class Context:
         next_cursor: str | None = None,
         **fields: Any,
     ) -> None:
-        """Say in the summary what counting alone cannot tell, and end with this exit code: only 0 is ok.
+        """Say in the summary what counting alone cannot show, and end with this exit code: only 0 is ok.
 
         `message` is also the closing word to people. May be called again; what is not given stays.
         """
@@ -62,7 +62,7 @@ class Context:
 
     @property
     def person(self) -> bool:
-        """Whether there is somebody at a terminal who can be asked."""
+        """Whether a user at a terminal can be asked."""
         return not self.machine and os.isatty(0) and os.isatty(2)
 
     def show(self, text: str, style: str = "") -> None:
@@ -79,7 +79,7 @@ class Context:
         self._run.notice(Warn(code, message, **fields).fields)
 
     def ask(self, question: str, *, hint: str, secret: bool = False, fresh: bool = False) -> str:
-        """Ask the person at the terminal. In machine mode, or with nobody there, this is INTERACTIVE_REQUIRED instead.
+        """Ask the person at the terminal. In machine mode, or without a user, this is INTERACTIVE_REQUIRED instead.
         `fresh`: what was typed before the question is not an answer to it; for permissions.
         """
         if not self.person:
@@ -103,7 +103,7 @@ class Context:
 
 
 def discard_input() -> None:
-    """Forget what was typed at the terminal and not read yet: nobody can agree to what was not shown."""
+    """Forget what was typed at the terminal and not read yet: a user cannot agree to what was not shown."""
     import termios
 
     try:

@@ -133,7 +133,7 @@ class Tool:
         self.version = version
         self.schema_name = schema_name
         self.schema_version = schema_version
-        # A URN by default: public, stable, and nobody has to own a domain to publish a tool.
+        # A URN by default: public, stable, and an author needs no domain to publish a tool.
         self.schema_id = schema_id or f"urn:aoi:schema:{schema_name}:{{version}}"
         if self.schema_id.startswith(("file:", "/", ".")):
             msg = f"the schema_id is public (AOI section 10.2) and no place on this machine: {schema_id!r}"

@@ -1,8 +1,8 @@
-"""The standard descriptors in machine mode: nothing but the stream gets out, and nobody waits for a person.
+"""The standard descriptors in machine mode: only the stream gets out, and no code waits for a person.
 
 The real stdout moves to a descriptor of our own and descriptor 1 points at stderr, so that a stray `print`, a C library
 or a child process cannot put a byte into the stream. Descriptor 0 becomes empty, and the terminal is let go, so that
-whoever tries to prompt, here or in a child, fails at once instead of waiting (AOI section 1.3). Structured input is
+a prompt, here or in a child, fails at once instead of waiting (AOI section 1.3). Structured input is
 read from a private copy of stdin, which no child can eat.
 """
 
@@ -43,7 +43,7 @@ def input_descriptor() -> int:
 
 
 def complain(text: str) -> None:
-    """A word on stderr when the output itself is gone; if that is gone too there is nobody left to tell."""
+    """A word on stderr when the output itself is gone; if that is gone too there is no reader left to inform."""
     if sys.__stderr__ is None:
         return  # descriptor 2 may be anything
     try:
@@ -60,7 +60,7 @@ def let_go_of_terminal() -> None:
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
     except OSError:
-        return  # there is none, as usual with agents
+        return  # no terminal, as usual with agents
     try:
         if os.getsid(0) != os.getpid():
             from fcntl import ioctl
@@ -72,7 +72,7 @@ def let_go_of_terminal() -> None:
 
 
 def _open_all() -> int:
-    """Open to nowhere what is closed of 0, 1 and 2, and one more, which is returned.
+    """Open /dev/null for each of 0, 1 and 2 that is closed, and once more; return that one.
 
     A copy that is made while 2 is closed would get that number: what is said on stderr would get into the stream.
     """

@@ -169,7 +169,7 @@ def _completion_command(tool: Tool) -> Command:
         from operable.tool.completion import script
 
         if tool.invocation.split() != [tool.invocation]:
-            # A shim is a program, and has a completion; of an MCP server there is none.
+            # A shim is a program, and has a completion; an MCP server has no schema.
             is_wrapper = tool.invocation == f"operable wrap {tool.name}"
             raise Fail(
                 "usage",

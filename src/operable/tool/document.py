@@ -24,7 +24,7 @@ def answer(call: Call, refusal: Fail | None, secrets: tuple[str, ...]) -> int:
     try:
         stdout = take_stdout()
     except OSError:
-        return EX_IOERR  # closed: there is nobody to answer
+        return EX_IOERR  # closed: there is no caller to answer
     exit_code = EX_OK
     try:
         if refusal is not None:

@@ -40,7 +40,7 @@ class OutputLost(Exception):  # noqa: N818 - not always an error: often the read
 def load_select() -> None:
     """Load what `Emitter.writable` needs while no lock is held and no fork is made.
 
-    An import may have to wait for another thread's, and one that a fork cuts in two stays locked in the child for ever.
+    An import may have to wait for another thread's, and one that a fork cuts in two stays locked in the child forever.
     """
     import select  # noqa: F401 - only loaded
 
@@ -111,14 +111,14 @@ class Emitter:
             raise self._output_lost(self.failure)
 
     def surrender(self) -> None:
-        """Somebody else writes the output: nothing that is still here, or will be given to us, is written any more."""
+        """Another process writes the output: nothing that is still here, or will be given to us, is written any more."""
         with self._interrupts, self._lock:
             self._surrendered = True
 
     def flush(self) -> None:
         """Write what is there, from the main thread; raises OutputLost when that is not possible.
 
-        Not while an effect is applied: what has begun is finished and recorded, whoever listens.
+        Not while an effect is applied: what has begun is finished and recorded, with or without a reader.
         """
         with self._interrupts, self._lock:
             self._take()
@@ -155,7 +155,7 @@ class Emitter:
 
     @property
     def stuck(self) -> bool:
-        """Whether the reader did not take all that it was offered, and nobody is waiting for it to do so."""
+        """Whether the reader did not take all that it was offered, and no call is waiting for it to do so."""
         return bool(self._rest) and not self._lock.locked()
 
     def offer(self) -> None:
@@ -225,7 +225,7 @@ class Emitter:
             while self._rest:
                 try:
                     self._rest = self._rest[os.write(self.descriptor, self._rest) :]
-                except BlockingIOError:  # whoever shares the pipe has made it non-blocking
+                except BlockingIOError:  # another process that shares the pipe has made it non-blocking
                     self.writable(None)
         except OSError as failure:
             self._lost(failure)

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# A message is for reading; whoever needs megabytes of it has --debug.
+# A message is for reading; a user who needs megabytes of it has --debug.
 _LONGEST = 2000
 
 
@@ -66,7 +66,7 @@ def _fail(problem: BaseException, command: str) -> Fail:
 
 
 def _was_prompt(problem: EOFError) -> bool:
-    """Whether input() or getpass() found nobody; other code has other reasons to miss the end of something."""
+    """Whether input() or getpass() found no user; other code has other reasons to miss the end of something."""
     if problem.args == ("EOF when reading a line",):
         return True
     trace = problem.__traceback__
@@ -95,7 +95,7 @@ def _text(problem: BaseException) -> str:
         return "(it does not say what)"
     if len(text) <= _LONGEST:
         return redact_text(text)
-    # Not in the middle of a word: half a secret is known to nobody who masks, and still half of it.
+    # Not in the middle of a word: masking does not know half of a secret, and half of it is still a leak.
     return redact_text(" ".join(text[:_LONGEST].split(" ")[:-1])) + " …"
 
 
@@ -109,5 +109,5 @@ def show_traceback(problem: BaseException, secrets: tuple[str, ...]) -> None:
     try:
         sys.stderr.write(redact_text(Redactor(secrets).text("".join(format_exception(problem)))))
         sys.stderr.flush()
-    except (OSError, ValueError):  # closed, or nobody reads it; the stream goes on without
+    except (OSError, ValueError):  # closed, or without a reader; the stream goes on without
         return

@@ -62,7 +62,7 @@ def run_command_line(tool: Tool, argv: list[str]) -> NoReturn:
     try:
         stream = _open_terminal(tool, call, secrets) if output == HUMAN else _open_stream(call, secrets)
     except OSError:
-        os._exit(EX_IOERR)  # stdout is closed: there is nobody to answer and nowhere to say so
+        os._exit(EX_IOERR)  # stdout is closed: there is no caller to answer and no stream to say so
     from operable.tool.runner import Run  # after the signals are taken: loading it takes a while
 
     sink, interrupts = stream
@@ -118,7 +118,9 @@ def understand(tool: Tool, argv: list[str]) -> tuple[Call, Fail | None]:
         if command.document and call.options.keys() & {"schema-version", "accept-schema"}:
             from operable.tool.versions import negotiate
 
-            negotiate(tool, call.options)  # a document is the same in every version, but a wrong one is told
+            negotiate(
+                tool, call.options
+            )  # a document is the same in every version, but a wrong one is reported
     except Fail as refusal:
         return Call(command), refusal
     return call, None
@@ -210,7 +212,7 @@ def _nothing() -> None:
 
 
 def _open_stream(call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
-    """Machine mode: stdout becomes private, nobody can prompt. Raises OSError when stdout is closed."""
+    """Machine mode: stdout becomes private, no code can prompt. Raises OSError when stdout is closed."""
     from operable.tool.interrupt import Interrupts
 
     interrupts = Interrupts()

@@ -82,7 +82,7 @@ def tool_help(tool: Tool) -> str:
         "Every tool has:",
         *_table(_summaries(tool, tool.built_in_names())),
         "",
-        f"{tool.invocation} COMMAND --help tells more. Add {machine} to any command for the machine stream.",
+        f"{tool.invocation} COMMAND --help says more. Add {machine} to any command for the machine stream.",
         "--schema, --capabilities and --version are answered without a command.",
     ]
     return "\n".join(lines)
@@ -98,7 +98,7 @@ def group_help(tool: Tool, group: str) -> str:
         "Commands:",
         *_table(_summaries(tool, names)),
         "",
-        f"{tool.invocation} {group} COMMAND --help tells more.",
+        f"{tool.invocation} {group} COMMAND --help says more.",
     ]
     return "\n".join(lines)
 

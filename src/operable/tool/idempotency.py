@@ -1,4 +1,4 @@
-"""Idempotency keys: an effect happens once, and whoever asks again gets the recorded answer.
+"""Idempotency keys: an effect happens once, and a repeated call gets the recorded answer.
 
 Theory of operation. A key is locked (a byte of a lock file, released by the kernel when its holder dies), then looked
 up. A row is `applying` from just before the effect until the result is recorded, then `done` or `failed`. Both writes

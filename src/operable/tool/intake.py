@@ -1,7 +1,7 @@
 """Structured input: JSON, JSONL, or the stream of another AOI tool, item by item and bounded (AOI sections 12 and 13).
 
-Theory of operation: every line is judged by its `type`. `aoi:` lines are control: they tell whether what came
-upstream can be trusted, and are never items. Lines of the accepted types (or without a type) are items and must match
+Theory of operation: every line is judged by its `type`. `aoi:` lines are control: they show whether the input
+from upstream can be trusted, and are never items. Lines of the accepted types (or without a type) are items and must match
 the input class exactly. Other types are skipped and counted. Once a stream has shown its meta event it is an AOI
 stream, and then its end without a good summary is our failure too.
 
@@ -85,7 +85,7 @@ class Intake:
     def finish(self) -> None:
         """Judge the upstream once; items that were never asked for are read first, or their trouble would go unseen.
 
-        Not when a bound of ours has ended the run: then nobody wants them, and the upstream may go on for ever.
+        Not when a bound of ours has ended the run: then no caller wants them, and the upstream may go on forever.
         """
         if self._ended or self._run.truncated:
             return

@@ -2,18 +2,18 @@
 
 Theory of operation. A stop is a `Stop` value: why, and with which exit code. The first one raises `Interrupted` in
 the main thread, wherever the author's code is, so that its `finally` and `with` blocks run. Inside a shield (a block
-being written, an effect being applied) it is only noted and raised at the end of the shield. Code that swallows it is
-told again when it yields. A stop that does not get through within its grace (the reader does not read, C code does not
+being written, an effect being applied) it is only noted and raised at the end of the shield. Code that swallows it
+gets it again when it yields. A stop that does not get through within its grace (the reader does not read, C code does not
 return) is carried out by the supervisor's thread, with a last word if the reader takes one. A second signal ends the
-process at once: whoever presses Ctrl-C twice means it.
+process at once: a user who presses Ctrl-C twice means it.
 
 Python runs a signal handler only when the main thread gets back to Python code. The interpreter's wake-up descriptor
-tells the supervisor of signals that arrived meanwhile (`unheard`). The supervisor reaches the main thread by SIGURG:
-nobody else uses it, and by default it is ignored (Go's runtime chose it for the same reasons).
+informs the supervisor of signals that arrived meanwhile (`unheard`). The supervisor reaches the main thread by SIGURG:
+no other code uses it, and by default it is ignored (Go's runtime chose it for the same reasons).
 
-What breaks while a command unwinds (a thread whose pipe is gone, a task that nobody awaits any more, a destructor) is no
-news, and a stack trace is no last word: from then on the interpreter, `threading`, `asyncio` and `warnings` are kept from
-printing one by themselves. What the author's own code says on stderr stays.
+What breaks while a command unwinds (a thread whose pipe is gone, a task that is no longer awaited, a destructor) is
+not news, and a stack trace is not a good last message: from then on the interpreter, `threading`, `asyncio` and
+`warnings` are kept from printing one by themselves. What the author's own code says on stderr stays.
 
 Signals come through `_signal`, the C module behind `signal`, because the latter imports `enum`.
 """
@@ -40,7 +40,7 @@ SIGINT, SIGTERM = 2, 15
 INTERRUPTED, TIMEOUT, OUTPUT_LOST = "interrupted", "timeout", "output_lost"
 # A stop is given this long to unwind and say its last word before the process ends regardless.
 GRACE = 2.0
-# An effect in progress is finished rather than torn, but not for ever.
+# An effect in progress is finished rather than torn, but not forever.
 APPLY_GRACE = 5.0
 _IMPORT = "<frozen importlib._bootstrap>"
 
@@ -100,8 +100,8 @@ class Interrupts:
             )
 
     # A forked child (multiprocessing) is not ours to stop: it gets its signals back as they were. They are blocked while
-    # it is made, because Python forgets what arrives before the child has come round to its handlers, and who sends
-    # SIGTERM to a child and waits for its end (multiprocessing does) would wait for ever.
+    # it is made, because Python forgets what arrives before the child has come round to its handlers, and a parent
+    # that sends SIGTERM to a child and waits for its end (as multiprocessing does) would wait forever.
 
     def _before_fork(self) -> None:
         self._mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, self._before)
@@ -120,7 +120,7 @@ class Interrupts:
     def begin(self) -> None:
         """From here on a stop is raised."""
         self._held = False
-        self._floor = sys._getframe(1)  # noqa: SLF001 - `inspect` is too dear to import here
+        self._floor = sys._getframe(1)  # noqa: SLF001 - `inspect` is too expensive to import here
         self.raise_if_stopped()
 
     def unheard(self) -> Stop | None:
@@ -189,7 +189,7 @@ class Interrupts:
         threads: Any = sys.modules.get("threading")
         if threads is not None:
             threads.excepthook = _say_nothing
-        # Where nobody has set `logging` up.
+        # If no code has set up `logging`.
         last_resort = getattr(sys.modules.get("logging"), "lastResort", None)
         if last_resort is not None:
             last_resort.addFilter(_without_trace)
@@ -219,7 +219,7 @@ class Interrupts:
             self.raise_if_stopped()
 
     def _importing(self, frame: FrameType | None) -> bool:
-        """Whether the command, not whoever started it, is importing something."""
+        """Whether the command, not its starter, is importing something."""
         while frame is not None and frame is not self._floor:
             if frame.f_code.co_filename == _IMPORT:
                 return True
@@ -248,6 +248,6 @@ def _say_nothing(_about: object) -> None:
 
 
 def _without_trace(record: Any) -> bool:
-    """What is said in words stays, but for what event loops and executors say when something is taken away from them."""
+    """What is said in words stays, except for what event loops and executors say when something is taken away from them."""
     record.exc_info = record.exc_text = record.stack_info = None
     return record.name not in ("asyncio", "concurrent.futures")

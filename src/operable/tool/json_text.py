@@ -33,7 +33,7 @@ def quote(text: str) -> str:
 
 
 def json_text(value: Any, depth: int = 0) -> str:
-    """One line of compact JSON; ValueError for NaN and too much nesting, TypeError for what is no JSON."""
+    """One line of compact JSON; ValueError for NaN and too much nesting, TypeError for what is not JSON."""
     kind = value.__class__
     if kind is str:
         return quote(value)

@@ -25,7 +25,7 @@ def leave(exit_code: int) -> NoReturn:
         try:
             stream.flush()
         except (OSError, ValueError, AttributeError):
-            continue  # closed, broken or absent: nobody reads it
+            continue  # closed, broken or absent: it has no reader
     os._exit(exit_code)
 
 
@@ -43,6 +43,6 @@ def write_all(descriptor: int, data: bytes) -> int:
         try:
             os.write(2, f"cannot write the output: {failure.strerror}\n".encode())
         except OSError:
-            return EX_IOERR  # nobody is left to be told
+            return EX_IOERR  # no reader is left to inform
         return EX_IOERR
     return 0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # As much of a wrong word as a person needs to recognise it.
 _SHOWN = 80
-# More than this are no suggestion any more.
+# More than this is not a suggestion any more.
 _NEAR = 3
 _RANGES = {
     COUNT: "a whole number",
@@ -27,7 +27,7 @@ _RANGES = {
 
 
 def together(tool: Tool, command: Command, problems: list[Fail]) -> Fail:
-    """The first problem, telling of the others, each with a hint."""
+    """The first problem, with the others named in it, each with a hint."""
     for problem in problems:
         if problem.hint is None:
             problem.hint = f"see {tool.invocation} {command.name} --help"
@@ -51,7 +51,7 @@ def unknown_command(tool: Tool, name: str) -> Fail:
     else:
         hint = " ".join([tool.invocation, *([of_group] if of_group else []), "--help"])
     short = _short(name)
-    message = f"{tool.name} {short} needs another word" if group else f"{tool.name} has no command {short!r}"
+    message = f"{tool.name} {short} needs a command" if group else f"{tool.name} has no command {short!r}"
     return Fail("usage", "UNKNOWN_COMMAND", message, hint=hint, target=short)
 
 
@@ -97,7 +97,7 @@ def out_of_range(name: str, form: str, text: str) -> Fail:
 
 
 def unfit(command: Command, param: Param, problem: str, text: str) -> Fail:
-    """A value that is not of its kind. Bytes that are no text can be given to an option that takes them as base64."""
+    """A value that is not of its kind. Bytes that are not text can be given to an option that takes them as base64."""
     label = _label(param)
     shown = "" if param.secret else f", not {_short(text)!r}"
     twin = f"{param.flag}-b64"

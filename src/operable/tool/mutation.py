@@ -136,7 +136,7 @@ def _confirm(run: Run, changes: list[Change], plan_digest: str) -> None:
 
 
 def _asked(run: Run, changes: list[Change]) -> bool:
-    """Whether the person at the terminal, if there is one, agreed; to nothing nobody has to."""
+    """Whether the person at the terminal, if there is one, agreed; agreement to nothing is not needed."""
     context = run.context()
     if not context.person:
         return False
@@ -149,7 +149,7 @@ def _asked(run: Run, changes: list[Change]) -> bool:
 
 def _apply(run: Run, changes: list[Change], journal: Journal | None) -> None:
     """Do it. A stop waits for the effect in progress and is honoured between two of them; a reader who leaves stops
-    nothing. What was done is recorded before anybody is told that it was.
+    nothing. What was done is recorded before it is reported.
     """
     apply_function = run.command.apply_function
     assert apply_function is not None  # noqa: S101 - mutate() has refused a command without one
@@ -178,7 +178,7 @@ def _apply(run: Run, changes: list[Change], journal: Journal | None) -> None:
         elif journal is not None:
             journal.finish(run)
         if not effects.cut_short:
-            run.interrupts.settle()  # all is done: there is nothing left to stop, only to be told
+            run.interrupts.settle()  # all is done: there is nothing left to stop, only to be reported
     finally:
         run.interrupts.applying = False
     if effects.cut_short:

@@ -134,7 +134,7 @@ class Outflow:
             last = item
             if (
                 self._run.command.unbounded and self._run.count == limit
-            ):  # waiting for one more might take for ever
+            ):  # waiting for one more might take forever
                 self._run.truncated = True
                 break
         return last
@@ -152,7 +152,7 @@ class Outflow:
         return None if encode is None else encode(item)
 
     def _too_large(self, size: int) -> None:
-        """Nothing at all fits: whoever follows the cursor would turn in circles."""
+        """Nothing at all fits: a caller that follows the cursor would turn in circles."""
         message = f"The first result alone has {size} bytes"
         self._run.notice(
             {
@@ -164,7 +164,7 @@ class Outflow:
         )
 
     def _encoder(self, item: Any) -> Callable[[Any], Any] | None:
-        """How values of this class go out; None when this one is no domain event and has been dealt with."""
+        """How values of this class go out; None if this one is not a domain event and has been handled."""
         kind = item.__class__
         convert = self._run.convert
         if getattr(kind, "_typed", False):
@@ -240,7 +240,7 @@ class Outflow:
 
 
 def check_type(event: dict[str, Any]) -> None:
-    """Refuse a dictionary that is no domain event."""
+    """Refuse a dictionary that is not a domain event."""
     kind = event.get("type")
     if not isinstance(kind, str) or not kind or kind.startswith("aoi:"):
         msg = f"a domain event needs a `type` that is a name without the aoi: prefix, not {kind!r}"

@@ -108,7 +108,7 @@ class PeopleSink:
         shown = shown_error(fail, self.secrets)
         message, target = shown["message"], shown.get("target")
         if target and target not in message and target not in (shown.get("hint") or ""):
-            # "No such file or directory" alone helps nobody.
+            # "No such file or directory" alone does not help.
             message = f"{message}: {target}" if os.sep in target else f"{message} ({target})"
         self._aside(f"{self._tool.name}: {message}", "bold red")
         for problem in shown.get("problems", [])[1:]:
@@ -168,7 +168,7 @@ class PeopleSink:
         try:
             self._screen.aside(visible(text), style)
         except OSError:
-            return  # nobody reads stderr: the results and the exit code have to do
+            return  # stderr has no reader: the results and the exit code have to do
 
     def _write(self, write: Callable[..., object], *what: Any, **how: Any) -> None:
         try:
@@ -226,7 +226,7 @@ def _brief(details: dict[str, Any]) -> str:
 
 
 def _lines(name: str, value: Any) -> Iterator[str]:
-    """A value with values inside, one a line by its path, and a text in its own lines; what is empty has nothing to tell."""
+    """A value with values inside, one a line by its path, and a text in its own lines; an empty one has nothing to say."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _lines(f"{name}.{key}", inner)
@@ -259,7 +259,7 @@ def visible(text: str) -> str:
 
 
 def _screen(*, plain: bool) -> Any:
-    """Rich where somebody looks at a terminal; it takes its time to load, and a pipe has no use for it."""
+    """Rich if the output is a terminal; it takes its time to load, and a pipe has no use for it."""
     from operable.tool.plain_screen import PlainScreen
 
     watched = any(stream is not None and stream.isatty() for stream in (sys.stdout, sys.stderr))

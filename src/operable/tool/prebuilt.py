@@ -39,7 +39,7 @@ def answer(tool: Tool, name: str) -> None:
 
     try:
         stdout = take_stdout()  # what the author's modules printed while they were imported goes to stderr
-    except OSError:  # closed: there is nobody to answer
+    except OSError:  # closed: there is no caller to answer
         from operable.kernel.errors import EX_IOERR
 
         leave(EX_IOERR)
@@ -130,7 +130,7 @@ def _fingerprint(tool: Tool) -> str:
 
 
 def _closed(tool: Tool) -> bool:
-    """Whether everything that the documents tell is declared in the tool's own folders."""
+    """Whether everything that the documents say is declared in the tool's own folders."""
     from operable.tool.describe import all_events
 
     folders = {os.path.realpath(directory) for directory in _directories(tool)}

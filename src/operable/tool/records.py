@@ -59,7 +59,7 @@ def checked_name(name: str) -> str:
     """A wire type as it may stand in generated code and in a JSON pointer: ASCII letters, digits and `_ - . :`."""
     letters = name.replace("_", "").replace("-", "").replace(".", "").replace(":", "")
     if not letters.isalnum() or not letters.isascii():
-        msg = f"{name!r} is no name for an event type: use letters, digits, _ - and ."
+        msg = f"{name!r} is not a name for an event type: use letters, digits, _ - and ."
         raise TypeError(msg)
     return name
 
@@ -172,7 +172,7 @@ class Record(metaclass=_RecordType):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Record) and type(self) is type(other) and self.to_dict() == other.to_dict()
 
-    __hash__ = None  # type: ignore[assignment]  # values that can change are no keys
+    __hash__ = None  # type: ignore[assignment]  # values that can change are not keys
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={getattr(self, k)!r}' for k in self.__fields__)})"
@@ -185,7 +185,7 @@ class Event(Record):
 
 
 class Input(Record):
-    """One item of structured input. Unknown fields are refused; `line_number` tells where it came from."""
+    """One item of structured input. Unknown fields are refused; `line_number` says where it came from."""
 
     __slots__ = ("line_number",)
     if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """For commands that pass on the events of other tools; given to one that has a parameter `relay: Relay`.
 
 Theory of operation. A relay's own meta event waits until the other tool has introduced itself (`introduce`), so that one
-event tells whose results follow; it goes out before anything else does, whatever that is. Events are passed on as the
+event says whose results follow; it goes out before anything else does, whatever that is. Events are passed on as the
 lines that came (`lines`): what is not encoded again cannot change, and costs next to nothing. For people they are shown
 one by one (`event`). Warnings, errors and results are counted, so that the one summary at the end speaks for them all.
 

@@ -1,7 +1,8 @@
 """Mistakes in declarations that would otherwise show only when a command is called in a certain way.
 
-Declaring is kept cheap and calling too, so neither looks for these; describing does. Whoever asks a tool for its
-capabilities (its author's tests, a linter, the first agent) gets a TypeError that names the command and what to write.
+Declaring is kept cheap and calling too, so neither looks for these; describing does. A caller that asks a tool
+for its capabilities (its author's tests, a linter, the first agent) gets a TypeError that names the command and what to
+write.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from operable.tool.signature import Param
 
 _ANY_OPTIONS = 0x08  # CO_VARKEYWORDS
-# More words than this make a command that nobody finds: a group and a verb.
+# More words than this make a command that callers do not find: a group and a verb.
 _WORDS = 2
 
 

@@ -268,7 +268,7 @@ class Run:
     # -- how it ended --------------------------------------------------------------------------------------------------
 
     def _stopped(self) -> int:
-        """A signal, a deadline or a lost output ended the command: say so, if anybody can still hear it."""
+        """A signal, a deadline or a lost output ended the command: say so, if the caller still reads."""
         stop = self.interrupts.stop
         exit_code = EX_SIGINT if stop is None else stop.exit_code
         reason = INTERRUPTED if stop is None else stop.reason

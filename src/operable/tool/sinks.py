@@ -1,4 +1,4 @@
-"""Where a run's events go. A sink is told everything in order and decides only how it looks."""
+"""Where a run's events go. A sink receives everything in order and decides only how it looks."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def masked(event: dict[str, Any], secrets: tuple[str, ...]) -> dict[str, Any]:
 
 
 def shown_error(fail: Fail, secrets: tuple[str, ...]) -> dict[str, Any]:
-    """The error event as anybody may see it. What consumers branch on is the author's, never a secret."""
+    """The error event with secrets removed. What consumers branch on is the author's, never a secret."""
     event = fail.event()
     try:
         shown = _redacted(event, secrets)

@@ -61,7 +61,7 @@ class Supervisor:
             try:
                 self._wake.release()
             except RuntimeError:
-                return  # somebody else was faster; the thread is awake, which is all that was wanted
+                return  # another thread was faster; the thread is awake, which is all that was wanted
 
     def _watch(self) -> None:
         while True:

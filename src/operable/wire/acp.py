@@ -217,8 +217,8 @@ _decode_unfit: Final = msgspec.json.Decoder(_Unfit).decode
 _FAULTS: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
-class UnknownUpdate(Exception):  # noqa: N818 - no fault of anybody: the protocol grows
-    """An update of a kind that is not known here; to be told, not to be acted on."""
+class UnknownUpdate(Exception):  # noqa: N818 - not an error of either side: the protocol grows
+    """An update of a type that is not known here; to be reported, not to be acted on."""
 
     def __init__(self, session_id: str, kind: str) -> None:
         super().__init__(kind)

@@ -26,7 +26,7 @@ from operable.wire.verdict import Counts, Verdict, explain, with_summary, withou
 State = Literal["idle", "failing", "bare", "open", "ended"]
 Kind = Literal["meta", "error", "summary", "other"]
 
-# `failing`: nothing but errors yet, so the operation itself may never have begun. `bare`: events but no meta, which is only
+# `failing`: only errors so far, so the operation itself may never have begun. `bare`: events but no meta, which is only
 # advised (section 4).
 TRANSITIONS: Final[dict[State, dict[Kind, State]]] = {
     "idle": {"meta": "open", "error": "failing", "other": "bare", "summary": "ended"},
@@ -155,7 +155,7 @@ class Reader:
         return self._read_each(lines) if batch is None else self._accept_all(*batch)
 
     def _accept_all(self, events: list[Any], places: list[int]) -> list[Event]:
-        """Accept a batch: between the given places there are only domain events, which need nothing but counting."""
+        """Accept a batch: between the given places there are only domain events, which only need counting."""
         done = 0
         try:
             for place in places:
@@ -231,7 +231,7 @@ class Reader:
         self._offence = code, detail
 
     def _note(self, code: str, message: str) -> None:
-        """Remark on the line after those that were accepted; the first remark of a kind stays."""
+        """Remark on the line after those that were accepted; the first remark of each kind stays."""
         self._notes.setdefault(code, Note(code, message, self._line + 1))
 
 

@@ -4,10 +4,10 @@ Theory of operation. Each line must be one JSON object with a `type`. A framewor
 types become typed values, any other stays a dict. Two paths lead there, and they agree on every input:
 
 - `batch` decodes many lines in one loop of C. When anything at all objects, it gives up: it cannot say what was wrong.
-- `decode` is exact. It tries a line the same way, and when that fails decodes it as plain JSON, which tells faults apart
-  (`Offence`) and lets events with unknown fields be built.
+- `decode` is exact. It tries a line the same way, and when that fails decodes it as plain JSON, which distinguishes
+  faults (`Offence`) and lets events with unknown fields be built.
 
-Joining the lines to one JSON array, to decode them in a single call, would be no faster (measured) and not sound: a value
+Joining the lines to one JSON array, to decode them in a single call, is not faster (measured) and not sound: a value
 cut by a line end and a line with two values make up for each other in any count.
 
 One outcome each: bad UTF-8, NUL, byte order mark, blank line, nesting that exhausts the interpreter's stack: offences with
@@ -128,7 +128,7 @@ def is_object(line: bytes) -> bool:
 
 
 def _noteworthy(values: list[Any]) -> list[int]:
-    """The places of the framework's events and their namesakes; raises ValueError if some value is no event."""
+    """The places of the framework's events and their namesakes; raises ValueError if a value is not an event."""
     try:
         names = list(map(_type_of, values))
         kinds = set(names)
@@ -141,7 +141,7 @@ def _noteworthy(values: list[Any]) -> list[int]:
 
 
 def _diagnosed(line: bytes, error: Exception) -> Offence:
-    """Why a line could not be decoded, most telling reason first."""
+    """Why a line could not be decoded, most specific reason first."""
     if not line.strip(_WHITE_SPACE):
         return Offence("BLANK_LINE")
     if line.startswith(_BYTE_ORDER_MARK):
@@ -160,5 +160,7 @@ def _diagnosed(line: bytes, error: Exception) -> Offence:
 def _tag(kind: type[Struct]) -> str:
     config = kind.__struct_config__
     if config.tag_field != "type" or not isinstance(config.tag, str) or config.array_like:
-        raise TypeError(f"{kind.__name__} is no event type: it needs tag_field='type' and a string as tag")
+        raise TypeError(
+            f"{kind.__name__} is not an event type: it needs tag_field='type' and a string as tag"
+        )
     return config.tag

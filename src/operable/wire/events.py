@@ -1,8 +1,9 @@
 """The seven events of a conversation with an agent, whatever protocol it speaks, and the few facts that ride beside them.
 
 The seven kinds are closed (AIP-45, "Stream event taxonomy"): text-delta, tool-call, tool-result, thought, agent-prompt,
-turn-end, error. What else a protocol tells is a field of one of them, or one of the extension events below, which a consumer
-may ignore without missing anything that it must act on. Arms make these values; nobody above an arm sees a vendor's shape.
+turn-end, error. What else a protocol reports is a field of one of them, or one of the extension events below, which a
+consumer may ignore without missing anything that it must act on. Arms make these values; no code above an arm sees a
+vendor's format.
 
 On the wire the names are those of the reference driver: camelCase, absent rather than null.
 """
@@ -39,7 +40,7 @@ MUTATING_KINDS: Final = frozenset({"edit", "delete", "move", "execute"})
 
 
 class Usage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Tokens and money of one turn, as far as the agent tells."""
+    """Tokens and money of one turn, as far as the agent reports them."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -202,6 +203,6 @@ def encode(event: AnyEvent) -> bytes:
 
 
 def decode(line: bytes) -> AnyEvent:
-    """The event of one JSON object; msgspec.ValidationError when it is none."""
+    """The event of one JSON object; Raises msgspec.ValidationError if it is not one."""
     event: AnyEvent = _DECODER.decode(line)
     return event

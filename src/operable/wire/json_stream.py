@@ -3,7 +3,7 @@
 Owns the way between lines and frames; the frames themselves are in `json_stream_frames`, and are used from here. Both sides
 use it: `operable.host.arms.json_stream` reads events and writes commands, the built-in agent does the opposite.
 
-Theory of operation. A line that holds nothing but the fields we know is decoded in one step. Any other is decoded as plain
+Theory of operation. A line with only the fields that we know is decoded in one step. Any other is decoded as plain
 JSON and shaped field by field: unknown fields are kept in `extra` (and written again by `encode`), a null is the same as
 absent, an unknown `type` becomes `Unknown`. What cannot be read raises `BadFrame`, which says why: a host reports such a
 line as noise, an agent answers it with a `protocol_error`.
@@ -114,7 +114,7 @@ _DETAIL_LIMIT: Final = (
 
 
 class BadFrame(ValueError):  # noqa: N818 - says what is wrong, like LineTooLong
-    """A line that is no frame of the protocol; `code` is one of not_json, not_an_object, no_type, bad_fields."""
+    """A line that is not a frame of the protocol; `code` is one of not_json, not_an_object, no_type, bad_fields."""
 
     def __init__(self, code: str, detail: str = "", type: str = "") -> None:
         super().__init__(f"{code}: {detail[:_DETAIL_LIMIT]}" if detail else code)
@@ -139,7 +139,7 @@ def decode_event(line: bytes) -> Event | Unknown:
     try:
         event: Event = _DECODE_EVENT(line)
     except _FAULTS:
-        return _shaped(line, _EVENTS)  # type: ignore[return-value]  # the table holds nothing but events
+        return _shaped(line, _EVENTS)  # type: ignore[return-value]  # the table contains only events
     return event
 
 
@@ -148,7 +148,7 @@ def decode_command(line: bytes) -> Command | Unknown:
     try:
         command: Command | Unknown = _DECODE_COMMAND(line)
     except _FAULTS:
-        command = _shaped(line, _COMMANDS)  # type: ignore[assignment]  # the table holds nothing but commands
+        command = _shaped(line, _COMMANDS)  # type: ignore[assignment]  # the table contains only commands
     if isinstance(command, Message) and command.content is None and command.input is None:
         raise BadFrame("bad_fields", "a message has `content` (or `input`)", "message")
     return command

@@ -1,8 +1,8 @@
 """The frames of the JSON-stream protocol, versions 0.1.0 and 0.2.0: what an agent and its host say, as types.
 
 Events go from the agent to the host, commands the other way; both are lines. How a line becomes a frame and a frame a line
-is in `operable.wire.json_stream`, which is also where everybody imports these from. A field that the older version does not
-have is None, and then is not written; fields that nobody knows are kept in `extra`.
+is in `operable.wire.json_stream`, which is also where other modules import these from. A field that the older version
+does not have is None, and then is not written; unknown fields are kept in `extra`.
 """
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias

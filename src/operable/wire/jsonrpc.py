@@ -2,13 +2,13 @@
 
 Theory of operation. `decode` reads only the head of a message: id, method, and what kind it is; `params` and `result` stay
 raw bytes (`msgspec.Raw`) until the protocol above decodes them into its own types, so that a message is parsed once and
-only as far as somebody looks. `Link` keeps the two id spaces, which overlap (both sides count from 0 or 1): ours, made
+only as far as a caller looks. `Link` keeps the two id spaces, which overlap (both sides count from 0 or 1): ours, made
 here and remembered with a purpose until their response comes, and the peer's, remembered until we have answered.
 
-One outcome each. Bad UTF-8, no JSON, a batch (no protocol of ours has them), no object, an id that is no string or number,
-a message that is neither request nor response: `Malformed` with a code. A missing or other `jsonrpc` member is accepted:
-real peers leave it out. Result and error at once: the error counts. A response to nothing, or twice: `settle` says so.
-A peer that keeps more than `OPEN_LIMIT` requests open is refused the next one: nothing here grows without bound.
+One outcome each. Bad UTF-8, no JSON, a batch (no protocol of ours has them), no object, an id that is neither string nor
+number, a message that is neither request nor response: `Malformed` with a code. A missing or other `jsonrpc` member is
+accepted: real peers leave it out. Result and error at once: the error counts. A response to nothing, or twice: `settle`
+says so. A peer that keeps more than `OPEN_LIMIT` requests open is refused the next one: nothing here grows without bound.
 """
 
 from typing import Any, Final
@@ -53,7 +53,7 @@ class Message(Struct, frozen=True, gc=False):
     method: str | UnsetType = UNSET
     params: Raw = _EMPTY
     result: Raw = _EMPTY
-    # Any value: who answers with a broken error has answered, and whoever waits must be told.
+    # Any value: a peer that answers with a broken error has answered, and the waiting caller must learn of it.
     error: Any = None
 
     def failure(self) -> RpcError | None:
@@ -70,7 +70,7 @@ class Message(Struct, frozen=True, gc=False):
 
 
 class Malformed(Exception):  # noqa: N818 - the peer's fault, not an error of ours
-    """A line is no message. `code` is stable; `id` is that of the message where it could be read."""
+    """A line is not a message. `code` is stable; `id` is that of the message where it could be read."""
 
     def __init__(self, code: str, detail: str = "") -> None:
         super().__init__(code, detail)
@@ -105,7 +105,7 @@ def error_response(request_id: Any, error: Any) -> dict[str, Any]:
 def decode(line: bytes) -> Message:
     """The head of the message on this line; raises `Malformed`."""
     try:
-        # What stays raw is not looked into, and half of a character there would be found too late.
+        # What stays raw is not looked into, and a lone surrogate there would be found too late.
         if not line.isascii():
             line.decode()
         message = _decode_head(line)
@@ -132,7 +132,7 @@ def params_of(raw: Raw) -> dict[str, Any]:
 
 
 def _diagnosed(line: bytes, error: Exception) -> Malformed:
-    """Why a line is no message, most telling reason first."""
+    """Why a line is not a message, most specific reason first."""
     if not line.strip():
         return Malformed("blank")
     try:

@@ -53,7 +53,7 @@ def _about_type(name: str) -> Iterator[tuple[str, str]]:
     if name in RESERVED:
         yield (
             "FRAMEWORK_NAME_UNPREFIXED",
-            f"{_quoted(name)} is no framework event without its prefix `{PREFIX}` (8.2)",
+            f"{_quoted(name)} is not a framework event without its prefix `{PREFIX}` (8.2)",
         )
     elif name.startswith(PREFIX) and name not in FRAMEWORK:
         yield "FRAMEWORK_TYPE_UNKNOWN", f"{_quoted(name)} is unknown to this version of the framework (8.2)"

@@ -1,10 +1,10 @@
 """The names of the framework events, and the rule that no domain schema may define them (AOI-CLI section 8.2).
 
 On the wire the rule has no teeth, on purpose: section 8.2 itself shows a domain event `{"type": "summary"}` beside the
-framework's `aoi:summary`, and a reader that met one could not tell it from any other unknown type. So a stream may carry
-such an event (`operable.wire.notes` remarks on it); a schema or a list of types that defines one is refused here.
+framework's `aoi:summary`, and a reader that met one could not distinguish it from any other unknown type. So a stream
+may carry such an event (`operable.wire.notes` remarks on it); a schema or a list of types that defines one is refused here.
 
-Imports nothing but the error taxonomy: the SDK checks its authors' types with it before the first event.
+Imports only the error taxonomy: the SDK checks its authors' types with it before the first event.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def check_schema(schema: Mapping[str, Any]) -> None:
 
 
 def event_types(schema: Mapping[str, Any]) -> set[str]:
-    """The event types that a JSON Schema tells apart.
+    """The event types that a JSON Schema distinguishes.
 
     Found where section 10.4 puts them: as `const` or `enum` of the property `type`, in the schema itself and in whatever it
     applies to the event by combination, condition or local reference. Definitions count only when they are reached that
-    way, because others may describe nested objects; a schema that is nothing but definitions is a list of events.
+    way, because others may describe nested objects; a schema that contains only definitions is a list of events.
     """
     found: set[str] = set()
     seen: set[int] = set()
@@ -102,7 +102,7 @@ def _applied(part: dict[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _resolve(reference: str, root: Mapping[str, Any]) -> Any:
-    """Follow a local JSON pointer; nothing when it leads nowhere, which is for a validator to complain about."""
+    """Follow a local JSON pointer; nothing if its target is missing, which a validator reports."""
     place: Any = root
     for step in reference.removeprefix("#/").split("/"):
         if not isinstance(place, dict):

@@ -105,7 +105,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
             return EX_OK
         if (
             self.code == "DEADLINE_EXCEEDED"
-        ):  # the word of whoever ran the process and ended it (operable.run)
+        ):  # as reported by the process that ran and ended it (operable.run)
             return EX_TIMEOUT
         if self.outcome == "interrupted":
             return EX_SIGTERM if self.exit_status in (-15, EX_SIGTERM) else EX_SIGINT

@@ -113,7 +113,7 @@ def _documentation(command: Mapping[str, Any]) -> str:
         text = " ".join(schema.get("description", "").split())
         lines.append(f"{name.replace('-', '_')}: {text}")
         if schema.get("format") == "path" or schema.get("items", {}).get("format") == "path":
-            lines.append(f"{name.replace('-', '_')}_b64: the same as base64, for bytes that are no UTF-8")
+            lines.append(f"{name.replace('-', '_')}_b64: the same as base64, for bytes that are not UTF-8")
     return "\n".join(lines)
 
 
@@ -208,7 +208,7 @@ def _single(rows: Iterator[Any]) -> Generator[Any, None, None]:
 
 
 def _close(rows: Iterator[Any]) -> None:
-    """End what rows come from now, not when nobody refers to it any more: a program may be running behind them."""
+    """End what rows come from now, not when the last reference goes: a program may be running behind them."""
     close = getattr(rows, "close", None)
     if close is not None:
         close()

@@ -135,7 +135,7 @@ def texts(sandbox: Mapping[str, Any] | None) -> list[str]:
 
 
 def may_start_others(sandbox: Mapping[str, Any] | None) -> bool:
-    """Whether the program can leave processes behind that somebody has to look for."""
+    """Whether the program can leave processes behind that a caller has to look for."""
     sandbox = settled(sandbox)
     return (
         sandbox is None or unconfined(sandbox) or not (sandbox["boxed"] or "processes" in sandbox["gives_up"])
@@ -311,6 +311,6 @@ def _place(pattern: str) -> str:
 
 
 def _folders() -> dict[str, str]:
-    """All that can be written: the folders of the root that are no devices and not of the kernel."""
+    """All that can be written: the folders of the root that are neither devices nor the kernel's."""
     found = (f"/{name}" for name in sorted(os.listdir("/")) if name not in _KERNEL)
     return {path: path for path in found if os.path.isdir(path) and not os.path.islink(path)}

@@ -51,7 +51,7 @@ def verdicts(folder: str) -> dict[str, dict[str, str]]:
     if not os.path.lexists(path):
         return {}
     if not os.path.isfile(path):  # a named pipe would be waited for
-        raise invalid(path, "its verdicts cannot be read: it is no file")
+        raise invalid(path, "its verdicts cannot be read: it is not a file")
     try:
         with open(path, encoding="utf-8") as file:
             kept = json.load(file)

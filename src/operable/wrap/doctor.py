@@ -84,7 +84,7 @@ def conformance(plan: Mapping[str, Any]) -> Check:
 
 
 def _runs(plan: Mapping[str, Any], sandbox: Mapping[str, Any]) -> bool:
-    """Whether the program says its version from inside of the sandbox, too: a shim that looks for the program cannot.
+    """Whether the program also reports its version inside the sandbox: a shim that looks for the program cannot.
 
     A program that says none outside either does not show anything about the sandbox.
     """

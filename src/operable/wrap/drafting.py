@@ -1,8 +1,8 @@
 """Drafts a wrapper from what a program says about itself: `--help`, `--version`, and its completion file for fish.
 
-A draft is for a person to finish. What the text cannot tell is set to what does no harm: every command counts as one that
+A draft is for a person to finish. What the text does not say is set to a harmless value: every command counts as one that
 changes things and needs `--confirm`, every line of output as a JSON value, and the wrapper as `unverified` until its tests
-pass: the examples that whoever finishes it writes (`verifying`). Help texts are written for people, and read here by their
+pass: the examples that its author adds (`verifying`). Help texts are written for people, and read here by their
 usual form; the rest is left out.
 """
 
@@ -22,7 +22,7 @@ from operable.wrap.places import is_name
 
 _TIMEOUT = 10.0
 _HELP_LIMIT = 1_048_576
-# More than this is no help text that a person would finish the draft of.
+# A longer text is not a help text from which a person would finish a draft.
 _MOST = 100
 _OPTION = re.compile(
     r"^\s{1,12}(?:-(?P<letter>\w)(?:,\s*|\s+|\s*\|\s*))?--(?P<name>[a-z][a-z0-9-]*)"
@@ -54,7 +54,7 @@ def draft(program: str) -> dict[str, str]:
     """The files of a wrapper for this program, by their path in its folder. Runs `--help` and `--version`, nothing else."""
     name = os.path.basename(program)
     if not is_name(name):
-        # As it was given: of a part of an address nobody can tell which words are secrets.
+        # As it was given: in a part of an address it is not visible which words are secrets.
         raise Fail("usage", "WRAPPER_NAME", f"{program!r} gives no name for a wrapper", target=program)
     told = _asked(program, "--help")
     if next(options(told), None) is None and next(subcommands(told), None) is None:
@@ -104,7 +104,7 @@ def subcommands(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _refuse_failure(program: str) -> None:
-    """A text without options and commands is no draft's beginning where the program failed: it is a complaint of it."""
+    """A text without options and commands cannot begin a draft if the program failed: it is a complaint of it."""
     from operable.wrap.endings import shown
 
     done = output(prepare([program, "--help"]), timeout=_TIMEOUT, limit=_HELP_LIMIT)

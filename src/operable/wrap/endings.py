@@ -80,7 +80,7 @@ def _terminal(upstream: Upstream) -> Iterator[Any]:
 
 
 def failed(upstream: Upstream, status: int | None, stderr: str) -> Fail:
-    """The error for an end that is no success."""
+    """The error for an end that is not a success."""
     program = upstream.plan["bin"]
     meaning = upstream.command["exits"].get(status, {})
     details: dict[str, Any] = {"upstream_exit": status}
@@ -106,7 +106,7 @@ def failed(upstream: Upstream, status: int | None, stderr: str) -> Fail:
 
 
 def _headline(text: str) -> str:
-    """The line that says what went wrong: the first that calls itself an error, before which programs tell what they do."""
+    """The line that says what went wrong: the first that calls itself an error, before which programs say what they do."""
     import re
 
     found = re.search(r"(?im)^\W*(error|fatal)\b.*", text)
@@ -116,7 +116,7 @@ def _headline(text: str) -> str:
 def _reason(meaning: Mapping[str, Any], stderr: str) -> Mapping[str, Any]:
     """What the first rule says whose pattern the program's own words match: many programs know one status for all errors.
 
-    It tells errors apart and nothing else: no words turn a failure into a success.
+    It distinguishes errors and nothing else: no words turn a failure into a success.
     """
     import re
 
@@ -146,7 +146,7 @@ def _denied(upstream: Upstream, stderr: str) -> Mapping[str, Any]:
 
 
 def foreign(upstream: Upstream, line: bytes) -> Any:
-    """The warning for a record that is not what was promised, with its bytes where they are no text."""
+    """The warning for a record that is not what was promised, with its bytes if they are not text."""
     from operable.tool.framework import Warn
 
     program, secrets = upstream.plan["bin"], known_secrets(upstream)
@@ -162,7 +162,7 @@ def foreign(upstream: Upstream, line: bytes) -> Any:
 
 
 def shown(text: str, secrets: Iterable[str] = ()) -> str:
-    """The words of a program as anybody may see them: redacted, in bounds, without terminal controls."""
+    """The words of a program with secrets removed: redacted, in bounds, without terminal controls."""
     from operable.kernel.redact import redact_text
 
     # Redacted before it is cut, so that a cut never leaves half a secret that no longer looks like one.

@@ -1,8 +1,8 @@
 """Bytes of the outside world as fields of an event: lossless, whatever they are.
 
 A name, a message or a title is bytes. Where they are UTF-8, the field is the text. Where they are not, the field is the text
-with U+FFFD for what cannot be read, and beside it stands `<name>_b64` with the bytes themselves: nobody has to guess which
-text is exact, because only the others have that second field.
+with U+FFFD for what cannot be read, and beside it stands `<name>_b64` with the bytes themselves: readers need not guess
+which text is exact, because only the others have that second field.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def put(event: dict[str, Any], name: str, raw: bytes) -> None:
 
 
 def put_path(event: dict[str, Any], name: str, text: str) -> None:
-    """Set a field from a path as Python has it, with surrogates for bytes that are no UTF-8."""
+    """Set a field from a path as Python has it, with surrogates for bytes that are not UTF-8."""
     if text.isascii():
         event[name] = text
         return

@@ -4,8 +4,8 @@ The server is started, asked for its tools, and each tool becomes a command; it 
 does not call read-only is planned and applied; what it does not call harmless is destructive and needs `--confirm` (the
 protocol's own defaults). The properties of a tool's input become options; one that is called like a standard option gets
 the prefix `arg-`; `--arguments-json` takes them all as one object. Results are `mcp_result` (structured content) and
-`mcp_content`. A link to a resource of the server leads nowhere once that has ended, so what it leads to follows, in bounds,
-as `mcp_content`, too. Progress passes through. The command is split by the quoting rules of POSIX shells and run without
+`mcp_content`. A link to a resource of the server is dead once the server has ended. So its target also follows, in bounds,
+as `mcp_content`. Progress passes through. The command is split by the quoting rules of POSIX shells and run without
 one, with the allow-listed environment and what the user allows this very command (`settings`). Why a server ended stands
 in its stderr: that is part of the error, redacted.
 """
@@ -139,11 +139,11 @@ class McpCommand(Command):
                 given = json.loads(values[_JSON])
             except (ValueError, RecursionError) as problem:
                 raise Fail(
-                    "usage", "INVALID_VALUE", "--arguments-json is no JSON", target="--arguments-json"
+                    "usage", "INVALID_VALUE", "--arguments-json is not JSON", target="--arguments-json"
                 ) from problem
             if not isinstance(given, dict):
                 raise Fail(
-                    "usage", "INVALID_VALUE", "--arguments-json is no object", target="--arguments-json"
+                    "usage", "INVALID_VALUE", "--arguments-json is not an object", target="--arguments-json"
                 )
         for name, flag in self._flags.items():
             value = values.get(flag.replace("-", "_"))
@@ -238,7 +238,7 @@ def _require_json(value: Any) -> None:
         raise Fail(
             "internal",
             "MCP_RESULT_INVALID",
-            "the server's result is no JSON: it has NaN, an infinity, or no end",
+            "the server's result is not JSON: it has NaN, an infinity, or no end",
         ) from problem
 
 

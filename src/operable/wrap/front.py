@@ -46,7 +46,7 @@ def shim_main(name: str, folder: str | None = None) -> NoReturn:
 
     tool = _loaded(name, sys.argv[1:], folder)
     called = os.path.basename(sys.argv[0])
-    # A file may have any name; one that is no word cannot stand in a line for somebody to repeat.
+    # A file may have any name; a name that is not one word cannot be in a line that a user repeats.
     tool.invocation = called if called.isprintable() and called.split() == [called] else f"{name}-aoi"
     tool.main()
 
@@ -75,7 +75,7 @@ def _with_default(tool: Tool, default: str | None, words: list[str]) -> list[str
 
 
 def refuse(words: list[str], fail: Fail) -> NoReturn:
-    """A wrapper that cannot be loaded is told in the language of the caller."""
+    """A wrapper that cannot be loaded is reported in the format of the caller."""
     from operable import __version__
     from operable.tool.declare import Command, Tool
 

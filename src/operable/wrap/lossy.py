@@ -1,10 +1,10 @@
-"""Marks what a program has lost before it printed it: where it writes U+FFFD itself for bytes that are no UTF-8.
+"""Marks what a program has lost before it printed it: where it writes U+FFFD itself for bytes that are not UTF-8.
 
 JSON is text, and many programs (those in Go, Rust and JavaScript above all) put U+FFFD where a name, a message or an output
 is none. The bytes cannot be got back from that, and two names may look like one. A wrapper of such a program says so
 (CLI.md: `metadata.operable.replaces`); then each event with U+FFFD in a text that has no bytes beside it carries
 `lossy: true`, and a warning UPSTREAM_LOSSY comes before the first. A text in which U+FFFD really stands is marked as well:
-nobody can tell.
+the output does not show it.
 """
 
 from __future__ import annotations
@@ -62,5 +62,5 @@ def _is_replaced(value: Any) -> bool:
 
 
 def _warning(program: str) -> Warn:
-    message = f"{program} writes U+FFFD for bytes that are no UTF-8: what has `lossy` may have been called otherwise"
+    message = f"{program} writes U+FFFD for bytes that are not UTF-8: what has `lossy` may have been called otherwise"
     return Warn("UPSTREAM_LOSSY", message, source=program)

@@ -1,6 +1,6 @@
 """From an object that a program printed to an event, by rules that are data (`metadata.operable.parse` of a TOOL.md).
 
-    type: reason                     # the native field that tells objects apart
+    type: reason                     # the native field that distinguishes objects
     events:
       compiler-message:              # a native type
         event: diagnostic            # becomes this event
@@ -11,8 +11,8 @@
 
 With `as: value`, every value, whatever it is, becomes the one event of the command with the value in this field. Without
 `as` and `events`, every object becomes the one event of the command with all of its fields. A native field called `type`
-is then `native_type`: `type` tells events apart. An object without any field tells nothing and becomes no event: `ip` prints
-one in place of each interface that was not asked for.
+is then `native_type`: `type` distinguishes events. An object without any field says nothing and becomes no event: `ip`
+prints one in place of each interface that was not asked for.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from operable.wrap.upstream import Upstream
 
 _NONE = object()
-# Each unknown type is told once; a program that invents more than this is told of no further.
+# Each unknown type is reported once; further types are not reported.
 _UNKNOWN = 100
 
 
@@ -88,7 +88,7 @@ def _chosen(rule: Mapping[str, Any], value: dict[str, Any]) -> dict[str, Any]:
             event[name] = found
             raw = at(value, f"{path}_b64")
             if raw is not _NONE:
-                event[f"{name}_b64"] = raw  # the bytes of a text that is no UTF-8 (`values.decode`)
+                event[f"{name}_b64"] = raw  # the bytes of a text that is not UTF-8 (`values.decode`)
     return event
 
 

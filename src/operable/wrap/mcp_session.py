@@ -101,7 +101,7 @@ class Bridge:
         async def ask() -> None:
             try:
                 items.put(await self._session.call_tool(name, arguments, progress_callback=report))
-            except Exception as error:  # noqa: BLE001 - whatever SDK or server do is told to the caller
+            except Exception as error:  # noqa: BLE001 - whatever SDK or server do is reported to the caller
                 items.put(error)
             items.put(_END)
 
@@ -122,7 +122,7 @@ class Bridge:
                 return list((await self._session.read_resource(uri)).contents)
 
         try:
-            # Longer than the limit inside: that one counts unless the loop has ended, which would be waited for for ever.
+            # Longer than the limit inside: that one counts unless the loop has ended, which would be waited for forever.
             return asyncio.run_coroutine_threadsafe(ask(), self._loop).result(_READ_TIMEOUT + _CLOSE_TIMEOUT)
         except Exception as error:
             raise self._failure(error, uri) from error
@@ -145,7 +145,7 @@ class Bridge:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_until_complete(self._keep())
-        except BaseException as error:  # noqa: BLE001 - told to who waits; later ones have nobody left to hear them
+        except BaseException as error:  # noqa: BLE001 - reported to the waiting caller; later ones have no reader left
             self._ready.put(error)
         finally:
             self._loop.close()

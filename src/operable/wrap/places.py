@@ -3,7 +3,7 @@
 The user's own lie where everything does that a user declares (`state.paths.config_path`). Below OPERABLE_HOME they
 were once in `wrappers` and not in `config/wrappers`; what is still there is found, after the others.
 
-A wrapper may bring Python code, so a folder of the current project is never searched: whoever wants one names it. Of two
+A wrapper may bring Python code, so a folder of the current project is never searched: a user who wants one names it. Of two
 wrappers with one name the first of these places wins.
 """
 
@@ -29,7 +29,7 @@ def folders() -> list[str]:
             raise Fail(
                 "config",
                 "WRAPPERS_PLACE_RELATIVE",
-                "OPERABLE_WRAPPERS names a folder that is no absolute path",
+                "OPERABLE_WRAPPERS names a folder that is not an absolute path",
                 target=path,
                 hint=f"write {os.path.abspath(path)}",
             )
@@ -60,7 +60,7 @@ def find(name: str) -> str | None:
 
 
 def folder_of(name: str) -> str:
-    """The folder of one wrapper; a name that nobody has is a usage error."""
+    """The folder of one wrapper; an unknown name is a usage error."""
     found = find(name)
     if found is None:
         from operable.kernel.catalogue import unknown
@@ -76,7 +76,7 @@ def names() -> list[str]:
         try:
             inner = os.listdir(folder)
         except OSError:
-            continue  # there need be no folder of the user's own
+            continue  # the user need not have such a folder
         found.update(name for name in inner if is_name(name) and os.path.isfile(f"{folder}/{name}/{MARKER}"))
     return sorted(found)
 
@@ -88,7 +88,7 @@ def origin(path: str) -> str:
 
 
 def invalid(path: str, message: str) -> Fail:
-    """What is wrong with a wrapper itself: its author has to mend it."""
+    """What is wrong with a wrapper itself: its author has to fix it."""
     return Fail(
         "config",
         "WRAPPER_INVALID",

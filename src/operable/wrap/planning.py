@@ -1,7 +1,7 @@
 """A planned change of a wrapped command: what is shown of it, and the inputs that the second phase needs.
 
-The inputs are shown redacted, as part of what is confirmed; the program gets them as they were given. A path that is no
-UTF-8 is shown as everywhere: as text with U+FFFD in it, and as `<name>_b64` beside it.
+The inputs are shown redacted, as part of what is confirmed; the program gets them as they were given. A path that is
+not UTF-8 is shown as everywhere: as text with U+FFFD in it, and as `<name>_b64` beside it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def planned_change(item: Any, given: dict[str, Any]) -> Any:
 
 
 def _told(fields: dict[str, Any]) -> dict[str, Any]:
-    """The same fields, with the bytes of each path that is no UTF-8 beside it."""
+    """The same fields, with the bytes of each path that is not UTF-8 beside it."""
     found: dict[str, Any] = {}
     for name, value in fields.items():
         if isinstance(value, str):

@@ -2,9 +2,10 @@
 
 Reading YAML and judging manifests costs a few hundred milliseconds, so a plan is kept in the user's cache (`state.cache`)
 and used for as long as every file of the wrapper, and the user's `settings`, have the size and the time that they had. The
-plan of a wrapper that comes with the package is kept beside it, as bytecode is (in `__pycache__`, not when none is to be
-written, not where one may not write): who has no home, or a new one for each call as in a sandbox, need not wait either.
-Where nothing can be kept, the manifests are read again. A manifest that cannot be used is a `Fail` with every problem in it.
+plan of a wrapper that comes with the package is kept beside it, as bytecode is (in `__pycache__`, not if bytecode must
+not be written, not where one may not write): who has no home, or a new one for each call as in a sandbox, need not wait
+either. Where nothing can be kept, the manifests are read again. A manifest that cannot be used is a `Fail` with every
+problem in it.
 """
 
 from __future__ import annotations
@@ -68,13 +69,13 @@ def _fingerprint(folder: str, own: str) -> str:
         except OSError as problem:
             if file.endswith(MARKER):
                 raise invalid(file, f"{file} cannot be read: {problem.strerror}") from problem
-            continue  # a folder below tools/ without a manifest is no command
+            continue  # a folder below tools/ without a manifest is not a command
         parts.append(cache.stamp(file, status))
     return ";".join([*parts, own])
 
 
 def _settings() -> str:
-    """The state of the user's settings, "" where there are none."""
+    """The state of the user's settings, "" if they do not exist."""
     own = settings.place()
     try:
         return "" if own is None else cache.stamp(own, os.stat(own))

@@ -200,7 +200,7 @@ def _check_plan(path: str, rule: Any) -> None:
 def _extra(path: str, metadata: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
     extra = metadata.get("operable", {})
     if not isinstance(extra, dict):
-        raise invalid(path, "metadata.operable is no mapping")
+        raise invalid(path, "metadata.operable is not a mapping")
     unknown = sorted(extra.keys() - known)
     if unknown:
         raise invalid(path, f"metadata.operable has no key {unknown[0]!r}; it has {', '.join(sorted(known))}")
@@ -233,7 +233,7 @@ def _check_reason(path: str, code: str, reason: Any) -> None:
         re.compile(reason["match"])
     except (re.error, TypeError) as error:
         raise invalid(
-            path, f"metadata.operable.exits: a reason of {code} is no expression: {error}"
+            path, f"metadata.operable.exits: a reason of {code} is not an expression: {error}"
         ) from error
 
 

@@ -66,7 +66,7 @@ def _kind(schema: Mapping[str, Any]) -> Kind:
 
 
 def inputs(command: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a call by the names of the inputs, paths as text with surrogates for what is no UTF-8."""
+    """The values of a call by the names of the inputs, paths as text with surrogates for what is not UTF-8."""
     found: dict[str, Any] = {}
     required = command["inputs"].get("required", ())
     for name, schema in command["inputs"].get("properties", {}).items():
@@ -101,7 +101,7 @@ def _decoded(name: str, given: Any, value: Any) -> Any:
         ]
     except (Error, ValueError) as problem:
         raise Fail(
-            "usage", "INVALID_VALUE", f"--{name}-b64 is no base64", target=f"--{name}-b64"
+            "usage", "INVALID_VALUE", f"--{name}-b64 is not base64", target=f"--{name}-b64"
         ) from problem
     if any("\0" in word for word in words):
         raise Fail(

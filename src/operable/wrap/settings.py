@@ -10,7 +10,7 @@ A wrapped program gets the variables that its CLI.md names, and nothing else; an
 Here the user names more of them, for one wrapper without touching its folder, or for one command that starts a server: names
 or beginnings of names, never values, so that no secret stands in this file. Nothing is searched in a project: a checkout
 must not decide which of its user's secrets a program gets. A file that cannot be understood is an error and not ignored,
-because who wrote it believes that it is in force. A table for a wrapper that is not there is told with every call, and is no
+because who wrote it believes that it is in force. A table for an unknown wrapper is reported with every call, and is not an
 error: the folder of that wrapper may be named in another shell.
 """
 
@@ -56,7 +56,7 @@ def named() -> list[str]:
 
 
 def strays(spoken_of: Sequence[str]) -> Iterator[Warn]:
-    """A warning for each name that no wrapper has: a misspelt rule is not in force, and nobody would see it."""
+    """A warning for each name that no wrapper has: a misspelt rule is not in force, and the user would not see it."""
     from operable.kernel.catalogue import nearest
     from operable.tool.framework import Warn
     from operable.wrap.places import find, names
@@ -92,7 +92,7 @@ def allowed_to_server(argv: Sequence[str]) -> list[str]:
 
 
 def _read() -> tuple[str, dict[str, Any]]:
-    """Where the settings are, and what they say; nothing where there are none."""
+    """Where the settings are, and what they say; nothing if they do not exist."""
     path = place()
     if path is None:
         return "", {}
@@ -114,7 +114,7 @@ def _decoded(path: str, data: bytes) -> dict[str, Any]:
     try:
         return tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise _invalid(path, f"is no TOML: {problem}") from problem
+        raise _invalid(path, f"is not TOML: {problem}") from problem
 
 
 def _variables(path: str, name: str, table: Any) -> list[str]:
@@ -127,9 +127,9 @@ def _variables(path: str, name: str, table: Any) -> list[str]:
     if not isinstance(names, list):
         raise _invalid(path, f"needs a list of names as env of {name}")
     for each in names:
-        # The entry itself is not shown: somebody may have written NAME=VALUE.
+        # The entry itself is not shown: the user may have written NAME=VALUE.
         if not isinstance(each, str) or not _is_pattern(each):
-            raise _invalid(path, f"has an env of {name} that is no name of a variable, and no PREFIX_*")
+            raise _invalid(path, f"has an env of {name} that is neither a name of a variable nor a PREFIX_*")
     return names
 
 
@@ -145,5 +145,5 @@ def _invalid(path: str, what: str) -> Fail:
         "WRAP_SETTINGS_INVALID",
         f"{os.path.basename(path)} {what}",
         target=path,
-        hint=f"mend {path}",
+        hint=f"fix {path}",
     )

@@ -29,7 +29,7 @@ class WrappedTool(Tool):
             summary=plan["summary"],
             auth={"required": False} if not plan["auth"] else {"required": True, "method": "upstream"},
         )
-        # Discovery documents are kept beside a tool's Python files; what is told here stands in manifests.
+        # Discovery documents are kept beside a tool's Python files; what is reported here is in manifests.
         self.module = ""
         self.plan = plan
         made: dict[str, tuple[Any, type[Event]]] = {}
@@ -47,7 +47,7 @@ class WrappedTool(Tool):
     def _check_verified(self) -> Check:
         from operable.tool.framework import Check
 
-        return Check(ok=False, severity="warning", detail="this wrapper is a draft that nobody has finished")
+        return Check(ok=False, severity="warning", detail="this wrapper is an unfinished draft")
 
     def _check_lint(self) -> Check:
         from operable.wrap.doctor import conformance

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from operable.tool.declare import Page
     from operable.wrap.confining import Confined
 
-# A record of a program is held in memory while it is read: more than this is no record (wire.lines has the same limit).
+# A record of a program is held in memory while it is read: more than this is not a record (wire.lines has the same limit).
 RECORD_LIMIT = 16 * 1024 * 1024
 # Asked to end, a program gets this long before SIGKILL; one that holds a lock file needs a moment to remove it.
 TERMINATE_GRACE = 1.0

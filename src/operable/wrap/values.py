@@ -18,14 +18,15 @@ _OUTSIDE = re.compile(rb'["\[\]{},]')
 _INSIDE = re.compile(rb'["\\]')
 
 
-# An escape that could be taken for what stands in for a byte that is no UTF-8.
+# An escape that looks like the placeholder of a byte that is not UTF-8.
 _AMBIGUOUS = re.compile(rb"\\u[dD][cC]")
 
 
 def decode(raw: bytes) -> Any:
-    """One JSON value; ValueError when it is none, or cannot be told exactly (an infinite number, a key that is no UTF-8).
+    """One JSON value; Raises ValueError if it is not JSON, or cannot be written exactly (an infinite number, a key that
+    is not UTF-8).
 
-    A text that is no UTF-8 comes with U+FFFD in it, and `<key>_b64` beside it.
+    A text that is not UTF-8 comes with U+FFFD in it, and `<key>_b64` beside it.
     """
     import msgspec
 
@@ -42,7 +43,7 @@ def _decode_raw(raw: bytes) -> Any:
     from operable.kernel.json import parse
 
     if _AMBIGUOUS.search(raw):
-        raise ValueError("a lone surrogate is no text")
+        raise ValueError("a lone surrogate is not text")
     try:
         return _told(parse(raw.decode("utf-8", "surrogateescape"), levels=None, control_characters=True))
     except RecursionError as error:
@@ -50,10 +51,10 @@ def _decode_raw(raw: bytes) -> Any:
 
 
 def _told(value: Any) -> Any:
-    """The same value, with the bytes beside each text that is no UTF-8."""
+    """The same value, with the bytes beside each text that is not UTF-8."""
     if value.__class__ is list:
         if any(item.__class__ is str and _is_odd(item) for item in value):
-            raise ValueError("bytes that are no UTF-8 where nothing can stand beside them")
+            raise ValueError("bytes that are not UTF-8 where no field can be beside them")
         return [_told(item) for item in value]
     if value.__class__ is not dict:
         return value
@@ -64,7 +65,7 @@ def _told(value: Any) -> Any:
             put(event, name, inner.encode("utf-8", "surrogateescape"))
         elif inner.__class__ is list and any(item.__class__ is str and _is_odd(item) for item in inner):
             if any(item.__class__ is not str for item in inner):
-                raise ValueError("bytes that are no UTF-8 in a list of several kinds")
+                raise ValueError("bytes that are not UTF-8 in a list of several kinds")
             raws = [item.encode("utf-8", "surrogateescape") for item in inner]
             event[name] = [item.decode("utf-8", "replace") for item in raws]
             event[f"{name}_b64"] = [base64(item) for item in raws]

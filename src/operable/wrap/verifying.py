@@ -63,7 +63,7 @@ def _run(tool: WrappedTool, command: str, example: str, *, changes: bool) -> Tri
     except Fail as failure:
         return Tried(command, example, ok=False, code=failure.code, reason=failure.message)
     verdict = check([done.stdout], exit_status=done.status, schema=schema_document(tool, tool.schema_version))
-    # What the tool itself says is wrong helps who mends it more than that something is.
+    # The tool's own message helps the author more than a bare failure.
     told = None if verdict.ok or verdict.last_error is None else verdict.last_error.message
     reason = f"{verdict.reason} {told}" if told else verdict.reason
     return Tried(command, example, ok=verdict.ok, code=verdict.code, reason=reason)

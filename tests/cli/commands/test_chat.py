@@ -63,7 +63,7 @@ def test_what_nobody_can_be_asked_about_is_denied_and_told(chat, tmp_path, outpu
         assert done.events[-1]["denied"] == 1
     else:
         assert b"Tool denied" in done.stdout
-        assert "nobody could be asked" in done.stderr
+        assert "no user could be asked" in done.stderr
 
 
 @pytest.mark.parametrize("words", [["--auto-approve"], ["--mode", "yolo"], ["--allow", "Bash"]])

@@ -64,7 +64,7 @@ def test_a_failure_is_told_whole_with_the_bytes_the_command_line_and_the_way_to_
     assert head == "FAIL  list: check 3 (MUST, section 4.1)"
     assert message.strip() == "summary.count is 5, but 4 results were emitted"
     assert reproduce.strip() == f"reproduce: {tool} list --output jsonl < /dev/null"
-    assert mend.strip().startswith("to mend it: emit one aoi:summary")
+    assert mend.strip().startswith("to fix it: emit one aoi:summary")
     assert " failed, " in done.stderr
 
 

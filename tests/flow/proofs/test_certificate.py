@@ -351,7 +351,7 @@ def test_a_key_of_an_unknown_kind_proves_nothing():
 
     assert (found["verified"], found["reason"]) == (
         False,
-        "the certificate's key is of a kind that is not known",
+        "the certificate's key is of an unknown type",
     )
 
 

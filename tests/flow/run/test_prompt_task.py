@@ -212,4 +212,4 @@ def test_an_agent_that_does_not_tell_what_it_costs_is_said_to_be_silent(scene, t
     done = execute(manifest(asked(steps({"say": "hi"}), contract={"max_cost_usd": 1})), "a", caller(tmp_path))
 
     assert done["ok"] is True
-    assert "does not tell what it cost" in done["warnings"][0]
+    assert "does not report its cost" in done["warnings"][0]

@@ -31,7 +31,7 @@ def proven(folder, jti="j1"):
 
 @requirement("agentcli:proofs:handoff")
 def test_a_proof_is_good_once_and_only_with_a_revocation_list(tmp_path):
-    assert "nobody can tell" in proven(tmp_path)["reason"]
+    assert "its status is unknown" in proven(tmp_path)["reason"]
     (tmp_path / "revoked").write_text("# nothing yet\n")
     assert proven(tmp_path)["verified"] is True
     assert "already used" in proven(tmp_path)["reason"]

@@ -46,14 +46,14 @@ def test_what_comes_with_a_project_is_not_trusted(bundle, ledger, origin, truste
 
 def test_an_approved_manifest_is_trusted_until_it_changes(bundle, ledger):
     seen = judged(bundle, ledger)
-    assert seen.why == "nobody has approved it"
+    assert seen.why == "the user has not approved it"
     approve(str(bundle / "AGENT-CLI.md"), ledger, expected=seen.digest)
     assert judged(bundle, ledger).trusted
     (bundle / "AGENT-CLI.md").write_text(MANIFEST + "more")
     changed = judged(bundle, ledger)
     assert (changed.trusted, changed.why) == (False, "it has changed since it was approved")
     ledger.revoke(str(bundle / "AGENT-CLI.md"))
-    assert judged(bundle, ledger).why == "nobody has approved it"
+    assert judged(bundle, ledger).why == "the user has not approved it"
 
 
 @pytest.mark.parametrize("file", ["agent.ACP.md", "box.SANDBOX.md", "secrets/SECRETS.md", "vendor/agent"])

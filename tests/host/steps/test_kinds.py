@@ -224,7 +224,7 @@ def test_without_a_callback_the_person_pastes_or_confirms(tmp_path):
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "javascript:alert(1)", "x"])
 def test_only_web_addresses_are_opened(tmp_path, url):
     person = Somebody("yes")
-    with pytest.raises(StepFailed, match="no web address"):
+    with pytest.raises(StepFailed, match="not a web address"):
         run(tmp_path, ExternalStep(id="a", url=url), person)
     assert person.opened == []
 

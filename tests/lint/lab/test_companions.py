@@ -329,7 +329,7 @@ def test_a_dry_run_that_reaches_another_server_is_found(tmp_path: Path):
     failed = told(findings(program, "6", commands=("create",)), "fail")
 
     assert len(failed) == 1
-    assert "a dry run tries to reach somebody" in failed[0]
+    assert "a dry run tries to reach the network" in failed[0]
 
 
 def test_a_dry_run_that_changes_the_server_is_found_by_the_state(tmp_path: Path):

@@ -69,7 +69,7 @@ class Reading:
 
     def _older(self, schema: int) -> Connection | None:
         if schema == 0:
-            return None  # somebody is making it right now
+            return None  # another process is making it right now
         with Writing():
             pass  # migrates, or refuses a store of a newer outline
         return self.__enter__()
@@ -202,8 +202,8 @@ def _connect(place: str, *, timeout: float, uri: bool = False) -> Connection:
 
 
 def _connect_to_read(place: str) -> Connection:
-    # A WAL database wants to write its index even for a reader. Where that is impossible and no log is left over, nobody
-    # else can be writing either, and the file can be read as it is.
+    # A WAL database wants to write its index even for a reader. Where that is impossible and no log is left over, no
+    # other process can be writing either, and the file can be read as it is.
     still = not os.access(os.path.dirname(place), os.W_OK) and not os.path.exists(f"{place}-wal")
     uri = f"file:{_quoted(place)}?mode=ro{'&immutable=1' if still else ''}"
     return _connect(uri, uri=True, timeout=5.0)

@@ -1,7 +1,7 @@
 """What `outline doctor` looks at.
 
-`outline` keeps notes on this machine and calls nobody. A configuration file may name a `remote`, for whatever program
-synchronises the store; then `OUTLINE_API_TOKEN` has to be there for it, and its absence is an error. Without a
+`outline` keeps notes on this machine and calls no other service. A configuration file may name a `remote`, for whatever
+program synchronises the store; then `OUTLINE_API_TOKEN` has to be there for it, and its absence is an error. Without a
 remote no token is needed, so that a fresh installation is healthy.
 """
 
@@ -29,7 +29,7 @@ def config_path() -> str:
 
 
 def configuration() -> dict[str, Any] | None:
-    """What the configuration file says; None when there is none."""
+    """What the configuration file says; Returns None if it does not exist."""
     import tomllib
 
     try:
@@ -88,7 +88,7 @@ def full_text_search() -> Check:
 
 
 def permissions() -> Check:
-    """Notes are private: nobody else may look into the directory or the file."""
+    """Notes are private: no other user may read the directory or the file."""
     directory = home()
     if not os.path.exists(directory):
         return Check(ok=True, detail="nothing to protect yet")

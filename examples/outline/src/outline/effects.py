@@ -1,4 +1,4 @@
-"""Changing notes: each function makes one change inside the transaction of its caller and tells what it did.
+"""Changing notes: each function makes one change inside the transaction of its caller and reports what it did.
 
 A change is planned before it is made, and others may be faster. Every change of an existing note therefore says which
 version it was planned for; when the note has another one by now, nothing of the transaction happens.

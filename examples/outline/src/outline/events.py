@@ -1,6 +1,6 @@
 """The events that several commands emit. Their shape is the public contract `com.example.outline.events`.
 
-Whatever a mutation did is told with the id of the note, its new version, and `change`, its number in the store's log of
+Whatever a mutation did is reported with the id of the note, its new version, and `change`, its number in the store's log of
 changes: `outline watch --after CHANGE` shows what came later.
 """
 

@@ -1,7 +1,7 @@
 """Bash: a command line, run by a shell in the workspace; its newer name is ExecCommand.
 
 Where it runs, and what it reaches there, is the business of `commands`: with `--sandbox` in that sandbox; a line that
-nobody was asked about in an enclosure that writes to the workspace alone.
+the user was not asked about in an enclosure that writes to the workspace alone.
 Everything it started ends with it, at the time limit, when the run is stopped, or when it exits. What looks like a
 secret in the agent's environment is not passed on.
 """

@@ -1,4 +1,4 @@
-"""Edit: replace one passage of a file that the model has read and that nobody has changed since.
+"""Edit: replace one passage of a file that the model has read and that has not changed since.
 
 The passage must occur once, or `replace_all` must be said. A file with CRLF line ends is matched by a passage with
 LF, and keeps its line ends. The answer is the difference, as a unified diff.

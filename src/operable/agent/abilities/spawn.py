@@ -46,7 +46,7 @@ ABILITY = Ability(
     category="exec",
     description=(
         "Give up to 5 independent tasks to sub-agents that work side by side, and get their answers. "
-        "Each knows nothing but its prompt."
+        "Each knows only its prompt."
     ),
     schema={
         "type": "object",

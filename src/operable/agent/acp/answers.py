@@ -25,7 +25,7 @@ def listed(cwd: str | None) -> list[Listed]:
 
 def workspace(cwd: str) -> str:
     if not os.path.isabs(cwd) or not os.path.isdir(cwd):
-        raise RequestError.invalid_params({"message": f"cwd is no absolute path of a folder: {cwd}"})
+        raise RequestError.invalid_params({"message": f"cwd is not an absolute path of a folder: {cwd}"})
     return os.path.realpath(cwd)
 
 

@@ -1,6 +1,6 @@
 """Tool calls as ACP shows them: a title, a kind, the places that are touched, and what would change, as a diff.
 
-A call is shown before it runs, so that whoever is asked sees what they allow: an edit as its old and its new passage, a
+A call is shown before it runs, so that the user sees what they allow: an edit as its old and its new passage, a
 write as the file before and after. What it gave is added when it has ended.
 """
 
@@ -53,7 +53,7 @@ class Shown:
         return started
 
     def question(self) -> ToolCallUpdate:
-        """The call, as a permission request names it; whole, because some clients look nowhere else."""
+        """The call, as a permission request names it; whole, because some clients look only there."""
         return ToolCallUpdate(
             tool_call_id=self.call_id,
             title=self.title,

@@ -1,4 +1,4 @@
-"""UpdatePlan: the tool by which the model tells a client what it is going to do; ACP shows it as a list beside the chat.
+"""UpdatePlan: the tool by which the model shows a client what it is going to do; ACP shows it as a list beside the chat.
 
 Offered in ACP sessions alone, because no other client has a place for it. It changes nothing, so it is never asked about.
 """
@@ -14,7 +14,7 @@ from operable.agent.tool.ability import Ability, Outcome, Scene
 NAME = "UpdatePlan"
 _STATUSES = ("pending", "in_progress", "completed")
 _PRIORITIES = ("high", "medium", "low")
-_MOST = 100  # entries; nobody reads a longer plan
+_MOST = 100  # entries; users do not read a longer plan
 
 
 def plan_ability(show: Callable[[AgentPlanUpdate], None]) -> Ability:

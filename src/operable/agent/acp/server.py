@@ -37,7 +37,7 @@ _PAGE = 50  # sessions in one answer
 
 
 def serve_acp(options: Mapping[str, Any], environment: Mapping[str, str], stdout: int) -> int:
-    """Until stdin ends, a signal comes, or nobody reads stdout; the exit status."""
+    """Until stdin ends, a signal comes, or stdout is closed; the exit status."""
     return asyncio.run(_serve(dict(options), environment, stdout))
 
 

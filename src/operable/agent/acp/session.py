@@ -1,4 +1,4 @@
-"""One ACP session: prompts become runs of its conversation, and what a run tells becomes updates and questions.
+"""One ACP session: prompts become runs of its conversation, and what a run reports becomes updates and questions.
 
 A run works in a thread of its own and waits there until each of its updates is written, so a client that reads slowly
 slows it down and nothing piles up. Everything else lives in the loop: the questions that wait for the client, and the
@@ -53,7 +53,7 @@ _STOPS: dict[str, StopReason] = {
 
 
 class AcpSession:
-    """Made and used in the loop, but for what a run's thread calls."""
+    """Made and used in the loop, except for what a run's thread calls."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class AcpSession:
         )
         self._failures: list[
             str
-        ] = []  # of servers; told with the next prompt, when the client knows the session
+        ] = []  # of servers; reported with the next prompt, when the client knows the session
         conversation.toolbox[PLAN] = plan_ability(self._tell)
         conversation.desk.permissions.tools.add(PLAN)
 
@@ -120,7 +120,9 @@ class AcpSession:
 
     async def cancel(self) -> None:
         if self._run is not None and self._end is not None:
-            await asyncio.to_thread(self._run.stop)  # it waits, and may tell the end from where it is called
+            await asyncio.to_thread(
+                self._run.stop
+            )  # it waits, and may report the end from where it is called
 
     async def leave(self) -> None:
         """Stop what runs, and let go of the session."""
@@ -222,7 +224,7 @@ class AcpSession:
         self._loop.call_soon_threadsafe(self._begin_ask, call, options)
 
     def _introduce(self, call_id: str, name: str) -> None:
-        """Tell the client of a call that nobody had to be asked about."""
+        """Show the client a call that needed no approval."""
         if call_id in self._told:
             return
         self._told.add(call_id)
@@ -258,7 +260,7 @@ class AcpSession:
         self._post(notification("session/update", params))
 
     def _tell(self, update: Any) -> None:
-        """Send an update; returns when it is written, or when nobody is there any more."""
+        """Send an update; returns when it is written, or when the client is gone."""
         self._await(self._client.session_update(self.id, update))
 
     def _await(self, work: Coroutine[Any, Any, Any]) -> None:

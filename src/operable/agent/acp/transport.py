@@ -1,9 +1,9 @@
 """JSON-RPC messages of ACP on their way in and out: lines of stdin and stdout, for the connection of the official SDK.
 
-The SDK routes messages; what it is given is checked here, because a line that is no message at all must not end its
+The SDK routes messages; what it is given is checked here, because a line that is not a message must not end its
 connection: it is answered with the error that JSON-RPC has for it, and the next line is read. Reading and writing
 happen in two threads with the mechanisms of the JSON-stream server, so that a client that does not read slows down
-whoever writes, and never keeps a cancel from being heard.
+the writer, and never keeps a cancel from being read.
 """
 
 import asyncio
@@ -21,7 +21,8 @@ from operable.wire.lines import LineTooLong
 
 _AHEAD = 64  # messages that wait in either direction
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
-# After the last line, so long may the answers to earlier ones take. A turn is not waited for: nobody listens to it any more.
+# After the last line, so long may the answers to earlier ones take. A turn is not waited for: no client listens to it
+# any more.
 _LAST_ANSWERS = 5.0
 _TURN = "session/prompt"
 _Sent = tuple[bytes, "asyncio.Future[None] | None"]  # None: posted
@@ -46,11 +47,11 @@ class LineTransport:
 
     @property
     def gone(self) -> bool:
-        """Nobody reads what is written."""
+        """No client reads what is written."""
         return self._outlet.gone
 
     def end(self) -> None:
-        """Read no more, and wait for nobody much longer. Also from a signal handler."""
+        """Read no more, and wait only a little longer. Also from a signal handler."""
         self._outlet.hurry()
         self._lines.end()
 
@@ -66,7 +67,7 @@ class LineTransport:
         return None
 
     async def _last_answers(self) -> None:
-        """At the end of the input the connection drops what it is still at; whoever asked gets an answer before."""
+        """At the end of the input the connection drops what it is still at; the requester gets an answer before."""
         try:
             async with asyncio.timeout(_LAST_ANSWERS):
                 while self._asked and not self.gone:
@@ -76,7 +77,7 @@ class LineTransport:
             return
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Returns when it is written; what nobody reads is dropped."""
+        """Returns when it is written; output without a reader is dropped."""
         sent: asyncio.Future[None] = self._loop.create_future()
         self._outbox.put((json_line(_modest(message), other=str), sent))
         await sent

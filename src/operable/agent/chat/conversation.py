@@ -21,8 +21,8 @@ from operable.kernel.errors import Fail
 from operable.wire import events as e
 from operable.wire import json_stream as protocol
 
-_AHEAD = 256  # events that are told before anybody has looked at them
-_LOOK = 0.1  # seconds; how soon a blocked run notices that nobody listens any more
+_AHEAD = 256  # events that are queued before the reader takes them
+_LOOK = 0.1  # seconds; how soon a blocked run notices that its reader is gone
 _LEAVING = 2.0  # seconds; for a run that was stopped to let go of its session
 
 

@@ -27,7 +27,7 @@ HELP = """\
 Ctrl-C stops what is being done. A line that ends with \\ goes on in the next."""
 COMMANDS = ("/help", "/mode", "/model", "/clear", "/quit")
 _REFUSED = "The user said no"
-_NOBODY = "Nobody can be asked"
+_NOBODY = "No user can be asked"
 Line = Callable[[str], str]
 
 
@@ -158,7 +158,7 @@ class Dialogue:
 
 
 def unattended(chat: Chat, prompt: e.AgentPrompt) -> None:
-    """The answer to a question that nobody can be asked."""
+    """The answer to a question if no user can be asked."""
     chat.deny(prompt.tool_call_id, _NOBODY)
 
 

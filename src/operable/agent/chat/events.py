@@ -1,4 +1,4 @@
-"""What a run tells, as the events that every conversation with an agent has here (`operable.wire.events`)."""
+"""What a run reports, as the events that every conversation with an agent has here (`operable.wire.events`)."""
 
 from collections.abc import Iterator
 
@@ -66,7 +66,7 @@ class Telling:
         )
 
     def _known(self, call_id: str, name: str) -> protocol.ToolUse:
-        """A call that nobody had to be asked about."""
+        """A call that needed no approval."""
         use = presentation.use_of(self._conversation, call_id, name)
         arguments = use.arguments if isinstance(use.arguments, dict) else {}
         ability = self._conversation.ability(name)

@@ -1,7 +1,7 @@
 """A chat on a terminal: the agent's words on stdout as they come, everything else beside them on stderr.
 
-On a terminal, changes are shown as coloured diffs and a spinner moves while nothing comes; without rich, or where
-nobody watches, the same lines are plain. What a model says is untrusted: nothing in it may act on the terminal.
+On a terminal, changes are shown as coloured diffs and a spinner moves while nothing comes; without rich, or
+without a terminal, the same lines are plain. What a model says is untrusted: nothing in it may act on the terminal.
 """
 
 import difflib
@@ -83,7 +83,7 @@ class ChatScreen:
             self._write(visible(text), "dim italic")
 
     def _proposal(self, prompt: e.AgentPrompt) -> None:
-        """What somebody is about to be asked about."""
+        """What the user is about to be asked about."""
         change = presentation.change_of(prompt.tool_name, prompt.arguments, self._workspace)
         if change is not None:
             before = (change.before or "").splitlines()
@@ -130,7 +130,7 @@ def _first_lines(text: str, limit: int = 5) -> str:
 
 
 def _console(*, plain: bool) -> Any:
-    """Rich, where somebody watches and it is installed."""
+    """Rich, if the output is a terminal and rich is installed."""
     if sys.stderr is None or not sys.stderr.isatty():
         return None
     try:

@@ -49,7 +49,7 @@ class Compaction:
     def shorten(
         self, turns: Sequence[Turn], window: int, mode: str, summarise: Callable[[Sequence[Turn]], str]
     ) -> tuple[list[Turn] | None, str | None]:
-        """(shorter history or None, note or None); `mode` is off, safe (results only) or full (summaries, too)."""
+        """(shorter history or None, note or None); `mode` is off, safe (results only) or full (also summaries)."""
         self._turns_now = len(turns)
         if mode == "off" or self._size(turns) < window * _FULL:
             return None, None

@@ -10,7 +10,7 @@ def excerpt(text: str, cap: int) -> str:
 
 
 def whole(text: str) -> str:
-    """Without half characters (bytes of file names that are no text): neither providers nor protocols can carry them."""
+    """Without lone surrogates (bytes of file names that are not text): neither providers nor protocols can carry them."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -123,5 +123,5 @@ class Guard:
 def _signature(call: Called) -> str:
     try:
         return f"{call.name}:{digest(dict(call.arguments))}"
-    except ValueError:  # half a character, or a number that is none: unequal to anything but itself
+    except ValueError:  # a lone surrogate, or a number that is not finite: unequal to anything but itself
         return f"{call.name}:{dict(call.arguments)!r}"

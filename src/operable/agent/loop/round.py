@@ -1,6 +1,6 @@
 """One round of tool calls: announced together, decided in any order, run as their kinds allow, each with one outcome.
 
-Calls that need nobody's word start at once. The others are announced before anything waits, so that the host sees all
+Calls that need no approval start at once. The others are announced before anything waits, so that the host sees all
 of them; each starts when it is approved, and ends at once when it is denied. Tools that only look run side by side;
 the others one after the other, in the order in which they were allowed. When the run is cancelled, what runs is
 stopped, what waits is withdrawn, and every call still gets its outcome, because a model must never see a call without
@@ -29,7 +29,7 @@ _SIDE_BY_SIDE = 8  # more would not be faster, and each holds a thread
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of the model, with the tool that it means (None: there is none of that name)."""
+    """A call of the model, with the tool that it means (None: no tool has that name)."""
 
     called: Called
     ability: Ability | None
@@ -114,8 +114,8 @@ class Round:
             return f"The arguments of {ability.name} are not a JSON object: {called.malformed[:200]}"
         try:
             return reach(self._scene, ability, called.arguments)
-        except ValueError as error:  # a NUL, or half of a character
-            return f"{ability.name}: that is no path: {error}"
+        except ValueError as error:  # a NUL, or not valid UTF-8
+            return f"{ability.name}: that is not a path: {error}"
 
     def _request(self, call: Call, ability: Ability) -> protocol.Event:
         arguments = dict(call.called.arguments)
@@ -178,7 +178,7 @@ class Round:
         try:
             outside, approved = self._reached[call_id].outside, call_id in self._approved
             outcome = ability.run(arguments, replace(self._scene, granted=outside, approved=approved))
-        except Exception as error:  # noqa: BLE001 - a fault of one tool must not end the conversation; the model is told
+        except Exception as error:  # noqa: BLE001 - a fault of one tool must not end the conversation; the model sees it
             outcome = Outcome(f"{ability.name} failed: {type(error).__name__}: {error}", ok=False)
         self._happenings.put(Done(call_id, outcome))
 

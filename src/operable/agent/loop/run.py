@@ -23,7 +23,7 @@ from operable.wire import json_stream as protocol
 
 STOP_GRACE = 0.7  # seconds; the protocol's readers expect the end within one
 _EMPTY_ANSWER = "Your last answer was empty. Answer the user now."
-# What is said for a model that refuses and says nothing: nobody is to look at an empty answer and wonder.
+# What is said for a model that refuses and says nothing: an empty answer must not leave the reader to wonder.
 _REFUSED = "The model refused to answer this."
 _OF_A_CALL = (protocol.ToolRequest, protocol.ToolRunning, protocol.ToolResult, protocol.ToolCancelled)
 
@@ -57,7 +57,9 @@ class Run:
 
     @property
     def over(self) -> bool:
-        """Whether the end was emitted. Waits for an end that is just being written: who has read it must not be told no."""
+        """Whether the end was emitted. Waits for an end that is just being written: a model that has read it must not be
+        denied.
+        """
         with self._lock:
             return self._over.is_set()
 
@@ -93,7 +95,7 @@ class Run:
                 at_end()
 
     def count(self, tokens: Tokens) -> None:
-        """Any thread: sub-agents count here, too."""
+        """Any thread: sub-agents also count here."""
         with self._counting:
             self.tokens += tokens
             self._conversation.count(tokens)
@@ -140,7 +142,7 @@ class Run:
                 self._conversation.add(Turn("assistant", (Text(answer.text),)))
             raise
         if not with_tools:
-            answer.drop_calls()  # it was not offered any, and there will be no results
+            answer.drop_calls()  # it was not offered any, and results will not follow
         if blocks := answer.blocks():
             self._conversation.add(Turn("assistant", blocks))
         return answer
@@ -179,7 +181,7 @@ class Run:
         return self._guard.after_round(calls, set(tools.failed))
 
     def _sub_agent(self, conversation: Conversation, emit: Emit) -> "Run":
-        """The run of a sub-agent: its calls are asked about and told as ours are, under our message."""
+        """The run of a sub-agent: its calls are asked about and reported as ours are, under our message."""
 
         def pass_on(event: protocol.Event) -> None:
             emit(event)

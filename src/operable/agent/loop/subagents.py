@@ -1,9 +1,9 @@
 """Sub-agents: tasks of their own, side by side, each with a fresh conversation and the same rules.
 
-A sub-agent has the tools of its parent, asks at its parent's desk, and tells its calls under its parent's message; what
-it says goes to whoever spawned it, not to the host. It has no session, stops when its parent is stopped, and what it
-uses is counted with the parent's message. Sub-agents may spawn further ones, to a depth of two below the person's
-conversation; one message has no more than twenty of them.
+A sub-agent has the tools of its parent, asks through its parent's approval queue, and reports its calls under its
+parent's message; what it says goes to its parent, not to the host. It has no session, stops when its parent is stopped,
+and what it uses is counted with the parent's message. Sub-agents may spawn further ones, to a depth of two below the
+person's conversation; one message has no more than twenty of them.
 """
 
 import threading
@@ -25,7 +25,7 @@ _MAX_TURNS = 30
 _MAX_TOKENS = 4096
 _PROMPT = (
     "You are a sub-agent: do the one task that you are given, on your own, and answer with its result. "
-    "Nobody reads along, so everything that matters must be in your last answer."
+    "Your caller reads only your last answer, so put everything that matters into it."
 )
 
 
@@ -43,7 +43,7 @@ class Allowance:
         self._lock = threading.Lock()
 
     def take(self, count: int) -> str | None:
-        """Why so many cannot be had; None when they can."""
+        """Why so many are not possible; None when they can."""
         with self._lock:
             if count > self._left:
                 return (

@@ -1,6 +1,6 @@
 """The Messages API of Anthropic: our history in its words, and its stream in ours.
 
-Used by every door through which that API is reached (directly, Bedrock, Vertex); each of them makes the SDK's client,
+Used by every provider through which that API is reached (directly, Bedrock, Vertex); each of them makes the SDK's client,
 this module does the rest. Prompt caching: the system prompt, the tools, and the end of the last two user turns are
 marked (four marks are allowed), so that a growing conversation pays only for what is new.
 
@@ -58,7 +58,7 @@ REHEARSED: tuple[dict[str, Any], ...] = (
 def messages_session(
     client: Callable[[Any], Any], secrets: Sequence[str], rehearsal: Rehearsal | None = None
 ) -> ProviderSession:
-    """`client` makes an asynchronous client of the `anthropic` SDK, of whichever door; see `ProviderSession`."""
+    """`client` makes an asynchronous client of the `anthropic` SDK, for whichever provider; see `ProviderSession`."""
     rehearsal = rehearsal or Rehearsal(sse(REHEARSED, named=True))
     return ProviderSession(client, _answer, _explained, rehearsal=rehearsal, secrets=secrets)
 

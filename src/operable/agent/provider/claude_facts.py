@@ -1,7 +1,7 @@
 """What is publicly known about Claude models: windows, list prices, and which form of thinking they take.
 
 Source: Anthropic's pages on models, pricing and adaptive thinking, as of November 2026; prices in USD per million tokens
-(five-minute cache). Identifiers differ between doors (`claude-opus-4-6`, `us.anthropic.claude-opus-4-6-v1`,
+(five-minute cache). Identifiers differ between providers (`claude-opus-4-6`, `us.anthropic.claude-opus-4-6-v1`,
 `claude-sonnet-4-5@20250929`), so family and version are read out of them. An unknown model gets the smallest window
 and no price.
 """

@@ -12,7 +12,7 @@ SILENCE_TIMEOUT = (
 
 
 def http_client(sdk: Any, transport: Any) -> Any:
-    """What an SDK (the module) talks HTTP with. No redirects: they would carry the key to whoever an answer names."""
+    """What an SDK (the module) talks HTTP with. No redirects: they would carry the key to any host that an answer names."""
     timeout = sdk.Timeout(SILENCE_TIMEOUT, connect=CONNECT_TIMEOUT)
     other = {} if transport is None else {"transport": transport}
     return sdk.DefaultAsyncHttpxClient(timeout=timeout, follow_redirects=False, **other)
@@ -28,7 +28,7 @@ def address(url: str | None) -> str | None:
     except ValueError:
         usable = False
     if not usable:
-        raise ConfigurationError("The base URL is no address of the form https://host[:port][/path]")
+        raise ConfigurationError("The base URL is not an address of the form https://host[:port][/path]")
     return url
 
 

@@ -2,7 +2,7 @@
 
 Both vendors' SDKs come from one generator and raise the same family of exceptions, so one reading serves all providers:
 an HTTP status, an error event inside a stream that had begun well, a connection that failed, or an answer that makes
-no sense. Secrets are removed by whoever shows the message (`provider_stream`); the reasons here are only cut short.
+no sense. Secrets are removed by the code that shows the message (`provider_stream`); the reasons here are only cut short.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ def unreadable(what: str) -> Broken:
 
 
 def explained(sdk: Any, error: Exception) -> Broken:
-    """Whatever an SDK (the module) raised; faults that are nobody's known ones do not pass by waiting."""
+    """Whatever an SDK (the module) raised; unknown faults do not pass by waiting."""
     import httpx2
 
     if isinstance(error, Broken):

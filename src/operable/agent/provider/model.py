@@ -50,7 +50,7 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A complete tool call. `malformed` is the text that was no JSON object; `arguments` is then empty."""
+    """A complete tool call. `malformed` is the text that was not a JSON object; `arguments` is then empty."""
 
     call_id: str
     name: str
@@ -93,12 +93,12 @@ class ModelError(Exception):
 
 
 class ConfigurationError(Exception):
-    """The provider cannot be used as configured (no key, no region…); a fatal `config_error`, told before `ready`."""
+    """The provider cannot be used as configured (no key, no region…); a fatal `config_error`, reported before `ready`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where and as whom to ask; never shown. `environment` is what the process was started with."""
+    """Where to ask, and with which identity; never shown. `environment` is what the process was started with."""
 
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)

@@ -1,7 +1,7 @@
 """Chat completions: our history in the words of OpenAI and of what is compatible with it, and the stream back.
 
 Compatible servers differ where OpenAI's own client does not look: some repeat a call's id and name in every piece, some
-number all parallel calls 0, some give calls no id, some know only the older name of the token limit, some tell their
+number all parallel calls 0, some give calls no id, some know only the older name of the token limit, some send their
 reasoning under another name. All of that is read here. Reasoning is shown but not given back: the API has no place
 for it.
 """

@@ -2,7 +2,7 @@
 
 Source: OpenAI's pages on models and pricing, as of November 2026; prices are those of short prompts. The longest name
 that a model's identifier begins with decides. Whatever is served under another name elsewhere gets a cautious window,
-no price, and the answer that nobody knows whether it sees images.
+no price, and no statement on whether it sees images.
 """
 
 from typing import Literal, NamedTuple

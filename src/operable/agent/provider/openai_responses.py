@@ -2,7 +2,7 @@
 
 Nothing is stored at the vendor (`store` is off): every request carries the whole conversation. Reasoning comes as items
 with encrypted content, which are kept as they came (`Thinking.data`) and given back in their place; without that
-content they could not be read by anybody, and are left out.
+content they could not be read, and are left out.
 """
 
 import json

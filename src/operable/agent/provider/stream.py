@@ -1,7 +1,7 @@
 """Between a vendor's asynchronous SDK and the agent's loop: a session that blocks, retries, and can be hung up.
 
 The event loop runs in the thread that reads the pieces, and only while it waits for one: no thread is left behind, and
-nothing is read that nobody asked for. `cancel` from any other thread cancels the task that waits for the vendor, which
+nothing is read without a request. `cancel` from any other thread cancels the task that waits for the vendor, which
 closes the connection. A loop with its SDK client (making one costs more than a model's first byte) is a `_Line`; lines
 are kept for the next call, and two calls at once, as sub-agents make them, have two.
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 STREAM_RETRIES = 2  # a connection that failed or broke before the first word
 STREAM_DELAY = 0.5  # seconds before the first of them; the second waits twice as long
 STATUS_DELAYS = (1.0, 5.0, 10.0, 30.0, 60.0)  # seconds; for 429 and 5xx, unless the vendor says how long
-LONGEST_WAIT, TOTAL_WAIT = 60.0, 120.0  # a vendor that asks for more is not waited for: the user is told
+LONGEST_WAIT, TOTAL_WAIT = 60.0, 120.0  # a vendor that asks for more is not waited for: the user sees why
 
 Answer = Callable[[Any, Request], AsyncGenerator[Piece, None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A small answer in the vendor's own format, for a first request that goes nowhere (see `ProviderSession.prepare`)."""
+    """A small answer in the vendor's own format, for a first request that is not sent (see `ProviderSession.prepare`)."""
 
     body: bytes
     content_type: str = "text/event-stream"
@@ -81,11 +81,11 @@ class ProviderSession:
         try:
             with self._making:
                 if self._used:
-                    return  # somebody was faster, and would only be disturbed
+                    return  # another request was faster, and would only be disturbed
                 line = self._made()
                 _finish(line.loop, _started(line.loop, self._rehearse()))
                 self._give_back(line)
-        except Exception:  # noqa: BLE001 - nobody listens here; the first request meets the same fault and says it
+        except Exception:  # noqa: BLE001 - no caller listens here; the first request meets the same fault and says it
             return
 
     async def _rehearse(self) -> None:
@@ -156,7 +156,9 @@ class ProviderSession:
             async with aclosing(self._answer(line.client, request)) as source:
                 is_first = True
                 async for piece in source:
-                    ready.append(writable(piece))  # here, where what is no text is the provider's fault
+                    ready.append(
+                        writable(piece)
+                    )  # here, where bytes that are not text are the provider's fault
                     loop.stop()
                     if is_first:
                         is_first = False
@@ -220,7 +222,7 @@ class _Patience:
         self._waited = 0.0
 
     def after(self, problem: Broken, message: str) -> tuple[float, str] | None:
-        """The seconds before the next try, and what the user is told; None: there is no next try."""
+        """The seconds before the next try, and the message for the user; None: there is no next try."""
         if not problem.passing:
             return None
         if problem.status is None:

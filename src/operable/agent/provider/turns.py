@@ -1,7 +1,7 @@
 """What every provider does to turns on their way out, and to pieces on their way in.
 
-JSON can say half of a character (a lone surrogate), and models and servers do; nothing that we write to a host or a
-file can. So every piece is made writable before anybody sees it.
+JSON can contain a lone surrogate, and models and servers do; nothing that we write to a host or a
+file can. So every piece is made writable before it is passed on.
 """
 
 import json

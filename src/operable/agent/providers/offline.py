@@ -1,4 +1,4 @@
-r"""offline: a scripted model. It needs no network, always answers the same, and plays what the user's message tells it.
+r"""offline: a scripted model. It needs no network, always answers the same, and plays what the user's message says.
 
 A message that begins with `script:` is a script, one step a line; any other message is answered with "You said: …". A
 script can also be named by OPERABLE_OFFLINE_SCRIPT (a file), which then answers every message.
@@ -6,7 +6,7 @@ script can also be named by OPERABLE_OFFLINE_SCRIPT (a file), which then answers
     say TEXT                 text of the answer; \n is a line end, {result} the output of the last tool call
     think TEXT               reasoning
     call TOOL {ARGUMENTS}    a tool call; calls on consecutive lines are made at once
-    malformed TOOL TEXT      a tool call whose arguments are no JSON
+    malformed TOOL TEXT      a tool call whose arguments are not JSON
     wait SECONDS             nothing comes for a while
     fail MESSAGE             the provider fails; `fail! MESSAGE` may be retried
     repeat N                 the following line is played N times, with {n} counting from 1
@@ -35,7 +35,7 @@ from operable.agent.session.history import Text, Tokens, ToolOutput, Turn
 _SCRIPT_VARIABLE = "OPERABLE_OFFLINE_SCRIPT"
 _MARK = "script:"
 _CALLS = ("call", "malformed")
-_REPEATS = 200_000  # a soak is longer than any script that somebody would write
+_REPEATS = 200_000  # a soak is longer than any script that a person would write
 
 
 class _Offline:

@@ -81,7 +81,7 @@ def _account(environment: Mapping[str, str]) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{_FILE}={path} cannot be read: {type(error).__name__}") from None
     if not isinstance(account, dict):
-        raise ConfigurationError(f"{_FILE}={path} is no key of an account")
+        raise ConfigurationError(f"{_FILE}={path} is not a key of an account")
     return account
 
 

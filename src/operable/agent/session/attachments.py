@@ -23,7 +23,7 @@ def blocks(text: str, files: Sequence[str], workspace: str, *, images: bool) -> 
 
 
 def image(path: str) -> Image | None:
-    """The image in this file; None when it is none that models take, or too large."""
+    """The image in this file; Returns None if models do not accept its type, or it is too large."""
     try:
         data, _ = read_file(os.path.realpath(path), IMAGE_LIMIT)
     except (OSError, ValueError):

@@ -19,7 +19,7 @@ from operable.agent.tool.permissions import Desk, Permissions
 from operable.kernel.redact import Known
 from operable.wire.json_stream import SetConfig
 
-DEFAULT_THINKING = 4096  # tokens, when thinking is wanted and nobody said how much
+DEFAULT_THINKING = 4096  # tokens, when thinking is wanted without an amount
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class Conversation:
         return replace(self._scene, cancellation=cancellation)
 
     def branch(self, store: Store, toolbox: Mapping[str, Ability], tuning: Tuning) -> "Conversation":
-        """A conversation of its own for a sub-agent: the same model, the same desk for approvals, nothing said yet."""
+        """A conversation of its own for a sub-agent: the same model, the same queue of approvals, nothing said yet."""
         return Conversation(
             provider=self.provider,
             session=self.session,
@@ -136,7 +136,7 @@ class Conversation:
         if config.model is not None:
             wanted["model"] = config.model
             if config.model != tuning.model:
-                # A model that nobody has described may not see images until somebody says so.
+                # An unknown model gets no images until the configuration says that it sees them.
                 wanted["image_input"] = self.provider.images(config.model)
         for name in ("image_input", "effort", "compaction"):
             if (value := getattr(config, name)) is not None:

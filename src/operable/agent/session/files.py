@@ -90,7 +90,7 @@ def lock(folder: str, session_id: str) -> int:
 
 
 def load(folder: str, session_id: str, *, repair: str | None = None) -> State:
-    """`repair`: by the owner of the lock, who mends what a crash has left; its workspace."""
+    """`repair`: by the owner of the lock, who repairs what a crash has left; its workspace."""
     try:
         state = _snapshot_of(folder, session_id, repair)
         journal = _lines(os.path.join(folder, "journal.jsonl"), Line, repair=repair is not None)

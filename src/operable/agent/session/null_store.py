@@ -1,4 +1,4 @@
-"""The store of a conversation that nobody wants to keep."""
+"""The store of a conversation that is not kept."""
 
 from collections.abc import Sequence
 

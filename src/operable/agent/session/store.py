@@ -3,7 +3,8 @@
 Every turn is one line of `journal.jsonl`, written before the run goes on; `save` makes it durable. When the journal
 has outgrown the snapshot, `state.json` is replaced atomically and the journal starts again, so that saving costs the
 same however long a session is. Loading reads the snapshot and then the lines that are newer; a torn last line is the
-one that a crash cut off. The folder is locked for as long as its process lives: a second process is told whose it is.
+one that a crash cut off. The folder is locked for as long as its process lives: a second process learns which process
+has it.
 
 A disk that is full does not end a conversation: what could not be written is remembered as missing, `save` says why,
 and the next save that can writes all of it.
@@ -94,7 +95,7 @@ class SessionStore:
             return self._missing or None
 
     def close(self) -> None:
-        """The last snapshot; the session can then be resumed by anybody. OSError when it cannot be written."""
+        """The last snapshot; any process can then resume the session. OSError when it cannot be written."""
         with self._using:
             if self._closed:
                 return
@@ -151,7 +152,7 @@ class Sessions:
         state = State(id=session_id, created_at=now, updated_at=now, cwd=cwd, provider=provider, model=model)
         try:
             store = SessionStore(folder, state, lock(folder, session_id))
-            store._snapshot()  # noqa: SLF001 - a session that was never saved can be listed and resumed, too
+            store._snapshot()  # noqa: SLF001 - a session that was never saved can also be listed and resumed
         except OSError as problem:
             raise session_unwritable(problem) from problem
         self._retire(keep=folder)
@@ -234,7 +235,7 @@ class Sessions:
             try:
                 owned = lock(folder, os.path.basename(folder))
             except (Fail, OSError):
-                continue  # somebody uses it, or has removed it already
+                continue  # another process uses it, or has already removed it
             shutil.rmtree(folder, ignore_errors=True)
             os.close(owned)
 
@@ -252,7 +253,7 @@ def _last_use(folder: str) -> float:
             os.stat(place).st_mtime for place in (folder, *(entry.path for entry in os.scandir(folder)))
         )
     except OSError:
-        return time.time()  # somebody is busy with it at this very moment
+        return time.time()  # another process is using it at this moment
 
 
 def _summary(state: State) -> str:

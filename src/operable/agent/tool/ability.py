@@ -44,7 +44,7 @@ class Scene:
     known: Known = field(default_factory=Known, repr=False)  # secrets that no result may show
     # Where commands run: a mechanism of `operable.proc.sandboxes`, or NO_SANDBOX. None: see `commands`.
     sandbox: str | None = None
-    approved: bool = False  # somebody has said yes to this call, and not only to calls like it
+    approved: bool = False  # the user approved this call, and not only calls like it
     # Runs sub-agents: [(name, prompt)] -> their answers, in order.
     spawn: Callable[[Sequence[tuple[str, str]]], list["Outcome"]] | None = None
 

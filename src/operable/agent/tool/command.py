@@ -1,10 +1,11 @@
 """Running a program for a tool: in its own process group, bounded in time and output, gone when the run is cancelled.
 
 Where a command line runs (`tree`). With `--sandbox bubblewrap` it sees the programs of the system and the workspace, and no
-network. Without a word, a call that somebody approved runs with the agent's rights; one that nobody was asked about
-(`--auto-approve`, `--allow`) runs in an enclosure where the machine has bubblewrap: it reads the file system but for
-credentials and the agent's sessions, writes the workspace and an empty /tmp, uses the network, and reaches no unix socket
-and no other process. `--sandbox none` is the agent's rights for all. What looks like a secret is never in its environment.
+network. Without an option, a call that the user approved runs with the agent's rights; one that the user was not asked about
+(`--auto-approve`, `--allow`) runs in an enclosure where the machine has bubblewrap: it reads the file system except
+for credentials and the agent's sessions, writes the workspace and an empty /tmp, uses the network, and reaches no unix
+socket and no other process. `--sandbox none` is the agent's rights for all. What looks like a secret is never in its
+environment.
 """
 
 import os
@@ -22,7 +23,7 @@ from operable.proc.spawn import Command, prepare
 from operable.proc.tree.escalation import Graces
 
 _MECHANISM = "bubblewrap"
-# Of the home: what lets somebody act as this user elsewhere.
+# Of the home: what lets a reader act as this user elsewhere.
 _CREDENTIALS = (
     *(
         ".ssh",
@@ -65,7 +66,7 @@ class Ran:
 
 
 def run_program(argv: list[str], scene: Scene, *, timeout: float, tree: bool = False) -> Ran:
-    """Run and wait; Fail when the program cannot be started or the sandbox cannot be had. `tree`: it may start others,
+    """Run and wait; Fail when the program cannot be started or the sandbox is not available. `tree`: it may start others,
     which end with it, whatever they do to get away.
     """
     command = prepare(argv, cwd=scene.workspace, env=without_secrets(scene.environment))
@@ -95,7 +96,7 @@ def _inside(command: Command, place: Enclosure) -> Command:
 
 
 def _hidden(scene: Scene) -> tuple[str, ...]:
-    """Credentials and the agent's own state, but for what the workspace lies in or was granted."""
+    """Credentials and the agent's own state, except for what contains the workspace or was granted."""
     home = os.path.expanduser("~")
     paths = [*(os.path.join(home, name) for name in _CREDENTIALS), state_folder()]
     shown = (scene.workspace, *scene.granted)

@@ -1,9 +1,9 @@
 """MCP servers that a host adds to a conversation, and their tools as abilities.
 
-The official SDK is asynchronous and dear to load, so it lives in a thread of its own with an event loop, which is
+The official SDK is asynchronous and expensive to load, so it lives in a thread of its own with an event loop, which is
 started with the first server. Each server is one task there: it connects (all of them at once, thirty seconds each),
-lists its tools, and then keeps the connection for calls that come from the rounds of the agent. A server that cannot be
-had is one `error` event, and the conversation goes on without it. What a server is given (environment, headers) is
+lists its tools, and then keeps the connection for calls that come from the rounds of the agent. An unavailable server
+is one `error` event, and the conversation goes on without it. What a server is given (environment, headers) is
 never shown.
 
 Names are given out in the order in which the servers were added, however fast each answers: a server offers its tools
@@ -60,7 +60,7 @@ class McpServers:
         self._changed = threading.Condition()
 
     def add(self, server: protocol.AddMcpServer) -> None:
-        """Begin to connect; Fail when the command itself is wrong. The rest is told by events."""
+        """Begin to connect; Fail when the command itself is wrong. Events report the rest."""
         check(server)
         self._known.add(*secret_values({**(server.env or {}), **(server.headers or {})}, given=True))
         with self._changed:
@@ -179,7 +179,7 @@ class McpServers:
         listed: set[str] = set()
         for tool in tools:
             if tool.name in listed:
-                continue  # a second tool of the same name could never be told from the first
+                continue  # a second tool of the same name could never be distinguished from the first
             listed.add(tool.name)
             name = self._free_name(tool.name, f"mcp__{server}_{tool.name}")
             self._toolbox[name] = Ability(
@@ -215,7 +215,7 @@ class McpServers:
         with scene.cancellation.waking(hang_up):
             try:
                 return _outcome(future.result(_CALL_TIMEOUT))
-            except (Exception, CancelledError) as error:  # noqa: BLE001 - what a server does wrong, the model is told
+            except (Exception, CancelledError) as error:  # noqa: BLE001 - the model sees what a server does wrong
                 return Outcome(_explained(error), ok=False)
 
 

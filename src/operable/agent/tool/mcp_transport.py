@@ -1,4 +1,4 @@
-"""How MCP servers are reached: a process of ours on its stdin and stdout, or somebody's HTTP.
+"""How MCP servers are reached: a process of ours on its stdin and stdout, or a remote HTTP server.
 
 HTTP is the official SDK's; processes are started by `operable.run.mcp.process`.
 """

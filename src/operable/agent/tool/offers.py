@@ -3,7 +3,7 @@
 Each command becomes one ability; `operable.offer` says what it takes, calls it and bounds its result. A command that
 only reads is of category `info`, every other one is `exec`. A command that destroys, or that its author wants
 confirmed, is asked about each time, in every mode but yolo; that approval is the confirmation. If such a command can plan,
-a call without `confirm` is made as a dry run, and its answer tells the model how to confirm exactly that plan.
+a call without `confirm` is made as a dry run, and its answer shows the model how to confirm exactly that plan.
 
 Not offered: commands about the tool itself (schemas, completion), streams without an end, and applications whose content
 the user has not approved as it is now.

@@ -1,7 +1,7 @@
-"""Who may do what: the mode, what was allowed for the session, and the calls that wait for somebody's word.
+"""Who may do what: the mode, what was allowed for the session, and the calls that wait for the user's answer.
 
 A call is decided at once (by mode or allow-list) or becomes a pending request, which is answered once, in any order,
-by the host. Deciding is plain logic; waiting is the round's business: it hears of each decision through
+by the host. Deciding is plain logic; waiting is the round's business: it receives each decision through
 `on_decision`.
 """
 

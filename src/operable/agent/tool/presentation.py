@@ -1,4 +1,4 @@
-"""How a tool call is presented to whoever watches: its kind, its place, what it would change, whether a yes can last.
+"""How a tool call is presented to the user: its kind, its place, what it would change, whether a yes can last.
 
 The same facts for editors (`calls`) and terminals (`screen`); each shows them in its own way.
 """

@@ -53,7 +53,7 @@ def real_path(scene: Scene, path: str) -> str:
 
 
 def outside_workspace(scene: Scene, paths: Iterable[str]) -> list[str]:
-    """Those of these paths, resolved, that are not inside the workspace. ValueError for what is no path."""
+    """Those of these paths, resolved, that are not inside the workspace. Raises ValueError if it is not a path."""
     return [path for path in (real_path(scene, path) for path in paths) if not _below(path, scene.workspace)]
 
 
@@ -62,7 +62,7 @@ def _below(path: str, root: str) -> bool:
 
 
 class OutsideWorkspaceError(PermissionError):
-    """A tool reached for a path that nobody has approved."""
+    """A tool used a path that the user has not approved."""
 
 
 def permitted(scene: Scene, path: str) -> str:
@@ -74,7 +74,7 @@ def permitted(scene: Scene, path: str) -> str:
 
 
 def search(tool: str, arguments: Mapping[str, Any], scene: Scene) -> tuple[str, str] | Outcome:
-    """(pattern, real path) of a tool that looks for something; or what it answers when it may not, or was not told."""
+    """(pattern, real path) of a tool that looks for something; or its answer if it may not, or got none."""
     pattern = arguments.get("pattern")
     if not isinstance(pattern, str) or not pattern:
         return Outcome(f"{tool} needs a pattern", ok=False)

@@ -72,7 +72,7 @@ def planned_answer(session: str, question: str, *, allowed: bool, digest: str | 
 
 
 def answered(change: Change) -> AgentAnswer:
-    """Give the answer; Fail when somebody else was faster, or it is another question by now."""
+    """Give the answer; Raises Fail if another process was faster, or the question has changed."""
     content = change.get("content_file")
     decision = Decision(
         change.action == "allow",
@@ -140,7 +140,7 @@ def approved(change: Change) -> AgentApproval:
 
 
 def planned_revocation(name: str, workspace: str, *, adapter: bool) -> Change | None:
-    """Forget an approval; None: there is none."""
+    """Forget an approval; None if it does not exist."""
     if adapter:
         pin = adapters.approved().get(name)
         return None if pin is None else Change("revoke", name, of=_ADAPTER, digest=pin.digest)

@@ -1,4 +1,4 @@
-"""What `operable chat` does between meta and summary: one turn for whoever called, or a conversation with a person.
+"""What `operable chat` does between meta and summary: one turn for the caller, or a conversation with a person.
 
 The options are those of `operable-agent`, read by its own reader, so that both mean the same by them.
 """
@@ -75,7 +75,7 @@ def _turn(
     context.conclude(denied=denied)
     if denied:
         said = "tool call was" if denied == 1 else "tool calls were"
-        yield Warn("ASKS_DENIED", f"{denied} {said} denied: nobody could be asked; see --allow, --mode")
+        yield Warn("ASKS_DENIED", f"{denied} {said} denied: no user could be asked; see --allow, --mode")
     if chat.problem is not None:
         raise _failure(chat.problem)
 

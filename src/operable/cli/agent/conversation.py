@@ -71,7 +71,9 @@ def policy_of(
     ask: Sequence[str] | None,
     asking: bool = False,
 ) -> Policy:
-    """The rules of a file and those of the command line together; nothing said is no, or with `asking` a question."""
+    """The rules of a file and those of the command line together; without a rule the call is denied, or asked about with
+    `asking`.
+    """
     more = rules(allow=allow or (), deny=deny or (), ask=ask or ())
     if file is None:
         return Policy(more.rules, ASK) if asking else more
@@ -207,7 +209,7 @@ def outcome(name: str, end: e.TurnEnd | None, failure: e.Failure | None) -> Fail
     if reason == e.COMPLETED:
         return None
     if reason == e.TIMEOUT:
-        return Fail("timeout", "TURN_TIMEOUT", told or f"{name} did not come to an end", target=name)
+        return Fail("timeout", "TURN_TIMEOUT", told or f"{name} did not end", target=name)
     if reason == e.CANCELLED:
         return Fail("cancelled", "TURN_CANCELLED", told or f"the turn of {name} was cancelled", target=name)
     if reason == e.REFUSAL:
@@ -244,7 +246,7 @@ def agents_own_id(word: str) -> str:
         raise Fail(
             "usage",
             "NOT_RESUMABLE",
-            f"the agent of session {home.meta.id} never told its own id",
+            f"the agent of session {home.meta.id} never reported its own id",
             target="--resume",
         )
     return home.meta.agent_session_id

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def planned_import(
     source: str, file: str | None, *, only: list[str] | None, to: str | None, force: bool
 ) -> Iterator[Change | Warn]:
-    """One change per manifest; what cannot be taken over is told."""
+    """One change per manifest; what cannot be taken over is reported."""
     found = _importer(source)
     path = file or _usual(found)
     made = convert(source, parse(read_text(path), path), path)
@@ -130,7 +130,7 @@ def _usual(places: tuple[str, ...]) -> str:
     raise Fail(
         "usage",
         "MISSING_OPERAND",
-        "Which file?" + (f" There is none at {' or '.join(places)}" if places else ""),
+        "Which file?" + (f" There is nothing at {' or '.join(places)}" if places else ""),
         target="FILE",
     )
 

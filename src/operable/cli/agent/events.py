@@ -199,7 +199,7 @@ class AgentQuestion(Event):
     schema: Any = None
     url: str | None = None
     digest: str  # of what is asked: an answer can be bound to it
-    expires_at: int  # milliseconds since 1970; then the answer is no
+    expires_at: int  # milliseconds since 1970; then it is denied
     why: str
 
 
@@ -213,7 +213,7 @@ class AgentAnswer(Event):
 
 
 class AgentApproval(Event):
-    """Somebody approved, or no longer approves, exactly this code."""
+    """The user approved, or no longer approves, exactly this code."""
 
     kind: Literal["manifest", "adapter"]
     name: str
@@ -241,7 +241,7 @@ class ManifestWritten(Event):
     name: str
     path: str
     source: str
-    notes: list[str]  # what could not be told from the source and should be looked at
+    notes: list[str]  # what the source does not say and the user should check
 
 
 class ProbeFinding(Event):

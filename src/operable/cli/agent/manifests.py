@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 def discovery(workspace: str) -> Discovery:
-    """Where agents are looked for; Fail when the workspace is no folder."""
+    """Where agents are looked for; Raises Fail if the workspace is not a folder."""
     if not os.path.isdir(workspace):
         # As it was given: made absolute, an address with a password in it would no longer look like one.
         raise Fail(
-            "not_found", "WORKSPACE_NOT_FOUND", f"the workspace {workspace} is no folder", target=workspace
+            "not_found", "WORKSPACE_NOT_FOUND", f"the workspace {workspace} is not a folder", target=workspace
         )
     return Discovery.default(Ledger(Places.default().ledger), project=os.path.realpath(workspace))
 
@@ -39,7 +39,7 @@ def discovery(workspace: str) -> Discovery:
 def find(name: str, workspace: str) -> Found:
     """The manifest that a name, an id or a path means, trusted or not."""
     where = discovery(workspace)
-    if "/" in name and not os.path.exists(name):  # told as it was given, as above
+    if "/" in name and not os.path.exists(name):  # reported as it was given, as above
         raise Fail("not_found", "MANIFEST_NOT_FOUND", f"there is no manifest {name}", target=name)
     return where.find(name)
 
@@ -133,7 +133,7 @@ def json_file(path: str, what: str) -> Mapping[str, Any]:
         text = read_text(path)
         found = json.loads(text)
     except ValueError as problem:
-        raise Fail("validation", "INVALID_JSON", f"{what} is no JSON: {problem}", target=path) from None
+        raise Fail("validation", "INVALID_JSON", f"{what} is not JSON: {problem}", target=path) from None
     if not isinstance(found, dict):
         raise Fail("validation", "INVALID_JSON", f"{what} must be one JSON object", target=path)
     return found

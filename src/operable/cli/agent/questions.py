@@ -1,7 +1,8 @@
 """The person at the terminal answers what an agent asks: yes, no, for the whole session, or one of its own options.
 
-The question is on the session's desk (`operable.host.approvals`), so somebody else may be faster; who is, is told. Nothing
-is picked for the person: an agent that offers no plain one-time permission has its options shown, and one must be named.
+The question is in the session's approval queue (`operable.host.approvals`), so another process may be faster; its answer
+is then reported. Nothing is picked for the person: an agent that offers no plain one-time permission has its options
+shown, and one must be named.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _YES, _NO, _ALWAYS = ("y", "yes"), ("n", "no", ""), ("a", "always")
 
 
 def settle(session: SyncSession, question_id: str, context: Context, screen: Screen) -> None:
-    """Ask the person, when the question still waits and there is somebody to ask."""
+    """Ask the user, if the question still waits and a user is present."""
     ask = next((each for each in session.asks if each.id == question_id), None)
     if ask is None:
         return

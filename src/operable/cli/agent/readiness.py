@@ -79,7 +79,7 @@ def installed(change: Change, context: Context) -> Iterator[AgentInstalled | Pro
 def planned_setup(
     name: str, workspace: str, context: Context, *, answers: str | None, again: bool
 ) -> Iterator[Change]:
-    """One change per open step. Fail setup_required when somebody is needed and nobody is there."""
+    """One change per open step. Raises Fail setup_required if a step needs a user and no user is present."""
     _, job = launch(name, workspace)
     job = replace(job, answers=_answers(answers), person=somebody(context), remember=not context.dry_run)
     binary = _binary(job)
@@ -167,7 +167,7 @@ def logged_in(change: Change, context: Context) -> AgentLogin:
 
 
 def looked_at(name: str, workspace: str, context: Context, *, fix: bool) -> Iterator[Check | Change]:
-    """One check after the other; with `fix`, what can be mended from here as a plan instead of a failure."""
+    """One check after the other; with `fix`, a plan of what can be fixed from here instead of a failure."""
     loaded, job = launch(name, workspace, person=somebody(context))
     job = replace(job, remember=not context.dry_run)
     for found in _checks(loaded, job, workspace):
@@ -180,7 +180,7 @@ def looked_at(name: str, workspace: str, context: Context, *, fix: bool) -> Iter
 
 
 def mended(changes: list[Change], context: Context) -> Iterator[AgentMended | Check]:
-    """Mend what can be mended, in order, looking again after each; then what was done, and how things stand."""
+    """Fix what can be fixed, in order, checking again after each; then what was done, and how things stand."""
     first = changes[0]
     loaded, job = _again(first, person=somebody(context))
     before = {

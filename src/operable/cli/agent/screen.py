@@ -56,7 +56,7 @@ class Screen:
                 sys.stderr.write(f"{cell(text)}\n")
                 sys.stderr.flush()
             except OSError:
-                return  # nobody reads it; the conversation goes on
+                return  # it has no reader; the conversation goes on
 
     def end(self) -> None:
         """Begin a new line, if one is open."""

@@ -1,4 +1,4 @@
-"""What `operable agent show` and `validate` tell: a manifest in words, and what is wrong with one."""
+"""What `operable agent show` and `validate` report: a manifest in words, and what is wrong with one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """`operable-agentcli`: workflow manifests under the flags, output and exit codes of the program that its callers know.
 
-A second door to the functions behind `operable flow` and `operable rpc`, for scripts that were written for agentcli: put it
-in its place and they go on. Success is JSON on stdout and status 0; failure is JSON on stderr and status 1. Where the two
-protocols differ, answers have the shapes of that program's newest release. AOI machine mode is `operable flow`'s matter.
+A second command line for the functions behind `operable flow` and `operable rpc`, for scripts that were written for
+agentcli: put it in its place and they go on. Success is JSON on stdout and status 0; failure is JSON on stderr and
+status 1. Where the two protocols differ, answers have the shapes of that program's newest release. AOI machine mode is
+`operable flow`'s matter.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def _internal(problem: Exception) -> Any:
 
 
 def _print(descriptor: int, text: str) -> bool:
-    """Whether somebody took it. A number that was closed when the process began may be any file by now."""
+    """Whether a reader took it. A number that was closed when the process began may be any file by now."""
     if (sys.__stdout__ if descriptor == 1 else sys.__stderr__) is None:
         return False
     view = memoryview(text.encode("utf-8", "backslashreplace") + b"\n")

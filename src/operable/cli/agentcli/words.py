@@ -45,13 +45,13 @@ class Verb:
 class Line:
     """A line that was understood."""
 
-    command: str  # "" when there is none; "registry add" for commands of a group
+    command: str  # "" if there is no such word; "registry add" for commands of a group
     words: list[str]
     flags: frozenset[str] = frozenset()
     values: dict[str, str] = field(default_factory=dict)
 
 
-# Commands that are no operations: they are about the program itself.
+# Commands that are not operations: they are about the program itself.
 _OWN = {"help": Verb(most=None), "serve": Verb(values=frozenset({"db"}))}
 
 
@@ -96,7 +96,7 @@ def read_line(argv: list[str]) -> Line:
 
 
 def _command_of(argv: list[str]) -> str:
-    """The first word that is no long flag, nor the value of a global one."""
+    """The first word that is not a long flag, nor the value of a global one."""
     skip = False
     for word in argv:
         if skip:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def called(relay: Relay, name: str, words: Sequence[str], *, workspace: str, confirm: bool) -> None:
-    """Call it and tell what came of it."""
+    """Call it and report the result."""
     package = meant(name, workspace)
     package.require()
     confirmed = confirm or _agreed(relay, package, words)

@@ -202,5 +202,7 @@ def _trust(
 def _folder(workspace: str) -> str:
     folder = os.path.realpath(workspace)
     if not os.path.isdir(folder):
-        raise Fail("not_found", "WORKSPACE_NOT_FOUND", f"the workspace {folder} is no folder", target=folder)
+        raise Fail(
+            "not_found", "WORKSPACE_NOT_FOUND", f"the workspace {folder} is not a folder", target=folder
+        )
     return folder

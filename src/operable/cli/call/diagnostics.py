@@ -1,6 +1,6 @@
 """What a tool writes to its stderr, shown to the person who runs it: as it comes, redacted, and never waited for.
 
-Called in the thread that looks after the process, which must not be held: what the terminal, or whoever reads our
+Called in the thread that looks after the process, which must not be held: what the terminal, or the reader of our
 stderr, does not take at once is dropped. The verdict keeps the end of it anyway.
 """
 
@@ -14,7 +14,7 @@ from operable.wire.lines import SkippingSplitter
 
 # A pipe that can be written to takes this much without blocking (POSIX: PIPE_BUF).
 _PIECE = 512
-# A diagnostic line that is longer than this is no text; it is not shown.
+# A diagnostic line that is longer than this is not text; it is not shown.
 _LINE_LIMIT = 64 * 1024
 
 
@@ -39,7 +39,7 @@ class Diagnostics:
             while rest and self._poller.poll(0):
                 rest = rest[os.write(self._descriptor, rest[:_PIECE]) :]
         except OSError:
-            return  # nobody reads it
+            return  # it has no reader
 
 
 def _inert(line: bytes) -> bytes:

@@ -29,7 +29,7 @@ class Verdict(Event):
     reason: str
     line: int | None = None  # the line that decided, from 1
     exit_status: int | None = None  # as it was; negative: ended by that signal
-    exit_code: int  # what follows from it for whoever passes the stream on
+    exit_code: int  # what follows from it for a relay of the stream
     counts: Counts
     tool: str | None = None  # who it says it is
     tool_version: str | None = None

@@ -55,7 +55,7 @@ def pass_on(
                 passing.take(chunk, events)
         except KeyboardInterrupt:  # a stop of ours
             call.cancel()
-            call.wait()  # for its last words: they decide the verdict, though nobody is shown them
+            call.wait()  # for its last words: they decide the verdict, although they are not shown
             _conclude(call, relay, names, passing, adoption.sweep())
             raise
     warn_of_exposed(env or (), relay)

@@ -1,4 +1,4 @@
-"""What `operable check` does: read a stream from a file or from standard input, and tell what is to be said of it."""
+"""What `operable check` does: read a stream from a file or from standard input, and report its verdict."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def published_schema(path: str | None, tool: str | None) -> dict[str, Any] | Non
         raise Fail(
             "config",
             "SCHEMA_UNAVAILABLE",
-            f"{tool} does not tell its schema: {'; '.join(description.notes)}",
+            f"{tool} does not show its schema: {'; '.join(description.notes)}",
             target=tool,
             hint="--schema FILE",
         )
@@ -61,7 +61,7 @@ def _from_file(path: str) -> dict[str, Any]:
         raise Fail(
             "validation",
             "SCHEMA_INVALID",
-            f"{path} is no JSON Schema",
+            f"{path} is not a JSON Schema",
             target=path,
             hint="make one with: TOOL schema --output json",
         )

@@ -1,6 +1,6 @@
 """From the verdict on a stream to what `operable` says of it: an event, a closing word, a structured error.
 
-An error of our own is made only where the stream did not explain its failure itself: whoever reads `NOT_FOUND` from the
+An error of our own is made only where the stream did not explain its failure itself: a reader of `NOT_FOUND` from the
 tool needs no second error that says that the tool failed.
 """
 
@@ -109,7 +109,7 @@ def explained(verdict: Verdict) -> bool:
 
 
 def speaks_for_itself(verdict: Verdict) -> bool:
-    """Whether a failed stream has told its reason with an error of its own."""
+    """Whether a failed stream has given its reason in an error event of its own."""
     return (
         verdict.counts.errors > 0
         and verdict.outcome in ("failed", "partial")

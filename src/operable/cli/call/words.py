@@ -6,7 +6,7 @@ output, `--output jsonl` is added, because only a machine mode can be judged (AO
 A tool gets the allow-listed environment of `operable.proc`, the variables that say where things are kept (XDG_*,
 OPERABLE_HOME), and those that are called after it: `outline` gets OUTLINE_*. Everything else is named by `--inherit` or
 given by `--env` (docs/decisions/0011). Standard input is passed on unless it is a terminal: a tool in machine mode has
-nobody to ask.
+no user to ask.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def own_variables(tool: str) -> str:
 
 
 def standard_input() -> int | None:
-    """What the tool reads: our own input, unless nobody could write to it but a person."""
+    """What the tool reads: our own input, unless only a person could write to it."""
     from operable.tool.descriptors import input_descriptor
 
     try:

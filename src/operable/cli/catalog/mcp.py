@@ -73,7 +73,7 @@ def serve_client(context: Context, toolbox: Toolbox) -> None:
 
 
 def serve_clients(context: Context, toolbox: Toolbox, host: str, port: int) -> Iterator[McpServing]:
-    """Serve whoever has the token, until a signal."""
+    """Serve clients that have the token, until a signal."""
     token, path = token_of(make_state("serve"))
     if not 0 <= port <= _LAST_PORT:
         raise Fail(

@@ -4,7 +4,7 @@ Without a message it is a conversation: answers are streamed, changes are shown 
 is asked about: yes, no, always in this session, or quit the turn. Ctrl-C stops what is being done, Ctrl-D leaves, and
 `/help` says what else there is. With a message it is one turn, and the exit status says how it went.
 
-Where nobody can be asked (machine mode, no terminal), what `--allow`, `--mode` and `--auto-approve` do not allow is
+If no person can be asked (machine mode, no terminal), what `--allow`, `--mode` and `--auto-approve` do not allow is
 denied, and the summary says how often. Keys come from the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY and the
 others of `operable-agent --help`. `--offline` needs none: it talks to a scripted model.
 """
@@ -74,7 +74,7 @@ def chat(
     allow: a tool that needs no question, by its name (SERVER/TOOL for one of an MCP server); may be repeated
     tool: an agent-operable tool to offer to the model; may be repeated
     app: an application (APP.md) that you have approved, to offer to the model; may be repeated
-    sandbox: bubblewrap, or none; without it, commands that nobody was asked about write to the workspace alone
+    sandbox: bubblewrap, or none; without it, commands that no person was asked about write only to the workspace
     session_id: the id that a new session gets
     resume: go on with this session; latest is the last one of the workspace
     session: keep no session

@@ -2,7 +2,7 @@
 
 Gives one `verdict` event per stream, and a warning for everything that is merely advised and was not done. The exit
 status follows the verdict of the first stream that is not ok: 65 for a stream that is broken or cut off; for one that
-is whole and tells of a failure, what that failure stands for; 130 for one that was interrupted.
+is whole and reports a failure, what that failure means; 130 for one that was interrupted.
 """
 
 from __future__ import annotations

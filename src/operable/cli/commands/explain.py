@@ -1,4 +1,4 @@
-"""`operable explain`: what a check of the linter looks for, why, and how to mend what it finds; as `aoi-lint explain`."""
+"""`operable explain`: what a check of the linter looks for, why, and how to fix what it finds; as `aoi-lint explain`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     examples=["explain 3", "explain 3 --output jsonl"],
 )
 def explain(*checks: str, context: Context) -> Iterator[Explanation]:
-    """Explain checks of the linter: what each looks for, why, and how to mend what it finds.
+    """Explain checks of the linter: what each looks for, why, and how to fix what it finds.
 
     checks: numbers of section 18.2 or names; all of them by default
     """

@@ -41,7 +41,7 @@ def lint(
     """Lint tools: run them for real, confined, and say what conforms and what does not. The same as aoi-lint.
 
     tools: programs
-    profile: what discovery cannot tell: arguments that work, setup, state; aoi-lint.toml beside the tool by default
+    profile: what discovery cannot say: arguments that work, setup, state; aoi-lint.toml beside the tool by default
     only: run only this check, by number or name; may be repeated
     skip: leave this check out; may be repeated
     command: look only at this command; may be repeated

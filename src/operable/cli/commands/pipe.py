@@ -3,7 +3,7 @@
 The stages are separated by the word `:::`, which no shell treats specially; `--separator` chooses another. The results
 are those of the last stage, passed on as `operable run` does; after them comes one `verdict` event per stage. Pipefail:
 the exit status is that of the last stage that is not ok. A stage whose reader had enough, and that ended because of it,
-is excused. A tool that reads has to be told so, as in a shell: `outline import --input-jsonl -`.
+is excused. A tool that reads needs an argument that says so, as in a shell: `outline import --input-jsonl -`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def pipe(
             looked_after,
             env,
         )
-    return []  # the verdicts have been told, in their place
+    return []  # the verdicts have been reported, in their place
 
 
 def split(words: tuple[str, ...], separator: str) -> list[list[str]]:

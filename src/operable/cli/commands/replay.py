@@ -2,8 +2,8 @@
 
 Its output is the recorded tool's, byte for byte, at the recorded pace, and its end is that tool's end: the same exit
 status, or the same signal. Nothing is added in any output mode, since what was recorded is a stream with a meta event
-and a summary of its own (docs/decisions/0010). Only what goes wrong before the first byte is told in our own name, as
-by any other command.
+and a summary of its own (docs/decisions/0010). Only an error before the first byte is reported in our own name, as by
+any other command.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 For people it is a live view: tables, progress, the tool's diagnostics, and the verdict at the end. In machine mode it
 is a relay: our own `aoi:meta` first, with the tool's own meta in its field `upstream`; then the tool's events, byte for
-byte, but for its meta and summary; then our own `aoi:summary`, with the verdict in its field `verdict` and the tool's
+byte, except for its meta and summary; then our own `aoi:summary`, with the verdict in its field `verdict` and the tool's
 summary in that. The exit status follows the verdict: 0, the tool's own status when it failed, 65 for a stream that is
 none, 124 after `--timeout`, 130 when interrupted. Ctrl-C, SIGTERM and the deadline end the tool; every process that it
 started ends with it, also one that made a session of its own, and also after kill -9 of `operable run`.

@@ -111,7 +111,7 @@ def planned(work: Application) -> Iterator[Change | Warn]:
 
 
 def done(changes: list[Change]) -> list[AppliedJob]:
-    """The second phase. A list: it is done as a whole before anybody is told."""
+    """The second phase. A list: it is done as a whole before it is reported."""
     first = changes[0]
     assert isinstance(first, PlannedStep)  # noqa: S101 - `planned` makes no others
     return first.application.done(tuple(change["fingerprint"] for change in changes))

@@ -1,4 +1,4 @@
-"""`operable flow exec` and `run`: what would be done, then doing it, told as events and to people."""
+"""`operable flow exec` and `run`: what would be done, then doing it, reported as events and as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identities, policies, proofs and evidence on the command line: the methods of the protocol, told as events.
+"""Identities, policies, proofs and evidence on the command line: the methods of the protocol, reported as events.
 
 These commands only ask. A command that the manifest names, or a server, is asked only if the user allows it; the refusal
 says with which option.

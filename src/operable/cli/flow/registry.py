@@ -18,8 +18,8 @@ from operable.tool import Change
 
 _PROBLEMS = {
     "symlink_refused": "it is a symbolic link",
-    "invalid_type_refused": "it is no regular file",
-    "parse_error": "it is no manifest",
+    "invalid_type_refused": "it is not a regular file",
+    "parse_error": "it is not a manifest",
 }
 
 
@@ -70,7 +70,7 @@ def _addition(home: str, name: str, manifest: Any, imported_from: str | None) ->
 
 
 def added(change: Change) -> RegistryChange:
-    assert isinstance(change, Kept)  # noqa: S101 - nobody plans others
+    assert isinstance(change, Kept)  # noqa: S101 - no caller plans others
     with addressed(change.target):
         done = registry.add(change.home, change.target, change.manifest)
     return RegistryChange(

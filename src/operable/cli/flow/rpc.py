@@ -61,7 +61,7 @@ def serve(defaults: Defaults, timeout: float) -> None:
 
 
 def require_timeout(seconds: float) -> None:
-    """Fail for a time in which nothing could be answered, or that nobody can wait for."""
+    """Raises Fail for a time too short for an answer, or too long to wait for."""
     if not 0 < seconds <= _LONGEST:
         message = f"--request-timeout must be more than 0 and at most {_LONGEST} seconds"
         raise Fail("usage", "INVALID_VALUE", message, target="--request-timeout")

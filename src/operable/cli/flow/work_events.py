@@ -112,7 +112,7 @@ class FlowProvider(Event):
 
 
 class FlowIdentity(Event):
-    """As whom a task runs, without its credentials."""
+    """The identity that a task runs as, without its credentials."""
 
     workflow_id: str
     task_id: str
@@ -123,7 +123,7 @@ class FlowIdentity(Event):
 
 
 class FlowDelegation(Event):
-    """Whether the chain by which an identity was delegated holds; null when there is none."""
+    """Whether the chain by which an identity was delegated holds; null if it has none."""
 
     workflow_id: str
     task_id: str

@@ -1,7 +1,7 @@
 """The `aoi-lint` command: `aoi-lint TOOL…` lints, `aoi-lint explain N` explains a check. A tool of its own, with its own
-schema, so that whoever wants only the linter gets a small contract.
+schema, so that a user of only the linter gets a small contract.
 
-A first word that is no command of ours is a tool to lint; a tool whose name is one of ours is linted with
+A first word that is not one of our commands is a tool to lint; a tool whose name is one of ours is linted with
 `aoi-lint lint schema`.
 """
 
@@ -57,7 +57,7 @@ def lint(
     """Lint tools: run them for real, confined, and say what conforms and what does not.
 
     tools: programs
-    profile: what discovery cannot tell: arguments that work, setup, state; aoi-lint.toml beside the tool by default
+    profile: what discovery cannot say: arguments that work, setup, state; aoi-lint.toml beside the tool by default
     only: run only this check, by number or name; may be repeated
     skip: leave this check out; may be repeated
     command: look only at this command; may be repeated
@@ -96,7 +96,7 @@ def lint(
     examples=["explain 3", "explain 3 --output jsonl"],
 )
 def explain(*checks: str, context: Context) -> Iterator[Explanation]:
-    """Explain checks: what each looks for, why, and how to mend what it finds.
+    """Explain checks: what each looks for, why, and how to fix what it finds.
 
     checks: numbers of section 18.2 or names; all of them by default
     """

@@ -49,7 +49,7 @@ class Verdict(Event):
 
 
 class Explanation(Event):
-    """One check: what it looks for, why, and how to mend what it finds."""
+    """One check: what it looks for, why, and how to fix what it finds."""
 
     check: int | str
     name: str

@@ -1,4 +1,4 @@
-"""What people see of a lint: each failure with how to see it again and how to mend it, what is untested and why, the matrix.
+"""What people see of a lint: each failure with how to see it again and how to fix it, what is untested and why, the matrix.
 
 Failures come before advice, and both before what could not be tried. A command line is never broken into several, so that it
 can be pasted.
@@ -60,7 +60,7 @@ def _failure(context: Context, word: str, finding: Finding) -> None:
     for title, text in (
         ("seen", finding.excerpt if finding.excerpt and finding.excerpt not in finding.message else None),
         ("reproduce", finding.reproduce),
-        ("to mend it", finding.hint),
+        ("to fix it", finding.hint),
     ):
         if text:
             context.show(f"    {title}: ", "dim")
@@ -69,7 +69,7 @@ def _failure(context: Context, word: str, finding: Finding) -> None:
 
 
 def _untested(context: Context, findings: Sequence[Finding]) -> None:
-    """One reason often keeps many checks from being tried, and is told once."""
+    """One reason often keeps many checks from being tried, and is reported once."""
     reasons: dict[tuple[str | None, str], list[str]] = {}
     for finding in findings:
         reasons.setdefault((finding.command, finding.message), []).append(finding.label)

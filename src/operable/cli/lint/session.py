@@ -1,4 +1,6 @@
-"""What `aoi-lint` and `operable lint` do: lint tools one after the other, tell findings as they come, then the verdicts."""
+"""What `aoi-lint` and `operable lint` do: lint tools one after the other, report findings as they come, then the
+verdicts.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,7 @@ def _so_far(context: Context, done: int, message: str) -> Iterator[Progress]:
 
 
 def passed_on(relay: Relay, events: Iterator[FindingEvent | Verdict | Progress]) -> None:
-    """Tell the events under the schema of `aoi-lint`, through a command of another tool."""
+    """Report the events under the schema of `aoi-lint`, through a command of another tool."""
     for event in events:
         if isinstance(event, Progress):
             relay.event(event.fields, source="aoi-lint")
@@ -138,7 +140,7 @@ def explained(context: Context, labels: Sequence[str]) -> Iterator[Explanation]:
 def _page(check: Check) -> str:
     head = f"{check.name}: {check.title} ({check.level}, section {check.section}, {', '.join(check.characteristics)})"
     examples = f"Passes\n{indent(check.passing, '    ')}\n\nFails\n{indent(check.failing, '    ')}"
-    return f"{head}\n\n{check.page.strip()}\n\n{examples}\n\nTo mend it\n    {check.hint}\n\n"
+    return f"{head}\n\n{check.page.strip()}\n\n{examples}\n\nTo fix it\n    {check.hint}\n\n"
 
 
 def _job(tool: str, options: engine.Options) -> engine.Job:
@@ -146,7 +148,7 @@ def _job(tool: str, options: engine.Options) -> engine.Job:
         return engine.Job(tool, options)
     except Fail as problem:
         if problem.code.startswith("TOOL_"):
-            # Naming a program that is not there is a mistake of whoever calls us.
+            # Naming a program that does not exist is the caller's mistake.
             raise Fail(
                 "usage", "TOOL_UNUSABLE", problem.message, hint=problem.hint, target=problem.target
             ) from problem
@@ -228,7 +230,7 @@ def _known(path: str | None) -> frozenset[str]:
     except FileNotFoundError:
         raise Fail("usage", "BASELINE_NOT_FOUND", f"There is no baseline {path}", target=path) from None
     except (ValueError, KeyError, TypeError) as error:
-        raise Fail("usage", "BASELINE_INVALID", f"{path} is no baseline: {error}", target=path) from error
+        raise Fail("usage", "BASELINE_INVALID", f"{path} is not a baseline: {error}", target=path) from error
 
 
 def _save(path: str, reports: Sequence[engine.Report]) -> None:

@@ -1,4 +1,4 @@
-"""`operable wrap TOOL …`: the words of a wrapped tool are its own: they are handed over before anybody reads them.
+"""`operable wrap TOOL …`: the words of a wrapped tool are its own: they are handed over before they are read.
 
 What stands before the name of the tool are standard options (`--output jsonl`); they go with the rest.
 """

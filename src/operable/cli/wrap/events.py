@@ -18,8 +18,8 @@ class Wrapper(Event):
     commands: list[str]
     origin: Literal["named", "user", "bundled"]
     path: str
-    verified: bool  # not a draft that nobody has finished
-    lint: str  # the same as the next three, for people; "not linted" when nobody has
+    verified: bool  # not an unfinished draft
+    lint: str  # the same as the next three, for people; "not linted" if it was not linted
     passes: list[str]  # characteristics that every command passes to which they apply
     fails: list[str]
     untested: list[str]
@@ -48,7 +48,7 @@ class WrappedCommandInfo(Event, type="wrapped_command"):
     env: list[str]  # variables that it gets beside a search path, a home and a locale; `*` ends a beginning
     event_types: list[str]
     exits: dict[str, Any]
-    lint: str  # the same as the next three, for people; "not linted" when nobody has
+    lint: str  # the same as the next three, for people; "not linted" if it was not linted
     passes: list[str]  # characteristics of AOI-CLI
     fails: list[str]
     untested: list[str]

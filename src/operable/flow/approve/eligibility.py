@@ -1,6 +1,6 @@
 """Which approval counts: the oldest that waits for exactly this task, signed by its approver, who may approve it.
 
-Whoever is refused is told what is missing, and, when something was approved before, what has changed since.
+A refusal says what is missing and, if something was approved before, what has changed since.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ class Wanted:
 def usable(
     events: list[Json], known: Callable[[str], Known], wanted: Wanted, believing: Believing
 ) -> tuple[Json, bool]:
-    """The approval to use, and whether it is signed. `known` tells what the audit log says of one."""
+    """The approval to use, and whether it is signed. `known` returns what the audit log says of one."""
     task_hash = canonical_digest(dict(wanted.binding))
     of_task = [each for each in folded(events, wanted.now) if is_for(each, wanted.selected)]
     if wanted.approval_id is not None:

@@ -211,7 +211,7 @@ def consume(
     before: Callable[[Json], object] = lambda _: None,
     now: float | None = None,
 ) -> Json:
-    """Use the oldest approval that fits, once; FlowError when there is none. `before` gets what will be used."""
+    """Use the oldest approval that fits, once; Raises FlowError if it does not exist. `before` gets what will be used."""
     with store.locked():
         moment = time.time() if now is None else now
         wanted = Wanted(selected, binding, content, approval_id, moment)

@@ -1,6 +1,6 @@
 """Records of approvals as plain values: their status, what is signed of them, what they are shown as. No I/O.
 
-The first record of an id counts, so that nobody changes an approval by appending another one. A record that does not say
+The first record of an id counts, so that appending another record does not change an approval. A record that does not say
 until when it holds, holds no longer.
 """
 
@@ -30,7 +30,7 @@ def signed_text(made: Mapping[str, Any]) -> str:
 
 
 def matches_scope(approver: str, scope: str | None) -> bool:
-    """Who may approve: nobody in particular, exactly somebody, or everybody of a domain."""
+    """Who may approve: no particular actor, exactly one actor, or every actor of a domain."""
     if not scope:
         return True
     kind, colon, wanted = scope.partition(":")
@@ -114,12 +114,12 @@ class Ended:
                 self._ended.setdefault(name)
 
     def oldest(self, kept: int) -> set[str]:
-        """All that have ended, but for the newest `kept`."""
+        """All that have ended, except for the newest `kept`."""
         return set(list(self._ended)[: max(0, len(self._ended) - kept)])
 
 
 def _is_plain(event: Json) -> bool:
-    """Texts and nothing else where texts belong: what is otherwise was written by nobody who grants approvals."""
+    """Texts and nothing else where texts belong: a different record was not written by a grant of ours."""
     names = (*_SIGNED, "execution_id", "consumed_at", "revoked_by", "revoked_at")
     return all(isinstance(event.get(name), str | None) for name in names)
 

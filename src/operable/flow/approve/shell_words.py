@@ -48,7 +48,7 @@ def words(text: str, environment: Mapping[str, str]) -> list[Word]:
 
 
 def folders(named: Sequence[str], cwd: str) -> list[str]:
-    """The task's folder, and those that `cd` and the like in a row of words lead to, each from each."""
+    """The task's folder, and those that `cd` and similar commands in a row of words lead to, each from each."""
     found = [cwd]
     row = [word for word in named if word not in ("--", "-P", "-L")]  # options of cd
     for word, following in itertools.pairwise(row):
@@ -84,7 +84,7 @@ class _Reader:
                 for text, substituted in inside:
                     again = _Reader(text, self._environment).words()
                     is_line = substituted or last == "eval" or _SHELL_OPTION.fullmatch(last) is not None
-                    # An ordinary text in quotes is perhaps a line: its names count, its variables are not told.
+                    # An ordinary text in quotes is perhaps a line: its names count, its variables are not reported.
                     yield from (word if is_line else Word(word.text) for word in again)
                 last = read[-1].text if read else last
                 self._is_open = char == "`"

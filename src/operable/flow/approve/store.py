@@ -2,10 +2,10 @@
 
 The format is the one of the programs that already use it (`v: 2`; grant, consume, revoke). They lock with a file beside the
 store that is made exclusively and counts as abandoned after half a minute; we do that too, so that both can work on one
-store, and before it take a kernel lock on a second file, which a killed process cannot leave behind. Whoever holds the
-kernel lock and finds a lock file of ours, made under this kernel, knows that its owner is dead: locks of another machine on
-a shared file system are treated as those of other programs. A lock that was taken from us is noticed before anything is
-written.
+store, and before it take a kernel lock on a second file, which a killed process cannot leave behind. A process that
+holds the kernel lock and finds a lock file of ours, made under this kernel, knows that its owner is dead: locks of
+another machine on a shared file system are treated as those of other programs. A lock that was taken from us is noticed
+before anything is written.
 
 A line that a crash cut short is skipped by readers and closed by the next append. Links and devices are refused.
 
@@ -51,7 +51,7 @@ class ApprovalStore:
         self._held: int | None = None  # the lock file, open: as long as it is, no other file can pass for it
 
     def events(self) -> list[Json]:
-        """What is in it, oldest first; lines that are no events are skipped."""
+        """What is in it, oldest first; lines that are not events are skipped."""
         try:
             with _opened(self.path, os.O_RDONLY) as fd, os.fdopen(os.dup(fd), "rb") as file:
                 data = file.read(_LIMIT + 1)
@@ -77,7 +77,7 @@ class ApprovalStore:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """The store for ourselves. FlowError(approval_lock_timeout) when somebody does not let go of it."""
+        """The store for ourselves. FlowError(approval_lock_timeout) if another process does not release it."""
         with ExitStack() as stack:
             try:
                 os.makedirs(os.path.dirname(self.path) or ".", mode=0o700, exist_ok=True)
@@ -136,7 +136,7 @@ class ApprovalStore:
                     os.unlink(self._lock)
             return False
         # It says whose it is before it has its name: a process that is killed between the two would else leave a lock
-        # that looks like another program's, and everybody would wait until that counts as abandoned.
+        # that looks like another program's, and every process would wait until that counts as abandoned.
         draft = f"{self._lock}.new"
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:

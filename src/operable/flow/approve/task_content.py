@@ -4,9 +4,9 @@ Bound are the program (as it is found on the task's PATH, links followed), and e
 argument or a part of one (`--config=a.toml`, `@list`), in its declared variables, its input, its verification, and in the
 contract's allowed paths. Shell lines are read as a shell reads them (`shell_words`): quotes, `~`, every match of a pattern,
 the folders of `cd`. A file that appears after the approval counts as a change. Words that only the running shell knows
-(`$X`, `$(…)`) are `unbound`: they are told to who approves and who runs.
+(`$X`, `$(…)`) are `unbound`: they are reported to the approver and to the runner.
 
-Not bound, because nobody declares it: folders, what a program or script reads by itself (a Makefile, an import, an
+Not bound, because it is not declared: folders, what a program or script reads by itself (a Makefile, an import, an
 interpreter named by `#!`), and programs that a shell line finds on the PATH.
 """
 
@@ -125,7 +125,7 @@ def _plain(path: str) -> str:
 
 
 def _digest(path: str) -> str | None:
-    """The digest of a regular file; None if there is none. What is there and cannot be read is said, not left out."""
+    """The digest of a regular file; None if it does not exist. What is there and cannot be read is said, not left out."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None

@@ -54,7 +54,7 @@ def attestation_text(
 def attest(
     text: str, surroundings: Surroundings, *, signer: str = "ssh", key: str | None = None
 ) -> tuple[Json | None, str | None]:
-    """The attestation, or None and a note that says why there is none. A missing key is no error: the task runs."""
+    """The attestation, or None and a note that says why it is missing. A missing key is not an error: the task runs."""
     if signer == "none":
         return None, "signing disabled"
     if signer != "ssh":

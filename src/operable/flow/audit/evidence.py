@@ -1,7 +1,7 @@
 """Evidence of an execution: `add_evidence` makes it, `verify_execution` checks a record of the audit log against it.
 
-The provider is the caller's choice, else the profile's, else AGENTCLI_EVIDENCE_PROVIDER, else ssh. Without an evidence block
-and without a wish for it there is none. What fails is part of the result; whether it fails the task is for the caller.
+The provider is the caller's choice, else the profile's, else AGENTCLI_EVIDENCE_PROVIDER, else ssh. Evidence exists only if
+an evidence block or the caller asks for it. What fails is part of the result; whether it fails the task is for the caller.
 
 A check prefers evidence, because it covers the whole record, to the attestation, which covers who ran which command.
 Either must be signed by a believed signer, and must speak of this very record.

@@ -244,7 +244,7 @@ def _queue(
 
 
 def _name(path: str) -> str:
-    """What signed heads are bound to: there is one log in each home, and nothing else tells them apart."""
+    """What signed heads are bound to: there is one log in each home, and nothing else distinguishes them."""
     return os.path.realpath(path)
 
 

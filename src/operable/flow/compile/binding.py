@@ -93,7 +93,7 @@ def _command(shell: Json | None, environment: Mapping[str, str], base: str) -> J
 
 
 def identity_binding(identity: Json | None) -> Json:
-    """Always the full skeleton; of a flat identity nothing but nulls (its words count through the manifest's digest)."""
+    """Always the full skeleton; of a flat identity only nulls (its words count through the manifest's digest)."""
     full = identity or {"provider": None, **inheritance.overlay_identity(None, None)}
     subject, auth = full["subject"], full["auth"]
     return {

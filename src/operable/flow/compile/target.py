@@ -65,7 +65,7 @@ def explained(plan: Json, target_name: str, notes: Mapping[str, str]) -> Json:
 
 
 def target(name: Any) -> Target:
-    """The target of this name; FlowError when there is none."""
+    """The target of this name; Raises FlowError if it does not exist."""
     try:
         found: Target = catalogue.load("operable.flow.targets", str(name), "TARGET", kind="target")
     except Fail:

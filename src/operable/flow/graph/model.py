@@ -46,7 +46,7 @@ class Workflow:
 
 
 def graph(manifest: Any, after: datetime, runs: int = 1) -> list[Workflow]:
-    """The workflows of a valid manifest; FlowError with the validation when it is none."""
+    """The workflows of a valid manifest; Raises FlowError with the validation if it is not one."""
     require_valid(manifest)
     expanded = expand(manifest)
     return [

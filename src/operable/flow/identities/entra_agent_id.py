@@ -127,7 +127,7 @@ def _chain(identity: Mapping[str, Any], config: Mapping[str, Any]) -> list[dict[
 
 
 def _check_delegation(chain: list[dict[str, Any]], _request: IdentityRequest) -> list[str]:
-    """Stricter than the common rules: nobody acts twice, whatever the grant, and every hop must have gone through."""
+    """Stricter than the common rules: no actor appears twice, whatever the grant, and every hop must have gone through."""
     principals = [str(hop.get("principal")) for hop in chain]
     found = ["delegation chain visits a principal twice"] if len(set(principals)) < len(principals) else []
     found += [

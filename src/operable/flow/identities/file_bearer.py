@@ -34,7 +34,7 @@ def _check(profile: Mapping[str, Any]) -> list[str]:
 
 
 def _plain_input(identity: Mapping[str, Any]) -> str | None:
-    # The path of a file is no secret, so it may stand in the inputs as it is.
+    # The path of a file is not a secret, so the inputs may contain it.
     path = inputs(identity).get("token_file")
     return path if isinstance(path, str) and path.strip() else None
 

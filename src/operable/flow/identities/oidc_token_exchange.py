@@ -1,4 +1,4 @@
-"""OAuth token exchange (RFC 8693): somebody's token for one that an agent may use.
+"""OAuth token exchange (RFC 8693): a user's token for one that an agent may use.
 
 `auth.provider_config`: `token_endpoint`, optionally `client_id`, `subject_token_type`, `requested_token_type`. Secrets are
 `value_from` blocks in `auth.inputs` (or the configuration): `subject_token`, and optionally `actor_token` and

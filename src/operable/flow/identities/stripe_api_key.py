@@ -3,7 +3,7 @@
 `auth.provider_config`: `account_mode` (live or test) and `key_strategy`. With `precreated`, `permission_sets` maps each
 scope to its key's source (key_env, key_file or key_command). With `dynamic`, a restricted key with the scope's
 `scope_permissions` is made through Stripe's API (`api_base`) with the key of `master_key_source` (env, file or command),
-and deleted after the task. `scope_hierarchy` says which scopes a scope includes: nobody may hand on more than that. The
+and deleted after the task. `scope_hierarchy` says which scopes a scope includes: no actor may hand on more than that. The
 identity's `scope` chooses; without one, the first. Keys are presented as variables only, by default as STRIPE_API_KEY.
 """
 
@@ -116,7 +116,7 @@ def _resolve(request: IdentityRequest) -> dict[str, Any]:
         _check_key(key, mode)
     except FlowError:
         if identifier is not None:
-            _delete(request, identifier)  # a key that nobody will use must not stay
+            _delete(request, identifier)  # an unused key must not stay
         raise
     principal = (request.identity.get("subject") or {}).get("principal") or f"stripe:{mode}"
     return new_session(

@@ -1,7 +1,7 @@
 """A schedule that no clock understands, or that never comes.
 
 The validator accepts any text as `schedule.cron`; the mistake would show when the backend reads it, or never: the 31st
-of February is a date that waits for ever. The at-job sentinel of the scheduler is one of these dates.
+of February is a date that never comes. The at-job sentinel of the scheduler is one of these dates.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def _look(manifest: Any) -> Iterator[Sighting]:
             if problem is not None:
                 yield Sighting(
                     f"{place.path}.schedule.cron",
-                    f"is no cron expression: {problem}",
+                    f"is not a cron expression: {problem}",
                     "five fields: minute hour day-of-month month day-of-week",
                 )
 

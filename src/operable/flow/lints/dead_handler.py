@@ -1,7 +1,7 @@
 """A failure handler that no failure can reach.
 
 Its task never runs (disabled, or itself unreachable), or the handler was disabled on its own: then a failure that
-somebody wanted to be handled is not.
+the author wanted to be handled is not.
 """
 
 from collections.abc import Iterator

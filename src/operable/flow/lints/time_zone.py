@@ -1,4 +1,4 @@
-"""A time zone that nobody knows.
+"""An unknown time zone.
 
 The validator accepts any text as `schedule.tz`. Names are those of the IANA database, as this machine has it.
 """
@@ -32,7 +32,7 @@ def _look(manifest: Any) -> Iterator[Sighting]:
                 near = suggestions.near(zone)
                 yield Sighting(
                     f"{place.path}.schedule.tz",
-                    "is no time zone that this machine knows",
+                    "is not a time zone that this machine knows",
                     f"did you mean {' or '.join(near)}?" if near else "",
                 )
 

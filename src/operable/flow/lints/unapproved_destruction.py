@@ -1,8 +1,8 @@
-"""A shell that destroys something, and nobody is asked.
+"""A shell that destroys something without an approval.
 
 Looks at programs, at scripts that are given to a shell, and at `verify`. An approval with the policy `manual` (or
-`auto-reject`) is what it asks for; `auto-approve` asks nobody. It knows common destructive commands and cannot know all:
-silence is no proof of harmlessness.
+`auto-reject`) is what it asks for; `auto-approve` asks no person. It knows common destructive commands and cannot know all:
+silence does not prove that it is harmless.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def _sightings(path: str, task: Json) -> Iterator[Sighting]:
     if program is not None:
         what = destruction([program, *words], text(shell, "stdin"))
         if what is not None:
-            yield Sighting(f"{path}.shell", f"{what} without asking anybody", _HINT)
+            yield Sighting(f"{path}.shell", f"{what} without asking a person", _HINT)
     script = text(block(task, "verify"), "shell")
     what = None if script is None else destruction_in_script(script)
     if what is not None:

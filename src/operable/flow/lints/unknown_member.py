@@ -33,7 +33,7 @@ def _look(manifest: Any) -> Iterator[Sighting]:
         shown = name if len(name) <= 60 else f"{name[:60]}…"
         yield Sighting(
             f"{path}.{shown}",
-            f'"{shown}" is no member of this object and has no effect',
+            f'"{shown}" is not a member of this object and has no effect',
             f"did you mean {' or '.join(near)}?" if near else "",
         )
 

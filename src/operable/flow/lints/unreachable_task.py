@@ -1,7 +1,7 @@
 """An enabled task that nothing can start.
 
 Its parent is disabled, or stands behind a disabled task or a circle of triggers. Failure handlers in this position are
-told by the rule `dead-handler`.
+reported by the rule `dead-handler`.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def _look(manifest: Any) -> Iterator[Sighting]:
                 yield Sighting(
                     f"{place.path}.trigger.parent",
                     f'is never started: its parent "{place.parent}" never runs',
-                    "enable what it waits for, or disable it, too",
+                    "enable what it waits for, or also disable it",
                 )
 
 

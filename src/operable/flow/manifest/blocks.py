@@ -7,7 +7,7 @@ from operable.flow.manifest.conditions import check_condition
 from operable.flow.manifest.findings import ENVIRONMENT_NAME, Findings, js_trim
 from operable.flow.manifest.identity_rules import check_identity
 
-# Member -> (kind of check, its argument), for blocks that need nothing but a look at each member.
+# Member -> (kind of check, its argument), for blocks that only need a look at each member.
 PLAIN: dict[str, dict[str, tuple[str, Any]]] = {
     "model_policy": {"provider": ("token", None), "model": ("token", None), "thinking": ("token", None)},
     "intent": {"mode": ("enum", ["execute", "plan"]), "read_only": ("boolean", None)},

@@ -1,8 +1,8 @@
 r"""Trigger conditions: a substring or an ECMAScript regular expression, looked for in the parent's output.
 
 The expressions are those of JavaScript, run by an ECMAScript engine (`regress`), because the two dialects differ in
-ways that no translation by hand gets right (groups, `$`, `\d`, braces). The engine backtracks: whoever matches
-output that others wrote bounds it, see `operable.flow.run.trigger_match`.
+ways that no translation by hand gets right (groups, `$`, `\d`, braces). The engine backtracks: a caller that
+matches output of others bounds it, see `operable.flow.run.trigger_match`.
 """
 
 from typing import Any
@@ -33,7 +33,7 @@ def check_condition(findings: Findings, value: Any, path: str) -> None:
 
 
 def regex_problem(source: str) -> str | None:
-    """Why this is no ECMAScript regular expression; None when it is one."""
+    """Why this is not an ECMAScript regular expression; None when it is one."""
     import regress  # only manifests with such a condition pay for it
 
     try:

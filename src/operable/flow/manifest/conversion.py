@@ -21,7 +21,7 @@ _SLUG_LENGTH = 32
 
 
 def convert(manifest: Any) -> Json:
-    """The manifest in version 0.2; FlowError when it is no valid 0.1 manifest."""
+    """The manifest in version 0.2; Raises FlowError if it is not a valid 0.1 manifest."""
     if not isinstance(manifest, dict) or manifest.get("version") != "0.1":
         raise FlowError("invalid_argument", "Input manifest must be version 0.1")
     require_valid(manifest)

@@ -34,7 +34,7 @@ class ExpandedManifest(dict[str, Any]):
         return self._digest
 
     def profile(self, array: str, ref: str | None) -> dict[str, Any] | None:
-        """The first profile of this array that has this id. Returns None if there is none."""
+        """The first profile of this array that has this id. Returns None if the task has no handler."""
         if array not in self._profiles:
             by_id: dict[str, dict[str, Any]] = {}
             for profile in self.get(array) or ():

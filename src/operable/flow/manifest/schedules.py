@@ -44,7 +44,7 @@ def next_runs(cron: str, zone: str, after: datetime, count: int) -> list[str]:
 
 
 def moment(text: str | None) -> datetime:
-    """An ISO 8601 time, UTC where it names no zone; now when there is none."""
+    """An ISO 8601 time, UTC where it names no zone; now if it has none."""
     if text is None:
         return datetime.now(UTC)
     found = datetime.fromisoformat(text)

@@ -6,7 +6,7 @@ from typing import Any
 from operable.flow.manifest import vocabulary
 from operable.flow.manifest.findings import Findings
 
-# Where the keys of a block's own members are fixed, too: block -> member -> keys. Other maps are free-form.
+# Blocks whose members also have fixed keys: block -> member -> keys. Other maps are free-form.
 _NESTED = {
     "authorization_proof": {"verify": vocabulary.VERIFY_REQUIRED},
     "authorization": {"request": vocabulary.REQUEST, "decision": vocabulary.DECISION},

@@ -2,8 +2,8 @@
 
 The phases, whose order can be seen from outside: version; unknown top-level keys (0.1); profiles; workflows with
 their tasks; unknown keys everywhere (0.2); what providers and proof methods ask of their profiles (0.2); references
-and trust. Nothing that a manifest contains makes it raise. It reads nothing but the manifest: what only a run can
-tell is not judged here.
+and trust. Nothing that a manifest contains makes it raise. It reads only the manifest: what only a run can
+show is not judged here.
 """
 
 from typing import Any

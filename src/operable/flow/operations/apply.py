@@ -25,7 +25,7 @@ def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
         from operable.flow.scheduler.openclaw import check_capabilities
 
         client = backend_of(params, defaults).client
-        assert client is not None  # noqa: S101 - the scheduler is the backend when none is named
+        assert client is not None  # noqa: S101 - the scheduler is the default backend
         return check_capabilities(manifest, client)
     options = ApplyOptions(
         dry_run=truthy(params.get("dryRun")),
@@ -34,7 +34,8 @@ def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
         prune=flag(params, "prune"),
         allow_proof_command=flag(params, "allowProofCommand"),
     )
-    # A dry run says that it changes nothing, so that it asks nobody a manifest names, unless the client allows that.
+    # A dry run says that it changes nothing, so that it calls no service that a manifest names, unless the client allows
+    # that.
     network = flag(params, "allowNetwork") or not options.dry_run
     around = Surroundings(defaults.cwd, defaults.environment, network=network)
     return apply(manifest, backend_of(params, defaults), options, around, _warn)

@@ -30,7 +30,7 @@ def _delegated(selected: Any, params: dict[str, Any], defaults: Defaults) -> dic
     if not any((*named, defaults.scheduler_prefix, defaults.scheduler_bin)):
         raise no_runtime(selected)
     client = backend_of(params, defaults).client
-    assert client is not None  # noqa: S101 - the scheduler is the backend when none is named
+    assert client is not None  # noqa: S101 - the scheduler is the default backend
     return dispatch(selected, client, defaults.cwd, defaults.environment)
 
 

@@ -1,4 +1,4 @@
-"""The identity a task would run as. Credentials are really obtained, shown to nobody, and given back.
+"""The identity a task would run as. Credentials are really obtained, never shown, and given back.
 
 Credentials that a command of the manifest gives, or a server, are obtained only with `allowCommands` or `allowNetwork`.
 """

@@ -1,9 +1,10 @@
 """A certificate, and a signature that proves possession of its key.
 
 The proof is JSON `{certificate, signature}`: a leaf certificate in PEM and base64 of its key's signature over the canonical
-manifest. The leaf must be no authority, valid now, and issued by the profile's `ca_certificate` (or `ca_certificate_from`;
-or signed by `public_key`). `claims.subject`, `claims.issuer` and `issuer` must be the distinguished name, one of its parts,
-or an alternative name. In v4 mode the JSON is the envelope of v4, with the certificate in it.
+manifest. The leaf must not be an authority, must be valid now, and issued by the profile's `ca_certificate` (or
+`ca_certificate_from`; or signed by `public_key`). `claims.subject`, `claims.issuer` and `issuer` must be the
+distinguished name, one of its parts, or an alternative name. In v4 mode the JSON is the envelope of v4, with the
+certificate in it.
 """
 
 import json
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate, Name
 
 _METHOD = "certificate"
-# Purposes of machines that answer, as authorities give them to whoever has a host: of servers, of OCSP, of time stamps.
+# Purposes of machines that answer, as authorities give them to the owner of a host: of servers, of OCSP, of time stamps.
 _OF_SERVERS = {f"1.3.6.1.5.5.7.3.{number}" for number in (1, 8, 9)}
 _TRUST = ("ca_certificate", "ca_certificate_from", "public_key")
 

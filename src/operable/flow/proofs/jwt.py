@@ -27,7 +27,7 @@ _SHOWN = (
     "sub aud iss exp nbf org_id on_behalf_of_user_id delegation_grant_id run_id agent_id verification_ref "
     "verification_level verification_verified_at step_up_policy session_id request_id manifest_digest"
 ).split()
-# Tokens travel in headers and variables; a larger one is no token.
+# Tokens travel in headers and variables; a larger one is not a token.
 _LONGEST = 64 * 1024
 
 

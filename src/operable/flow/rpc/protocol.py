@@ -1,7 +1,7 @@
 """JSON-RPC 2.0 without I/O: one line in, one answer or none out.
 
 The envelope is judged exactly as the contract says (`answer_to` shows the order), then the method runs. What a method
-raises becomes an error that tells the caller what they can fix, and hides what is our own fault: that goes to
+raises becomes an error that shows callers what they can fix, and hides what is our own fault: that goes to
 `report`. Every answer is one line of JSON, whatever a request contains.
 
 There are two ways in. A plain request without params, such as a ping, is read by one compiled decoder; whatever is
@@ -80,7 +80,7 @@ def _accept_exactly(line: bytes) -> Job | bytes | None:
         request = parse(line.decode("utf-8"))
     except (ValueError, RecursionError) as problem:
         if isinstance(problem, UnkeptError) and (asked := _id_of(line)) is not None:
-            return _failure(asked, INVALID_PARAMS, str(problem), _ARGUMENT)  # somebody waits for this id
+            return _failure(asked, INVALID_PARAMS, str(problem), _ARGUMENT)  # a caller waits for this id
         data = {"code": "parse_error", "error_type": "parse_error", "details": str(problem)[:200]}
         return _failure(None, PARSE_ERROR, "Parse error", data)
     if isinstance(request, list):
@@ -137,7 +137,7 @@ def answer_to(line: bytes, defaults: Defaults, report: Callable[[BaseException],
 
 
 def too_long(limit: int) -> bytes:
-    """The answer to a line that nobody read to its end."""
+    """The answer to a line that was not read to its end."""
     return _failure(
         None, INVALID_REQUEST, f"Request is longer than {limit} bytes", {**_ARGUMENT, "limit": limit}
     )

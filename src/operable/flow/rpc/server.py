@@ -4,7 +4,7 @@ The main thread reads, answers what needs no waiting with one write, and hands t
 workers, because reading them takes a processor, and each slow method to a worker of its own, because it waits for the
 world. A slow `apply` never holds up anything else, and answers carry the ids by which clients match them. The end of stdin
 ends the server: what still runs is waited for, up to a limit. A line that is too long is answered and skipped. When
-nobody reads stdout any more, the server ends.
+the client no longer reads stdout, the server ends.
 
 A ping costs about 3 µs of Python beside its two system calls: no hand-over between threads, no event loop, no second
 reading of the line (`bench/flow.py` measures it).
@@ -29,12 +29,12 @@ from operable.wire.jsonrpc import error_response
 from operable.wire.lines import LineTooLong, SkippingSplitter
 
 REQUEST_TIMEOUT = 300.0
-"""Seconds for a slow method; its answer is then an error, and what it does later is not told."""
+"""Seconds for a slow method; its answer is then an error, and what it does later is not reported."""
 INLINE_LIMIT = 64 * 1024
 """Bytes. A quick method is answered by the reading thread up to this size of its request: validating that much takes a few
 milliseconds, which is what a ping may have to wait."""
 PENDING_LIMIT, PENDING_BYTES = 256, 64 * 1024 * 1024
-"""Requests that may wait or run beside the reading thread, and their bytes. When there are more, reading waits, too: a
+"""Requests that may wait or run beside the reading thread, and their bytes. When there are more, reading also waits: a
 client that asks faster than it can be answered fills its own pipe and not our memory."""
 _READERS = 4
 _CHUNK = 1 << 16
@@ -156,12 +156,10 @@ class RpcServer:
                 while view and not self._gone:
                     try:
                         view = view[os.write(self._stdout, view) :]
-                    except (
-                        BlockingIOError
-                    ):  # whoever has the other end of a shared descriptor may have set it so
+                    except BlockingIOError:  # another process with the same descriptor may have set it so
                         select.select([], [self._stdout], [])
             except OSError:
-                self._gone = True  # nobody reads; there is nobody to tell
+                self._gone = True  # the client does not read; there is no client to inform
 
     def _read(self) -> bytes:
         while True:
@@ -172,7 +170,7 @@ class RpcServer:
 
 
 class _Once:
-    """One slow request: answered by whoever comes first, its end or its time limit."""
+    """One slow request: answered by what comes first, its end or its time limit."""
 
     def __init__(self, server: RpcServer, job: Job) -> None:
         self._server, self._job = server, job
@@ -208,6 +206,6 @@ class _Once:
 
 
 def report(problem: BaseException) -> None:
-    """A fault of ours, for whoever runs the server."""
+    """A fault of ours, for the operator of the server."""
     text = problem.message if isinstance(problem, FlowError) else f"{type(problem).__name__}: {problem}"
     complain(f"internal error: {redact_text(text)}")

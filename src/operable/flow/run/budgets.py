@@ -1,12 +1,12 @@
 """Budgets of a task that can be measured here, and what becomes of those that cannot.
 
-    max_cost_usd            of a prompt: what the agent tells that it cost; of a shell command nothing can be measured
+    max_cost_usd            of a prompt: the cost that the agent reports; of a shell command nothing can be measured
     max_iterations          of a prompt: turns of the agent
     max_fanout              of a run: how many tasks one task may trigger
     max_queued_dispatches   of a run: how many tasks may wait at once
     max_pending_approvals   of a grant (`local_approvals`)
 
-A limit that cannot be measured is said in a warning: it is a declaration to somebody else, as everywhere.
+A limit that cannot be measured is said in a warning: it is a declaration to another system, as everywhere.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ def over_cost(contract: Mapping[str, Any], usage: Mapping[str, Any] | None) -> t
         return None, None
     spent = (usage or {}).get("cost_usd")
     if spent is None:
-        return None, f"contract.max_cost_usd is {limit:g}, and the agent does not tell what it cost"
+        return None, f"contract.max_cost_usd is {limit:g}, and the agent does not report its cost"
     if spent > limit:
         return f"the agent cost {spent:g} US dollars, more than contract.max_cost_usd ({limit:g})", None
     return None, None

@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`home` is the root of the home; None when there is none, which only matters to what needs it."""
+    """`home` is the root of the home; None if it is not known, which only matters to what needs it."""
 
     cwd: str
     environment: Mapping[str, str] = field(repr=False)

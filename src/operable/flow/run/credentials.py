@@ -27,7 +27,7 @@ _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 
 @dataclass(slots=True)
 class Materialised:
-    """What a task gets. `secrets` are for whoever redacts its output; the representation shows none of it."""
+    """What a task gets. `secrets` are for the code that redacts its output; the representation shows none of it."""
 
     environment: dict[str, str] = field(default_factory=dict, repr=False)
     stdin: str | None = field(default=None, repr=False)
@@ -150,7 +150,7 @@ def _is_file_name(name: Any) -> bool:
 
 
 def formatted(value: Any, form: Any) -> str:
-    """A value as text: raw (the default for what is no object), json, base64."""
+    """A value as text: raw (the default for what is not an object), json, base64."""
     nested = isinstance(value, Mapping | list)
     if form is None:
         form = "json" if nested else "raw"

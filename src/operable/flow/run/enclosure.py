@@ -3,7 +3,7 @@
     strict            only programs and libraries of the system, the task's folder and the allowed paths; an empty home
     allowed_paths     the file system read-only, the allowed paths (with the task's folder among them) writable
     network none      a network of its own, with nothing in it
-    network restricted  nobody can connect to the task; out, only HTTP and HTTPS to public hosts, through a proxy
+    network restricted no process can connect to the task; out, only HTTP and HTTPS to public hosts, through a proxy
 
 Unix sockets cannot be used in any of these places, unless `allowed_paths` names one: that declares the need.
 
@@ -43,7 +43,7 @@ class Enclosure:
     _place: enclosure.Enclosure | None = None
 
     def wrap(self, command: Command, folders: Sequence[str] = ()) -> Command:
-        """The command as it is started inside. Its program can be read there, and `folders` (credential files), too."""
+        """The command as it is started inside. Its program can be read there, and so can `folders` (credential files)."""
         if self._place is None:
             return command
         place = self._place.place
@@ -99,7 +99,7 @@ def enclosed(
 
 
 def switched_off(mode: str) -> str | None:
-    """Why nothing can be enforced although it could be: somebody said so. It makes refusals, not permissions."""
+    """Why nothing can be enforced although it could be: the caller said so. It makes refusals, not permissions."""
     return "AGENTCLI_SANDBOX is off" if mode.strip().lower() in _OFF else None
 
 

@@ -69,7 +69,7 @@ class Execution:
         return self.bound.known
 
     def masked(self, ran: Ran) -> Ran:
-        """What a command printed, as anybody may see it."""
+        """What a command printed, with secrets removed."""
         return replace(ran, stdout=self.mask.text(ran.stdout), stderr=self.mask.text(ran.stderr))
 
     def command(self) -> Json:
@@ -262,7 +262,7 @@ class Execution:
 
 
 def structured_output(form: str | None, stdout: str) -> tuple[Any, str | None]:
-    """(what a task printed as data, why that could not be read). Blank output is no data, and no complaint."""
+    """(what a task printed as data, why that could not be read). Blank output is neither data nor an error."""
     if form not in ("json", "ndjson") or not js_trim(stdout):
         return None, None
     try:

@@ -157,7 +157,7 @@ class _Run:
             return
         if it.contract["sandbox"] == "permissive":
             it.warnings.append(
-                'contract.sandbox is "permissive"; nothing but the contract\'s other terms is enforced'
+                'contract.sandbox is "permissive"; only the contract\'s other terms are enforced'
             )
         with enclosed(
             it.contract, cwd=it.bound.cwd, base=it.caller.cwd, environment=it.bound.environment, mode=mode

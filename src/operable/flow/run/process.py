@@ -53,7 +53,7 @@ def run_command(
         for text in (*command.argv, *command.env, *command.env.values()):
             os.fsencode(text)
     except UnicodeEncodeError:
-        return Ran(problem="its arguments, variables or input hold what is no text (a lone surrogate)")
+        return Ran(problem="its arguments, variables or input contain what is not text (a lone surrogate)")
     if command.cwd is not None and not os.path.isdir(command.cwd):
         return Ran(problem=f"its folder {command.cwd} does not exist")
     try:

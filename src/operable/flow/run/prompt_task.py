@@ -1,8 +1,8 @@
 """Prompt tasks: one message to an agent, driven by `operable.host`, under a policy that allows nothing by itself.
 
 The agent is the caller's choice, else the one that the task names (`target.agent_id`), and the built-in one for `main`. Its
-manifest says how it is confined; a contract that asks for more than that manifest gives is refused, because nobody else
-could enforce it: `network: none` needs an agent without egress, `strict` and `allowed_paths` one in bubblewrap whose
+manifest says how it is confined; a contract that asks for more than that manifest gives is refused, because no other
+program could enforce it: `network: none` needs an agent without egress, `strict` and `allowed_paths` one in bubblewrap whose
 workspace lies inside. Credentials reach the agent as variables; it has no standard input of its own for them.
 """
 
@@ -108,7 +108,7 @@ class PromptWork:
 
 @dataclass(slots=True)
 class _Said:
-    """A turn as it is told; output beyond the limit of any task is left out."""
+    """A turn as it is reported; output beyond the limit of any task is left out."""
 
     texts: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)

@@ -191,7 +191,7 @@ class WorkflowRun:
         ready = time.monotonic() + delay
         heapq.heappush(self._queue, _Waiting(ready, next(self._sequence), task_id, **facts))
 
-    # -- what is told
+    # -- what is reported
 
     def _require_shell(self) -> None:
         if self._options.prompts:

@@ -1,6 +1,6 @@
 """Where jobs are applied: a scheduler that is reached through its program, or the store of our own engine.
 
-One interface for both, so that whoever plans, applies or prunes does not know which one it is.
+One interface for both, so that plan, apply and prune do not depend on which one it is.
 """
 
 import os

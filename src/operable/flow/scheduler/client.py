@@ -3,7 +3,7 @@
 The program is called as its other clients call it (`--json` first, then the words of the command); the database goes along
 as `SCHEDULER_DB`. It sees the variables that a scheduler needs and no others. Every call has a deadline, and an answer
 beyond the limit ends the call. A job travels as an argument; one that is too long for an argument goes through standard
-input, which newer schedulers read. Messages name the command, never the job: it may hold what somebody put into a prompt.
+input, which newer schedulers read. Messages name the command, never the job: it may contain what a user put into a prompt.
 """
 
 import json
@@ -28,7 +28,7 @@ _ARGUMENT_LIMIT = 120_000
 _INHERITED = ("OPENCLAW_*", "SCHEDULER_*", "DISPATCH_*", "NODE_*", "XDG_*", "npm_config_*", "NPM_CONFIG_*")
 _MESSAGE_LIMIT = 2000
 # A scheduler at work writes now and then; one that did not come to open its database has done nothing yet, so it is
-# asked again. Starting it takes longer than others keep the lock, so nobody waits in between.
+# asked again. Starting it takes longer than others keep the lock, so no process waits in between.
 _NOT_OPENED = "DB_INIT_FAILED"
 _ATTEMPTS = 4
 _CODE = "[A-Z][A-Z0-9_]{0,63}"
@@ -79,7 +79,7 @@ class SchedulerClient:
         return self._call("capabilities")
 
     def jobs(self, *, artifacts: bool = False) -> list[Json]:
-        """Every job, with the handoff artifacts on demand; what is no list counts as an empty one."""
+        """Every job, with the handoff artifacts on demand; what is not a list counts as an empty one."""
         found = self._call("jobs", "list", *(["--include-handoff-artifacts"] if artifacts else []))
         return [job for job in found if isinstance(job, dict)] if isinstance(found, list) else []
 

@@ -21,7 +21,7 @@ _NOTE = "The scheduler runs it the next time its schedule comes, and then delete
 
 
 def preview_dispatch(selected: Selected) -> Json:
-    """What would be sent. Nobody is asked."""
+    """What would be sent. No person is asked."""
     job = _job(selected)
     return {
         "ok": True,

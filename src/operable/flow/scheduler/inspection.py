@@ -1,6 +1,6 @@
 """Reading what a backend holds, straight from its database: newest first, filtered, paged, masked.
 
-Looking changes nothing and holds up nobody (`operable.flow.looking`). A query that takes too long is ended.
+Looking changes nothing and delays no other process (`operable.flow.looking`). A query that takes too long is ended.
 """
 
 import base64
@@ -182,7 +182,7 @@ def _item(row: Json, entity: Entity, asked: Inspection) -> Json:
         try:
             item[name] = json.loads(item[name])
         except (ValueError, RecursionError):
-            continue  # somebody changed it; whoever looks for the damage sees the text as it is
+            continue  # another process changed it; a reader who looks for the damage sees the text as it is
     if asked.fields is not None:
         item = masked(item, asked.fields)
     if asked.sanitize == "basic":

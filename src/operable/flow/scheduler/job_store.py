@@ -50,7 +50,7 @@ def store_path(home: str, given: str | None = None, *, cwd: str) -> str:
 
 
 class Transaction:
-    """What can be read and written while nobody else writes."""
+    """What can be read and written while no other process writes."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -173,7 +173,9 @@ def require_regular(path: str) -> None:
 
 
 def _make(path: str) -> None:
-    """An empty store, unless there is one: made beside its place and linked there, so that nobody ever sees half of it."""
+    """An empty store, unless there is one: made beside its place and linked there, so that no process ever sees half of
+    it.
+    """
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         private_folder(folder)
@@ -189,7 +191,7 @@ def _make(path: str) -> None:
             connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
         link_new(draft, path)
     except FileExistsError:
-        require_regular(path)  # somebody else was faster
+        require_regular(path)  # another process was faster
     except OSError as problem:
         message = f"The job store {path} cannot be made: {problem.strerror}"
         raise FlowError("scheduler_error", message) from None

@@ -215,7 +215,7 @@ def _verified(proof: Json, manifest: Json, around: Surroundings) -> Json | None:
     except NotAllowed as problem:
         if problem.flow_code != "commands_not_allowed":
             raise
-        # The words that clients of this protocol know for a proof that was not to be had.
+        # The words that clients of this protocol know for a proof that was not available.
         message = f'Authorization proof not available for profile "{proof["ref"]}": {problem.message}'
         raise FlowError("authorization_proof_failed", message, allow="allowProofCommand") from None
 

@@ -49,7 +49,7 @@ def actor_context(
 
 
 def step_up(proof: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What a policy is told about the proof; None without one."""
+    """What a policy receives about the proof; None without one."""
     if proof is None:
         return None
     claims = _claims(proof)

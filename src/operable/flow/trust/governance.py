@@ -1,7 +1,7 @@
-"""May this task run, and as whom: proof, identity, trust and authorization of one task, in this order.
+"""May this task run, and under which identity: proof, identity, trust and authorization of one task, in this order.
 
 Each step is a function of its own, because the protocol also asks for them one by one; `execute` goes through all of them.
-Sessions hold credentials: whoever resolves an identity releases it (`release`), also when a later step refuses.
+Sessions hold credentials: the caller that resolves an identity releases it (`release`), also when a later step refuses.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class Identified:
-    """As whom a task runs. `session` has the credentials and is never shown; `resolved` is what may be."""
+    """The identity that a task runs as. `session` has the credentials and is never shown; `resolved` is what may be."""
 
     declared: Json | None
     resolved: Json | None
@@ -147,7 +147,7 @@ def authorize(
     *,
     required: bool = False,
 ) -> Json | None:
-    """The decision, whatever it is; None when the task asks nobody."""
+    """The decision, whatever it is; None if the task needs no decision."""
     authorization = inheritance.effective_authorization(selected.manifest, selected.workflow, selected.task)
     if authorization is None:
         if required:

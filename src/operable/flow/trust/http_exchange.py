@@ -42,7 +42,7 @@ class Answer:
         return 200 <= self.status < 300
 
     def json(self) -> Any:
-        """The body as JSON; ExchangeFailed when it is none."""
+        """The body as JSON; Raises ExchangeFailed if it is not one."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
@@ -96,7 +96,7 @@ def form(members: Mapping[str, str | None]) -> bytes:
 
 
 def _shown(url: str) -> str:
-    """The host of an address, for messages: paths and queries may hold what nobody should see."""
+    """The host of an address, for messages: paths and queries may contain secrets."""
     try:
         return urlsplit(url).hostname or "an address"
     except ValueError:

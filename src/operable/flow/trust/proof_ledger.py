@@ -4,8 +4,8 @@ A folder of the state directory. `used/` holds one empty file per proof that was
 its expiry: making it is the claim, and the file system makes sure that only one of any number of processes succeeds.
 Files whose date has passed by a day are removed, because an expired proof is refused anyway, and clocks are set back by
 less. `revoked` is a text file that people
-write: one key id or nonce a line, `#` for comments. While it does not exist nobody can tell what is revoked, and proofs
-are refused; an empty file says that nothing is.
+write: one key id or nonce a line, `#` for comments. While it does not exist, revocations are unknown, and proofs are
+refused; an empty file says that nothing is.
 """
 
 import hashlib
@@ -61,4 +61,4 @@ def _forget_expired(used: str) -> None:
                 if not entry.name.startswith(".") and entry.stat().st_mtime < past:
                     os.unlink(entry.path)
             except FileNotFoundError:
-                continue  # somebody else was faster
+                continue  # another process was faster

@@ -1,8 +1,9 @@
 """What proof methods share: the rules for where a proof comes from, v4 mode, and how results look.
 
 In v4 mode (`HandoffContext`) a proof is bound to one artifact, lives for a stated time, and is used once. The order of the
-last checks matters: revocation and replay are asked only after the signature was good, so that a stranger's proof can
-neither learn about keys nor use up somebody's nonce. A checker or store that is missing, fails or cannot tell is a no.
+last checks matters: revocation and replay are asked only after the signature was good, so that an unknown party's
+proof can neither learn about keys nor use up a nonce. A checker or store that is missing, fails or does not know counts
+as a refusal.
 """
 
 from collections.abc import Mapping
@@ -106,15 +107,15 @@ def claim_once(handoff: HandoffContext, key: str, nonce: str, ends: float) -> No
         raise Unproven("no replay store is configured")
     for what, name in (("key", key), ("proof", nonce)):
         if _answer(handoff.revoked, name) is not False:
-            raise Unproven(f"the {what} is revoked, or nobody can tell")
+            raise Unproven(f"the {what} is revoked, or its status is unknown")
     if _answer(handoff.claim_once, f"{key}:{nonce}", ends + SKEW) is not True:
-        raise Unproven("the proof was already used, or nobody can tell")
+        raise Unproven("the proof was already used, or that is unknown")
 
 
 def _answer(ask: Any, *arguments: Any) -> Any:
     try:
         return ask(*arguments)
-    except Exception as error:  # noqa: BLE001 - whatever a checker raises, its answer is no
+    except Exception as error:  # noqa: BLE001 - whatever a checker raises, it refuses
         said = error.strerror if isinstance(error, OSError) else None
         raise Unproven(f"a check failed: {said or type(error).__name__}") from None
 

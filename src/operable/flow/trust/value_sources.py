@@ -67,7 +67,7 @@ def from_file(path: str, surroundings: Surroundings, *, code: str, what: str) ->
 def read_text(path: str, *, code: str, what: str) -> str:
     """A regular file of bounded size. A FIFO or a device would block or never end, so it is refused unread."""
     try:
-        # Non-blocking: opening a FIFO that nobody writes to would wait for ever.
+        # Non-blocking: opening a FIFO without a writer would wait forever.
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):

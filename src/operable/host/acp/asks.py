@@ -60,7 +60,7 @@ class Asks:
         ask = self._open.get(key)
         if ask is None:
             return [
-                self._notice("stale_answer", "Nobody waits for this answer any more; it was not sent.")
+                self._notice("stale_answer", "The agent no longer waits for this answer; it was not sent.")
             ], False
         if ask.kind != "permission":
             del self._open[key]
@@ -80,7 +80,7 @@ class Asks:
         return notices, denied
 
     def refuse(self, key: str) -> None:
-        """Answer a question that nobody may answer with yes: it came after a cancel, or outside of a turn."""
+        """Answer a question that must not be approved: it came after a cancel, or outside of a turn."""
         self._link.respond(key, _CANCELLED)
 
     def withdraw(self, key: str) -> list[CallWithdrawn]:
@@ -109,7 +109,9 @@ class Asks:
         reject = _rejecting(options)
         if reject is None:
             return None, [
-                self._notice("no_reject_option", "The agent offers no way to say no; it was told cancelled.")
+                self._notice(
+                    "no_reject_option", "The agent offers no way to say no; it was answered as cancelled."
+                )
             ]
         return reject, []
 
@@ -141,7 +143,7 @@ def _named(options: tuple[Choice, ...], answer: Answer) -> Choice:
             f"The agent did not offer an option {answer.option_id!r}.",
             hint=f"Offered: {', '.join(option.id for option in options) or 'nothing'}.",
         )
-    # A no may only name an option that rejects: what an unknown kind does, nobody knows.
+    # A no may only name an option that rejects: what an unknown kind does is not known.
     if answer.allowed == option.kind.startswith("reject"):
         raise Fail(
             "usage",

@@ -11,7 +11,7 @@ from operable.wire.acp import ToolFields
 
 
 class Marks(NamedTuple):
-    """Where an agent names its tools, if nowhere else: what ends the name in the id of a call, and in its title."""
+    """Where an agent names its tools, if it names them at all: what ends the name in the id of a call, and in its title."""
 
     in_id: str = ""
     in_title: str = ""
@@ -119,7 +119,7 @@ def _written(content: list[Any] | None) -> dict[str, Any]:
 
 
 def joined(known: Any, asked: Any) -> Any:
-    """The arguments of a call that is not told yet: a question may know more than the call (opencode: the command)."""
+    """The arguments of a call that is not announced yet: a question may know more than the call (opencode: the command)."""
     if isinstance(known, dict) and isinstance(asked, dict):
         return {**known, **asked}
     return asked or known

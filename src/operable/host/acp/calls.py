@@ -1,14 +1,14 @@
-"""Tool calls of a session: every call is told once, before its result, and every call that was told gets one result.
+"""Tool calls of a session: every call is announced once, before its result, and every announced call gets one result.
 
 Theory of operation. Agents report a call in any order they like: some start it empty and fill in the arguments while the
 model still writes them (Claude, opencode), some update it before they start it (Cline), some only ask for permission and
 never start it (Gemini), some never say how it ended (hermes, Codex after a denial). A call is therefore *held* while it is
-pending, and told when somebody must know it: it runs, it asks, it ended, the turn ended; or when the agent, having given
+pending, and announced when it must be known: it runs, it asks, it ended, the turn ended; or when the agent, having given
 arguments, goes on to something else. A call without an end is closed as an error at the end of its turn.
 
-A call that is told again with another tool, kind, arguments or files is `CallRevised`: whether that is still what was
+A call that is announced again with another tool, kind, arguments or files is `CallRevised`: whether that is still what was
 allowed is for the gate to say. What comes for a call that is closed already is late: it becomes a notice, never an event
-of a turn, but another form of it is told all the same. An id that is started again in another turn is another call and
+of a turn, but another form of it is still announced. An id that is started again in another turn is another call and
 gets another id.
 """
 
@@ -25,12 +25,12 @@ from operable.wire.events import Notice
 
 _FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 _REMEMBERED: Final = 4096
-"""Ids of closed calls that are kept, to tell late results from new calls."""
+"""Ids of closed calls that are kept, to distinguish late results from new calls."""
 _TERMINAL_LIMIT: Final = 1024 * 1024
 """Bytes of output kept of an agent's own terminal; what is more belongs in the agent's log."""
 _NOW, _BEFORE = "in this turn", "in an earlier turn"
 """When a call was closed: an id that is started again in the same turn is an echo, in another turn a new call."""
-_UNTOLD: Final = "The agent told no result."
+_UNTOLD: Final = "The agent reported no result."
 _DENIED: Final = "The call was denied."
 
 CallEvent = events.ToolCall | events.ToolResult | Notice | CallRevised
@@ -48,7 +48,7 @@ class Calls:
         self._used: dict[str, int] = {}
         self._terminals: dict[str, bytearray] = {}
         self.holding = False
-        """Whether a call with arguments waits to be told; `passed_over` tells it."""
+        """Whether a call with arguments waits to be announced; `passed_over` announces it."""
 
     # --- what the agent says about a call ----------------------------------------------------------------------------
 
@@ -86,7 +86,7 @@ class Calls:
         return fields.status in _FINAL
 
     def ask(self, fields: ToolFields) -> tuple[list[CallEvent], events.ToolCall]:
-        """A request for permission: the call is told first. Gives the call that is asked about, under its public id."""
+        """A request for permission: the call is announced first. Gives the call that is asked about, under its public id."""
         own = self._open.get(fields.tool_call_id)
         if own is None and (own := self._meant(fields)) is None:
             own = self._begin(fields.tool_call_id)
@@ -133,7 +133,7 @@ class Calls:
     # --- what follows from other messages ----------------------------------------------------------------------------
 
     def passed_over(self, but: Call | None = None) -> list[CallEvent]:
-        """The agent goes on to something else: calls whose arguments are there are told now."""
+        """The agent goes on to something else: calls whose arguments are there are announced now."""
         self.holding = False
         told: list[CallEvent] = []
         for call in self._open.values():
@@ -168,7 +168,7 @@ class Calls:
         call = Call(fields.tool_call_id)
         call.merge(fields, self._marks)
         data = {"toolCallId": call.id, "status": call.status, "result": self._result(call)}
-        message = "A tool call ended after its result had been told."
+        message = "A tool call ended after its result had been reported."
         return [Notice("late_result", message, self._session_id, data)]
 
     # --- inside ------------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class Calls:
         return [self._event(call)]
 
     def _revised(self, call: Call) -> list[CallEvent]:
-        """The new form of a call that was told in another one."""
+        """The new form of a call that was announced in another one."""
         if not call.told or call.form == (form := call.current_form()):
             return []
         call.form = form

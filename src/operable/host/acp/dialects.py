@@ -139,7 +139,7 @@ def _pairs(given: Any) -> list[dict[str, str]]:
 
 
 class Settings:
-    """What can be chosen in the session, as the agent told last, and the request that chooses it."""
+    """What can be chosen in the session, as the agent reported last, and the request that chooses it."""
 
     def __init__(self) -> None:
         self.second = False

@@ -1,7 +1,7 @@
 """From a fresh process to an open session: initialize, log in where it is asked for, open or take up a session, choose.
 
-Each step is a request, and its response leads to the next. Whatever cannot be had ends the handshake with a `PeerError`: a
-session in another mode than the wanted one would be a session with other rights.
+Each step is a request, and its response leads to the next. Whatever is not available ends the handshake with a
+`PeerError`: a session in another mode than the wanted one would be a session with other rights.
 """
 
 from collections.abc import Callable, Mapping

@@ -2,7 +2,7 @@
 
 What was not granted when the connection was opened, and whatever else agents call (`_vendor/…`, names without a mark), is
 refused as a method that does not exist. A question outside of a turn, or after its turn was cancelled, is answered
-`cancelled` at once: nobody is there to say yes.
+`cancelled` at once: no user is there to approve.
 """
 
 from collections.abc import Callable, Mapping
@@ -85,7 +85,7 @@ class Requests:
         return gone
 
     def _taker(self, method: str) -> _Taker | None:
-        """Who takes a request of this name; None: nobody, whether the agent made it up or it was not granted."""
+        """Who takes a request of this name; None: no mode, whether the agent made it up or it was not granted."""
         opening = self._opening
         granted = (
             (method == "fs/read_text_file" and opening.fs_read)
@@ -111,7 +111,9 @@ class Requests:
         fields, text = _asked(params)
         if turn is None:
             self._asks.refuse(key)
-            return [self._notice("late_ask", "The agent asked outside of a turn; it was told cancelled.")]
+            return [
+                self._notice("late_ask", "The agent asked outside of a turn; it was answered as cancelled.")
+            ]
         told, call = self._calls.ask(fields)
         if turn.cancelled:
             self._asks.refuse(key)

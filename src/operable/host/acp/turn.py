@@ -2,7 +2,7 @@
 
 
 class Turn:
-    """`begun`: the agent works on it (version 2 tells by its state); `cancelled`: the host has asked to stop it."""
+    """`begun`: the agent works on it (version 2 says so by its state); `cancelled`: the host has asked to stop it."""
 
     __slots__ = ("begun", "cancelled")
 

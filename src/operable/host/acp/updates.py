@@ -1,4 +1,4 @@
-"""What the agent tells while it works, as events: the table from `session/update` to the seven kinds and the extensions.
+"""What the agent reports while it works, as events: the table from `session/update` to the seven kinds and the extensions.
 
 Inside a turn an update is an event of that turn. Outside of one it is either a fact about the session, which may come at
 any time (mode, options, context), or it is late or replayed history, which becomes a notice: history that an agent repeats

@@ -34,7 +34,7 @@ from operable.wire.events import CANCELLED, COMPLETED, ERROR, AgentError, Failur
 from operable.wire.jsonrpc import Malformed, RpcError
 
 _NOISE_LIMIT: Final = 4096
-"""Bytes of a stray line that are passed on; the rest helps nobody."""
+"""Bytes of a stray line that are passed on; the rest does not help."""
 
 
 class AcpConnection:
@@ -87,7 +87,7 @@ class AcpConnection:
         self._link.request("session/prompt", params, (self._on_prompt, self._turn))
 
     def cancel(self) -> list[Happening]:
-        # Never without a turn: hermes loses its session when it is told to cancel nothing.
+        # Never without a turn: hermes loses its session when it is asked to cancel nothing.
         if self._turn is None or self._turn.cancelled:
             return []
         self._turn.cancelled = True
@@ -134,7 +134,7 @@ class AcpConnection:
             return []
         self._over = True
         gone = self._requests.drop()
-        self._link.take()  # there is nobody left to read it
+        self._link.take()  # there is no process left to read it
         status = "" if exit_status is None else f" with status {exit_status}"
         if self._turn is not None:
             failed = Failure(f"The agent ended{status} in the middle of a turn.", "agent_exited")
@@ -215,7 +215,7 @@ class AcpConnection:
             try:
                 result = jsonrpc.params_of(message.result)
             except Malformed as fault:
-                error = RpcError(jsonrpc.INTERNAL_ERROR, f"The agent's answer is no object: {fault.code}")
+                error = RpcError(jsonrpc.INTERNAL_ERROR, f"The agent's answer is not an object: {fault.code}")
         react, *about = purpose
         happened: list[Happening] = react(result, error, *about)
         return happened
@@ -261,7 +261,7 @@ class AcpConnection:
     def _stop(self, stop: Any, answer: Mapping[str, Any]) -> list[Happening]:
         word = stop if isinstance(stop, str) else None
         reason = failures.REASONS.get(word or "end_turn", COMPLETED)
-        # An agent that was told to stop and says that it is done has not done what it was asked (opencode).
+        # An agent that was asked to stop and says that it is done has not done what it was asked (opencode).
         if self._turn is not None and self._turn.cancelled and reason == COMPLETED:
             reason = CANCELLED
         own = None if word is None or failures.REASONS.get(word) == reason else word

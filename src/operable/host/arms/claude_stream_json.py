@@ -1,17 +1,17 @@
-"""Claude Code's own protocol, `claude -p --input-format stream-json --output-format stream-json`, which qwen speaks, too.
+"""Claude Code's own protocol, `claude -p --input-format stream-json --output-format stream-json`, which qwen also speaks.
 
 Command line, in the manifest: `-p --input-format stream-json --output-format stream-json --verbose
 --include-partial-messages --permission-prompt-tool stdio`. Without the last option nothing is ever asked.
 
-Handshake: the control request `initialize`. The agent tells its session id only with the first turn, and `system/init` with
-every turn; the first one opens the session a second time, with what was learned.
+Handshake: the control request `initialize`. The agent reports its session id only with the first turn, and `system/init`
+with every turn; the first one opens the session a second time, with what was learned.
 
 Questions: `can_use_tool`. Allowing sends the input back unchanged; denying sends the reason and lets the turn go on. Rules
 that the agent suggests are choices of their own. What the agent asks that a host of this kind does not do is refused.
 
 Cancel: open questions are denied with `interrupt`, then the control request `interrupt`; the turn ends with its `result`.
 
-Quirks of the agent, all covered: a line that it cannot read ends the process, so nothing but whole JSON lines is written; a
+Quirks of the agent, all covered: a line that it cannot read ends the process, so only whole JSON lines are written; a
 failed request of the model is a `result` of subtype `success`; `total_cost_usd` runs on through the session; text is sent in
 pieces and then again as a whole.
 """
@@ -49,7 +49,7 @@ class ClaudeStreamJson:
         self._control = Control(self._books)
         self._wanted: set[str] = set()  # requests of ours without which the session must not be used
         self._lines: deque[str] = deque(maxlen=_REMEMBERED)
-        self._told: tuple[str, str, str] = ("", "", "")  # session id, mode and model as last told
+        self._told: tuple[str, str, str] = ("", "", "")  # session id, mode and model as last reported
 
     def open(self, opening: Opening) -> None:
         self._opening = opening
@@ -163,7 +163,7 @@ class ClaudeStreamJson:
         happened: list[Happening] = []
         if failure is not None:
             happened.append(AgentError(failure, self._opening.session_id))
-        elif not self._content.said:  # a slash command answers here and nowhere else
+        elif not self._content.said:  # a slash command answers only here
             happened += self._books.text(string(result.get("result")))
         return happened + self._books.end(reason, stop, usage)
 
@@ -276,7 +276,7 @@ class ClaudeStreamJson:
         if unknown := [
             name for name, value in opening.options.items() if not self.select(option=(name, value))
         ]:
-            raise PeerError("select_failed", f"This agent has no way to be told: {', '.join(unknown)}.")
+            raise PeerError("select_failed", f"This agent cannot be given: {', '.join(unknown)}.")
         self._wanted = set(self._control.open)
         return [introduction.accepted(opening, response)]
 

@@ -6,7 +6,7 @@ policy and sandbox: `read-only`, `auto` (writes inside the workspace) or `full-a
 to the parameters of the thread as it is.
 
 A turn is `turn/start`, which answers at once; it ends with `turn/completed`. Text comes in pieces and then whole, commands
-and patches as items. Items of other threads (sub-agents) are no part of the answer, but their commands are tool calls.
+and patches as items. Items of other threads (sub-agents) are not part of the answer, but their commands are tool calls.
 
 Questions: approvals of commands, patches and permissions, questions of tools and of MCP servers. A denial is `decline`;
 since that carries no reason, the reason follows as input to the running turn (`turn/steer`).
@@ -200,7 +200,7 @@ class CodexAppServer:
         if self._books.cancelling:
             self._interrupt()
 
-    # --- what the agent tells
+    # --- what the agent reports
 
     def _told(self, method: str, params: dict[str, Any]) -> list[Happening]:
         is_ours = string(params.get("threadId")) in {"", self._thread}

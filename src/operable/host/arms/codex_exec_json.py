@@ -8,7 +8,7 @@ Nothing is asked: Codex refuses by itself whatever would need an approval. Warni
 notices; reconnections are notices. The turn ends with the process. An interrupted one says nothing more.
 
 Usage runs on through the thread and counts cached tokens as input; here it is per turn, and input is without them. What the
-first turn of a resumed thread took cannot be told from what was before.
+first turn of a resumed thread took cannot be distinguished from what was before.
 """
 
 from typing import Any

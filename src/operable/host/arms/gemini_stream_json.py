@@ -4,9 +4,9 @@ Command line: the manifest gives `--output-format stream-json` and what else is 
 when it continues one. The message comes by standard input, so that it has no limit of length and is in no list of processes.
 
 Nothing is asked: tools that would need an approval are not offered to the model at all, unless `--approval-mode` says
-otherwise. Thoughts are not told. The exit code says what failed: 41 login, 42 input, 44 sandbox, 52 configuration, 53 limit
-of turns, 54 a tool, 55 the folder is not trusted, 130 cancelled; or the status of a failed HTTP request modulo 256, so that
-144 is 400 and 173 is 429.
+otherwise. Thoughts are not reported. The exit code says what failed: 41 login, 42 input, 44 sandbox, 52 configuration,
+53 limit of turns, 54 a tool, 55 the folder is not trusted, 130 cancelled; or the status of a failed HTTP request modulo
+256, so that 144 is 400 and 173 is 429.
 """
 
 from typing import Any, Final

@@ -7,7 +7,7 @@ Questions: `tool_request`. Allowing sends scope `once`; `always` is sent only wh
 allows the whole category of the tool, not this tool. Denying sends the reason, which the agent feeds to its model.
 
 Cancel: open questions are denied, then `stop`. A conforming agent answers `stream_end`; the reference agent exits without
-it, which ends the turn as cancelled, too. While no turn runs nothing is sent: an idle reference agent would exit.
+it, which also ends the turn as cancelled. While no turn runs nothing is sent: an idle reference agent would exit.
 
 Quirks (`metadata.operable` of the manifest): `usage: session` or `usage: turn` says what the counters of `stream_end` count.
 Without it, a `ready.version` that is none of the protocol's own (the reference agent puts its release there, and counts per
@@ -119,7 +119,7 @@ class JsonStream:
         return []
 
     def reply(self, call_id: str, result: Any = None, error: Mapping[str, Any] | None = None) -> None:
-        """Nothing: an agent of this protocol asks its host for nothing but permission."""
+        """Nothing: an agent of this protocol asks its host only for permission."""
 
     def select(
         self, *, mode: str | None = None, model: str | None = None, option: tuple[str, Any] | None = None
@@ -222,12 +222,12 @@ class JsonStream:
         self.select(mode=opening.mode)
         settings = {**({"model": opening.model} if opening.model else {}), **opening.options}
         if unknown := [name for name, value in settings.items() if not self.select(option=(name, value))]:
-            raise PeerError("select_failed", f"This agent has no way to be told: {', '.join(unknown)}.")
+            raise PeerError("select_failed", f"This agent cannot be given: {', '.join(unknown)}.")
 
     def _requested(self, call_id: str, tool: wire.ToolUse) -> list[Happening]:
         books = self._books
         if not books.running or books.cancelling:
-            # Nobody is there to decide, and an agent without an answer waits for ever.
+            # No user is there to decide, and an agent without an answer waits forever.
             self._write(wire.ToolDeny(call_id=call_id, reason="The turn was cancelled."))
             return books.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
         called = books.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)

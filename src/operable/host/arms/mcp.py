@@ -49,7 +49,7 @@ from operable.wire.events import (
 from operable.wire.jsonrpc import Malformed, RpcError
 
 _NOISE_LIMIT: Final = 4096
-"""Bytes of a stray line that are passed on; the rest helps nobody."""
+"""Bytes of a stray line that are passed on; the rest does not help."""
 VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Versions with a handshake, newest first; the first is what we offer."""
 
@@ -140,7 +140,7 @@ class McpConnection:
             return []
         self._over = True
         gone: list[Happening] = [*self._asks.withdraw_all()]
-        self._link.take()  # there is nobody left to read it
+        self._link.take()  # there is no process left to read it
         status = "" if exit_status is None else f" with status {exit_status}"
         if self._turn is not None:
             return [*gone, *self._fail(Failure(f"The agent ended{status} in a turn.", "agent_exited"))]
@@ -182,7 +182,7 @@ class McpConnection:
             try:
                 result = jsonrpc.params_of(message.result)
             except Malformed as fault:
-                error = RpcError(jsonrpc.INTERNAL_ERROR, f"The agent's answer is no object: {fault.code}")
+                error = RpcError(jsonrpc.INTERNAL_ERROR, f"The agent's answer is not an object: {fault.code}")
         happened: list[Happening] = react(result, error)
         return happened
 

@@ -6,10 +6,10 @@
 - `turn_args`: words for every turn; `{prompt}` in one of them is the message, which then comes by no other way. With
   `prompt: argument` and no such word, the message is the last word. A message that begins with a dash gets a space before
   it, so that it is not taken for an option;
-- `resume_args`: words for a turn that continues an earlier one, with `{resume}` for its id. Such programs do not tell the
-  id: it is the one that the caller has.
+- `resume_args`: words for a turn that continues an earlier one, with `{resume}` for its id. Such programs do not report
+  the id: it is the one that the caller has.
 
-Output that is no UTF-8 is shown with replacement characters, colours and other terminal sequences are taken out. An exit
+Output that is not UTF-8 is shown with replacement characters, colours and other terminal sequences are taken out. An exit
 status of 0 is a completed turn, any other an error.
 """
 

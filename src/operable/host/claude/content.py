@@ -1,9 +1,9 @@
 """Messages of the model: text, thoughts, tool calls and their results, streamed in pieces and then repeated whole.
 
 With partial messages, the agent sends a block as deltas and then again as a whole `assistant` message. What was streamed is
-counted, not kept, and only what the whole block has beyond that is told. Input of tools comes whole; where that message is
-missing, the pieces of its JSON are put together. Messages of sub-agents are no part of the answer: their text is a notice,
-their tool calls are calls.
+counted, not kept, and only what the whole block has beyond that is reported. Input of tools comes whole; where that
+message is missing, the pieces of its JSON are put together. Messages of sub-agents are not part of the answer: their
+text is a notice, their tool calls are calls.
 """
 
 from typing import Any, Final
@@ -84,7 +84,7 @@ class Content:
         self.said = False  # the turn has some text
 
     def turn(self) -> None:
-        """A new turn: what was streamed before is no matter any more."""
+        """A new turn: what was streamed before does not matter any more."""
         self._fresh(None)
         self.said = False
 

@@ -1,6 +1,6 @@
-"""What Claude Code, or qwen, says about itself, and what it is told at the start: the two ends of the handshake.
+"""What Claude Code, or qwen, says about itself, and what it is given at the start: the two ends of the handshake.
 
-The agent answers `initialize` before it knows its session, and tells the rest with `system/init` of the first turn. So a
+The agent answers `initialize` before it knows its session, and reports the rest with `system/init` of the first turn. So a
 session is opened twice: with what can be known at once, and with what was learned.
 """
 

@@ -59,7 +59,7 @@ class Meter:
         self._is_known = not resumed  # what a resumed session took before is in its first totals
 
     def turn(self, result: dict[str, Any]) -> Usage | None:
-        """Tokens and money since the result before; None when they cannot be told from those before the session."""
+        """Tokens and money since the result before; None if they cannot be distinguished from those before the session."""
         was_known, self._is_known = self._is_known, True
         told = mapping(result.get("usage"))
         cached = count(told.get("cache_read_input_tokens"))

@@ -1,7 +1,7 @@
 """What of a Codex turn is the answer: text and thoughts that come in pieces and then whole, commands and patches as calls.
 
-Of a text that has come in pieces only the rest is told when it comes whole. Items of other threads (sub-agents) are no part
-of the answer, but their commands are tool calls.
+Of a text that has come in pieces only the rest is reported when it comes whole. Items of other threads (sub-agents) are not
+part of the answer, but their commands are tool calls.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ class Content:
     def __init__(self, books: Conversation) -> None:
         self.arguments: dict[str, dict[str, Any]] = {}  # of announced calls
         self._books = books
-        self._streamed: dict[str, int] = {}  # characters of an item that were told
+        self._streamed: dict[str, int] = {}  # characters of an item that were reported
 
     def turn(self) -> None:
         """Another one begins."""

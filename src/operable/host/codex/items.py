@@ -44,7 +44,7 @@ def camel(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def tool_of(item: dict[str, Any]) -> Tool | None:
-    """The tool call that an item is; None when it is none."""
+    """The tool call that an item is; None if it is not one."""
     match item.get("type"):
         case "commandExecution":
             command = string(item.get("command"))

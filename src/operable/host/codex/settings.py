@@ -1,4 +1,4 @@
-"""What a thread and a turn of Codex can be told: approval policy, sandbox, model, effort, MCP servers."""
+"""What can be set for a thread and a turn of Codex: approval policy, sandbox, model, effort, MCP servers."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -17,11 +17,11 @@ _OBSERVED = {
 
 
 def request(opening: Opening) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """(method, parameters, what belongs to the first turn instead of to the thread). PeerError: it cannot be told that."""
+    """(method, parameters, what belongs to the first turn instead of to the thread). PeerError: it cannot be given that."""
     try:
         settings = settings_of(opening.mode, opening.model, list(opening.options.items()))
     except KeyError as error:
-        raise PeerError("select_failed", f"Codex has no way to be told: {error.args[0]}.") from error
+        raise PeerError("select_failed", f"Codex cannot be given: {error.args[0]}.") from error
     effort = settings.pop("effort", None)
     if opening.mcp_servers:
         settings["config"] = {"mcp_servers": dict(map(mcp_server, opening.mcp_servers))}

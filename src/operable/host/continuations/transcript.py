@@ -1,7 +1,7 @@
 """The last turns, as text, in front of the message; a fresh session for every turn.
 
 Costs tokens, keeps nothing, survives restarts. What is quoted is bounded and marked as a record (`operable.host.spoken`).
-The caller's own history, when given, is used instead of what was heard in this process.
+The caller's own history, when given, is used instead of what this process received.
 """
 
 from dataclasses import replace

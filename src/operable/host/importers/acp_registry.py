@@ -1,7 +1,7 @@
 """`acp-registry`: entries of the registry of the Agent Client Protocol (registry.json, or the agent.json of one agent).
 
 An entry says how the agent is distributed: `npx` and `uvx` packages are started by these programs, a `binary` is a download
-for this machine's platform. The registry has no checksums, so a download is refused until somebody adds `verify_sha256`, or
+for this machine's platform. The registry has no checksums, so a download is refused until the user adds `verify_sha256`, or
 allows it without.
 """
 

@@ -1,7 +1,7 @@
 """`apt`: Debian packages. Needs root.
 
 Runs `apt-get install -y --no-install-recommends -- PACKAGE`, never asking, and waits a minute at most for another apt-get.
-The package lists are used as they are: updating them is the business of whoever runs the machine.
+The package lists are used as they are: updating them is up to the administrator of the machine.
 """
 
 from operable.host.launch.installer import Installer, Job

@@ -18,7 +18,7 @@ def _install(job: Job) -> list[str]:
     with open(script, "rb") as file:
         start = file.read(64)
     if b"\0" in start or start.startswith(b"<"):
-        raise MethodFailed("what was fetched is no script")
+        raise MethodFailed("what was fetched is not a script")
     os.chmod(script, 0o700)
     argv = [script] if start.startswith(b"#!") else ["/bin/sh", script]
     job.run(argv, env={"PREFIX": job.prefix})

@@ -1,11 +1,11 @@
 """Whether the program of a manifest is logged in, per (bundle, workspace, user), and how that changes.
 
-    unknown     nobody has looked yet
-    unauthed    looked, or told by the program (expiry), or a refresh failed: starting fails with the login command
+    unknown not checked yet
+    unauthed checked, or reported by the program (expiry), or a refresh failed: starting fails with the login command
     logging-in  a login runs; one that was interrupted counts as unauthed
     authed      `completes_when` or the declared state says so, or a login succeeded; refreshed when its time has come
 
-Looking is cheap and never asks anybody: variables that are given, files that exist, and `completes_when` when the state is
+Checking is cheap and never asks a user: variables that are given, files that exist, and `completes_when` when the state is
 not `authed`. After an expiry a file counts only when it has changed since. Nothing here ever shows what a login holds.
 """
 
@@ -65,7 +65,7 @@ class Authentication:
         elif evidence or (completes is not None and self._holds(completes)):
             state = "authed"
         else:
-            # A manifest that only names its secrets leaves nothing to look at: whoever delivers them knows.
+            # A manifest that only names its secrets leaves nothing to look at: the code that delivers them knows.
             nothing_to_ask = evidence is None and self.auth.login is None
             state = "authed" if nothing_to_ask else "unauthed"
         if state != record.state:
@@ -73,7 +73,7 @@ class Authentication:
         return state
 
     def require(self) -> None:
-        """Fail auth_required unless logged in; refreshes when it is time. Never asks anybody."""
+        """Fail auth_required unless logged in; refreshes when it is time. Never asks a user."""
         if self.look() != "authed":
             raise self.required()
         self._refresh()
@@ -111,7 +111,7 @@ class Authentication:
         self.ledger.login_is(self.scope, "authed")
 
     def expired(self, exit_status: int | None) -> bool:
-        """To be told how the program ended: True when that means that the login has expired."""
+        """To learn how the program ended: True when that means that the login has expired."""
         expiry = self.auth.expiry if self.auth else None
         if expiry is None or exit_status is None or expiry.exit_code != exit_status:
             return False
@@ -135,7 +135,7 @@ class Authentication:
     # --- looking
 
     def _evidence(self, *, since: float) -> bool | None:
-        """Do the declared variables or files say that somebody is logged in? None: none are declared."""
+        """Do the declared variables or files say that a user is logged in? None: none are declared."""
         state = self.auth.state if self.auth else None
         if state is None or not (state.env or state.paths):
             return None

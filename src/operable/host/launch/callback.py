@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from http.server import ThreadingHTTPServer
 
 _PAGE = "<!doctype html><meta charset=utf-8><title>Operable</title><p>{}</p><p>You can close this window.</p>"
-# A browser sends its request at once; whoever does not is cut off.
+# A browser sends its request at once; a client that does not is cut off.
 _REQUEST_TIMEOUT = 10.0
 _QUERY = 16 * 1024
 _PARAMETERS = 50
@@ -134,6 +134,6 @@ def _server(receiver: Receiver) -> "ThreadingHTTPServer":
         block_on_close = False
 
         def handle_error(self, *_: Any) -> None:
-            """A browser that goes away half-way is no news."""
+            """A browser that closes the connection early is not an error."""
 
     return Server(("127.0.0.1", 0), Request)

@@ -4,8 +4,8 @@
     user      the `agents` folder of the configuration (`places.user_agents`)
     bundled   those that come with Operable
 
-Of two with one name the earlier wins, with one exception: a manifest of a project that nobody has approved never takes the
-place of a trusted one, or cloning a repository would decide what `operable agent prompt claude-code` runs. It is listed, and
+Of two with one name the earlier wins, with one exception: an unapproved manifest of a project never takes the place of a
+trusted one, or cloning a repository would decide what `operable agent prompt claude-code` runs. It is listed, and
 when it is the only one of its name it is found, and refused. A path names its file whatever the names are; what lies
 outside of the user's and Operable's own folders counts as the project's.
 
@@ -90,7 +90,7 @@ class Discovery:
         return sorted(marked, key=lambda each: (each.shadowed_by is not None, each.name))
 
     def find(self, name: str) -> Found:
-        """The manifest that a name, an id or a path means; Fail when there is none."""
+        """The manifest that a name, an id or a path means; Raises Fail if it does not exist."""
         if "/" in name or name.endswith(".md"):
             return self._at(name)
         candidates = self.all()
@@ -129,7 +129,7 @@ class Discovery:
             texts = _kept_texts(path) if origin == "bundled" else _texts(path)
         except (ManifestError, Fail, OSError) as problem:
             if isinstance(problem, Fail) and problem.code in LEDGER_PROBLEMS:
-                raise  # nobody can tell what is approved, and the manifest is not the reason
+                raise  # what is approved cannot be read, and the manifest is not the reason
             nobody = Standing(trusted=origin != "project", digest="", why="it cannot be read")
             return Found(folder_name, path, origin, nobody, problem=str(problem))
         return Found(
@@ -138,7 +138,7 @@ class Discovery:
 
 
 def _texts(path: str) -> dict[str, str]:
-    """What is told of a manifest before anything is done with it."""
+    """What is reported of a manifest before anything is done with it."""
     with open(path, "rb") as file:
         data = parse_document(decode(file.read(_LIMIT + 1), path), path).data
     words = {key: data.get(key) for key in ("name", "id", "description", "version", "protocol")}

@@ -1,4 +1,4 @@
-"""What stands between a manifest and a start, one check after the other, each with what would mend it.
+"""What prevents the start of a manifest, one check after the other, each with its fix.
 
 `doctor` looks and changes nothing (but remembers what it found); a `Check` that failed has a `fix`: a word for machines, the
 command that a person would type, and a function that does it, where it can be done from here. `mend` runs the fixes in
@@ -63,7 +63,7 @@ def doctor(
     elif sandbox is not None:
         missing = sandbox()
         fix = Fix("sandbox", "install the program that the message names") if missing else None
-        yield Check("sandbox", "failed" if missing else "ok", missing or "the confinement can be had", fix)
+        yield Check("sandbox", "failed" if missing else "ok", missing or "the confinement works here", fix)
     if secrets:
         yield _secrets(launch, secrets)
 

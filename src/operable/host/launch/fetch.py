@@ -1,8 +1,8 @@
-"""Fetch one file over HTTP(S) for an installer: whole, bounded, checked against its hash before anybody uses it.
+"""Fetch one file over HTTP(S) for an installer: whole, bounded, checked against its hash before it is used.
 
 Without `verify_sha256` a file is refused unless unpinned files are allowed, and must come over https (or from loopback). The
-work is done in a thread, so that a server that sends a byte a minute holds nobody: the deadline and the stop are waited for
-here, and the thread gives up at its next byte. Proxies and certificates are those of the environment.
+work is done in a thread, so that a server that sends a byte a minute delays no other work: the deadline and the stop are
+waited for here, and the thread gives up at its next byte. Proxies and certificates are those of the environment.
 """
 
 import hashlib
@@ -101,7 +101,7 @@ def _download(job: Job, url: str, target: str, limit: int, over: threading.Event
         with _opener().open(request, timeout=_SILENCE) as response:
             return _save(job, response, target, limit, over)
     except HTTPError as problem:
-        problem.close()  # it is the answer, too, and holds the connection
+        problem.close()  # it is also the answer, and keeps the connection
         raise MethodFailed(f"cannot fetch {redact_url(url)}: {problem}") from problem
     except (OSError, HTTPException, ValueError) as problem:
         raise MethodFailed(f"cannot fetch {redact_url(url)}: {problem}") from problem

@@ -1,4 +1,5 @@
-"""Install the program of a manifest: the first method that fits and works, once, whoever asks and however it is interrupted.
+"""Install the program of a manifest: the first method that fits and works, once, for every caller and after every
+interruption.
 
 Theory of operation. Each attempt gets an empty private folder; the installation exists from the moment the ledger names it,
 and every folder that the ledger does not name is rubbish that the next installation sweeps. So an interruption, a crash or
@@ -90,7 +91,7 @@ class Installation:
         return digest({"install": blocks, "bin": self.manifest.bin, "folder": vendored})
 
     def locate(self) -> Installed | None:
-        """Where the program is now; None: nowhere."""
+        """Where the program is now; None if it is not installed."""
         record = self.ledger.install(self.manifest.major, self.source)
         if record is not None and record.method != FOUND:
             if is_program(record.binary):
@@ -128,7 +129,7 @@ class Installation:
             now = self.ledger.install(self.manifest.major, self.source)
             done = now is not None and now.method != FOUND and is_program(now.binary)
             if now is not None and done and (now != before or not again):
-                return Installed(now.binary, now.method)  # somebody else did it while we waited
+                return Installed(now.binary, now.method)  # another process did it while we waited
             self._sweep()
             return self._try_all()
 
@@ -148,7 +149,7 @@ class Installation:
             self.report(Progress("install", f"trying {each.method}"))
             try:
                 return self._try(each)
-            except (MethodFailed, OSError) as problem:  # a full disk is a reason, too
+            except (MethodFailed, OSError) as problem:  # a full disk is also a reason
                 cause = problem if isinstance(problem, OSError) else problem.__cause__
                 full = cause if is_disk_problem(cause) else full
                 attempts.append({"method": each.method, "reason": str(problem)})

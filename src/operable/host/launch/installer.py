@@ -19,7 +19,7 @@ from operable.kernel.errors import Fail
 from operable.manifest.blocks import Install
 from operable.proc.spawn import prepare
 
-# A compiler on a slow machine; whoever waits longer can be asked to stop.
+# A compiler on a slow machine; a longer wait can be interrupted.
 TIMEOUT = 1800.0
 # Behind a company's proxy or with its certificates, every installer needs these; none is a credential by itself.
 _NETWORK = (
@@ -90,7 +90,7 @@ class Job:
             variables["PATH"] = self.machine.path
         try:
             command = prepare(argv, env=variables, inherit=(*_NETWORK, *inherit), cwd=self.prefix)
-            # What packages run while they are installed is anybody's code: none of it outlives us.
+            # What packages run while they are installed is unknown code: none of it outlives us.
             done = run(command._replace(tree=True), timeout=self.timeout, stop=self.stop)
         except Fail as fail:
             if fail.category == "cancelled":
@@ -120,13 +120,11 @@ class Installer:
         if self.program is not None and machine.program(self.program) is None:
             return f"there is no {self.program} on this machine"
         if self.privileged and not machine.privileged:
-            return (
-                f"{self.name} changes the system and needs to be run as root; nobody was asked for a password"
-            )
+            return f"{self.name} changes the system and needs to be run as root; no password was asked for"
         return None
 
 
 def installer(method: str) -> Installer:
-    """The installer of this name; Fail when there is none."""
+    """The installer of this name; Raises Fail if it does not exist."""
     found: Installer = load("operable.host.installers", method, "INSTALLER", kind="install method")
     return found

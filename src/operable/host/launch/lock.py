@@ -20,7 +20,7 @@ def exclusive(
     stop: threading.Event | None = None,
     on_wait: Callable[[], object] | None = None,
 ) -> Iterator[None]:
-    """Hold the lock; `what` is named in the failure when it cannot be had in time. `on_wait` is called once, if at all."""
+    """Hold the lock; `what` is named in the failure if it is not free in time. `on_wait` is called once, if at all."""
     waits = _Waits(what, stop or threading.Event(), on_wait)
     with ExitStack() as stack:
         try:

@@ -59,7 +59,7 @@ class Machine:
         return [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]
 
     def program(self, name: str) -> str | None:
-        """Where a program is; None: nowhere."""
+        """Where a program is; None if it is not installed."""
         folders = self.folders()
         return shutil.which(name, path=os.pathsep.join(folders)) if folders else None
 

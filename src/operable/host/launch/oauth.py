@@ -106,7 +106,7 @@ def _token(client: Client, code: str, verifier: str, redirect: str) -> dict[str,
         with urlopen(request, timeout=_TOKEN_TIMEOUT) as response:  # noqa: S310
             token = json.loads(response.read(_TOKEN_LIMIT))
     except HTTPError as problem:
-        problem.close()  # it is the answer, too, and holds the connection
+        problem.close()  # it is also the answer, and keeps the connection
         raise _refused(f"no token was given: {problem}") from problem
     except (OSError, HTTPException, ValueError) as problem:
         raise _refused(f"no token was given: {problem}") from problem

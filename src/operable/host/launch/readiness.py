@@ -5,7 +5,7 @@
     set up?  else do it with the person, if any      setup_required, setup_failed
     logged in?  else log in with the person, if any  auth_required
 
-Without a person nothing is asked and nothing waits for anybody. What an earlier start has found is remembered, so that a
+Without a person nothing is asked and nothing waits for an answer. What an earlier start has found is remembered, so that a
 start that finds everything in order runs no program at all.
 """
 
@@ -161,7 +161,7 @@ async def areadiness(launch: Launch) -> Ready:
         stop.set()
         await asyncio.wait([task])
         if not task.cancelled():
-            task.exception()  # looked at, so that nobody complains that it was not
+            task.exception()  # read, so that asyncio does not warn that it was not
         raise
 
 
@@ -189,7 +189,7 @@ def _reinstalled(installation: Installation, why: Fail) -> Installed:
         return installation.install(again=True)
     except Fail as fail:
         if fail.code == "INSTALL_FAILED" and "attempts" in fail.details:
-            # Nothing better could be had: what is wrong is the version that is there.
+            # Nothing better is available: what is wrong is the version that is there.
             why.details["attempts"] = fail.details["attempts"]
             raise why from fail
         raise

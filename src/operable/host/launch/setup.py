@@ -1,9 +1,9 @@
 """The setup of a manifest: its steps in order, each once per (bundle, workspace, user), before the program is started.
 
 Theory of operation. A step is settled when the ledger has it with the digest of what the manifest says now, or when its
-`skip_if` matches (which is then remembered, too); a step that was rewritten is open again. `pending` finds what is open
+`skip_if` matches (which is then also remembered); a step that was rewritten is open again. `pending` finds what is open
 without running anything but `skip_if`; `run` does it, one step after the other, and stops at the first that fails or needs a
-person who is not there. Values go to the store of secrets and nowhere else: the ledger and every message know a slug only.
+person who is not there. Values go only to the store of secrets: the ledger and every message know a slug only.
 """
 
 import threading
@@ -69,7 +69,7 @@ class Setup:
             raise self._required(open_steps)
 
     def run(self) -> None:
-        """Do what is still to be done. Fail setup_failed with the step, or setup_required when somebody is needed."""
+        """Do what is still to be done. Fail setup_failed with the step, or setup_required if a person is needed."""
         if not any(not self._recorded(step) for step in self.steps):
             return
         with exclusive(
@@ -249,5 +249,5 @@ def _texts(step: SetupStep) -> list[str]:
 
 
 def _slug(scope: Scope, step: str) -> str:
-    """Under which name the store keeps a value that the manifest gives no name: nobody else's, and no name to guess from."""
+    """Under which name the store keeps a value that the manifest gives no name: only its own, and no name to guess from."""
     return f"{OWN}s{digest([*scope, step])[7:39]}"

@@ -44,7 +44,7 @@ class Question:
 
 
 class Person(Protocol):
-    """Somebody who can answer now. `terminal` is None where there is no terminal to join to a program's.
+    """A person who can answer now. `terminal` is None where there is no terminal to join to a program's.
 
     Who gives up instead of answering raises Fail("cancelled", …): the step then stays open and nothing has failed.
     """
@@ -69,7 +69,7 @@ class StepJob:
     @property
     def somebody(self) -> Person:
         if self.person is None:
-            raise StepFailed("it needs a person, and there is none")
+            raise StepFailed("it needs a person, and no person is present")
         return self.person
 
 

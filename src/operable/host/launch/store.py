@@ -1,8 +1,8 @@
 """Where launching keeps what people typed: the secrets that the manifest declares, and those that only setup knows of.
 
-A slug of the manifest's SECRETS.md belongs to the vault, which checks who may use it and tells the audit. The values of
+A slug of the manifest's SECRETS.md belongs to the vault, which checks who may use it and informs the audit. The values of
 steps that the manifest gives no slug are kept by us, under names that no manifest can use (`step.OWN`), one private
-file each. A slug that nobody declared is refused: a manifest could otherwise overwrite a secret of somebody else.
+file each. An undeclared slug is refused: a manifest could otherwise overwrite another manifest's secret.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class SecretStore:
             self.vault.keep(slug, value, _PURPOSE)
 
     def get(self, slug: str) -> str | None:
-        """The value; None when there is none. Fail when it may not be used."""
+        """The value; None if it does not exist. Fail when it may not be used."""
         if slug.startswith(OWN):
             place = backend(_BACKEND)
             return place.read(place.locate(slug))

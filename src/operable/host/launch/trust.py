@@ -1,7 +1,7 @@
-"""Which manifests may be acted on: those that come with Operable or that the user keeps, and those that somebody approved.
+"""Which manifests may be acted on: those that come with Operable or that the user keeps, and those that the user approved.
 
-A manifest says what is downloaded and run. One that lies in a project came with whatever was cloned, so it is only looked at
-until somebody approves it; the approval holds for this path and this content. The content is the manifest and every file
+A manifest says what is downloaded and run. One in a project came with whatever was cloned, so it is only read until the user
+approves it; the approval holds for this path and this content. The content is the manifest and every file
 inside its folder that the manifest names (the profile, the secrets' descriptions, a vendored program), what those name, and
 everything in the folders where a named program lies, because programs load what is beside them.
 """
@@ -24,7 +24,7 @@ _NAME = 1024
 _DEPTH = 50
 _REASONS = {
     "approved": "approved",
-    "never approved": "nobody has approved it",
+    "never approved": "the user has not approved it",
     "changed": "it has changed since it was approved",
 }
 TRUSTED_ORIGINS = ("bundled", "user")
@@ -90,7 +90,7 @@ def content_digest(path: str) -> str:
             seen |= fresh
             if len(seen) > _FILES:
                 raise _too_large(path)
-            waiting = sorted((*waiting, *fresh), reverse=True)  # one order, whoever lists the folders
+            waiting = sorted((*waiting, *fresh), reverse=True)  # one order, however the folders are listed
     return f"sha256:{digest.hexdigest()}"
 
 

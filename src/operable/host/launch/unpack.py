@@ -22,7 +22,7 @@ from typing import IO, Any
 from operable.host.launch.installer import MethodFailed
 from operable.state.atomic import WholeFile
 
-# The largest agent is 250 MB unpacked. For a tar the limit holds for everything before the program, too.
+# The largest agent is 250 MB unpacked. For a tar the limit also applies to everything before the program.
 LIMIT = 4 * 1024 * 1024 * 1024
 _MEMBERS = 200_000
 _CHUNK = 256 * 1024
@@ -37,7 +37,7 @@ _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOF
 
 
 def place(archive: str, wanted: str, target: str, *, limit: int = LIMIT) -> None:
-    """Put the member `wanted` of the archive (or the file itself, when it is none) at `target`, executable."""
+    """Put the member `wanted` of the archive (or the file itself, if it is not an archive) at `target`, executable."""
     try:
         with _member(archive, wanted, limit) as source:
             _write(source, target, limit)

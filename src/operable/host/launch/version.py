@@ -25,7 +25,7 @@ from operable.manifest.versions import satisfies
 from operable.proc.sandbox.inquiry import without_effects
 from operable.proc.spawn import prepare
 
-# An expression that needs longer than this for a few kilobytes would need for ever.
+# An expression that needs longer than this for a few kilobytes would need forever.
 MATCH_TIMEOUT = 10.0
 _SEARCHED = 16 * 1024
 _REMEMBERED = 24 * 3600.0

@@ -21,7 +21,7 @@ _PLACEHOLDER = re.compile(
 # Unquoted, these mean something to a shell. A bracket or brace at the start of a word may be a compound command.
 _OPERATORS = frozenset("|&;<>$`*?[\n")
 _AT_WORD_START = frozenset("~#{}!")
-# What only a shell has; `test`, `true`, `echo` and the like are programs, too.
+# What only a shell has; `test`, `true`, `echo` and similar commands are also programs.
 _BUILTINS = frozenset(
     ". : alias cd command eval exec exit export read set source trap type ulimit umask unset wait".split()
 )
@@ -52,7 +52,7 @@ def line(text: str, values: Mapping[str, str] | None = None) -> Line:
 
 
 def references(text: str) -> set[str]:
-    """The placeholders of a text: `value`, `input.STEP` and the like."""
+    """The placeholders of a text: `value`, `input.STEP` and similar names."""
     return set(_PLACEHOLDER.findall(text))
 
 

@@ -50,7 +50,9 @@ class Asks:
             self._link.respond(key, {"roots": [self._root()]})
         elif not in_turn:
             self._withdrawn(key, method)
-            return [self._notice("late_ask", "The agent asked outside of a turn; it was told cancelled.")]
+            return [
+                self._notice("late_ask", "The agent asked outside of a turn; it was answered as cancelled.")
+            ]
         elif method == "elicitation/create":
             return [self._elicitation(key, params)]
         else:
@@ -60,7 +62,9 @@ class Asks:
     def answer(self, key: str, answer: Answer) -> list[Notice]:
         method, field = self._open.pop(key, ("", None))
         if not method:
-            return [self._notice("stale_answer", "Nobody waits for this answer any more; it was not sent.")]
+            return [
+                self._notice("stale_answer", "The agent no longer waits for this answer; it was not sent.")
+            ]
         if answer.cancelled:
             self._withdrawn(key, method)
         elif method == "elicitation/create":

@@ -7,9 +7,9 @@ from typing import Any, Final
 from operable.host.arm import Message, Opening, PeerError
 
 PAGE_LIMIT: Final = 64
-"""Pages of tools that are asked for; a server that has more is no agent."""
+"""Pages of tools that are asked for; a server that has more is not an agent."""
 _NAMES: Final = ("prompt", "chat", "run", "ask", "message", "agent", "send", "query")
-"""What the tool that talks to the agent is called, most telling first."""
+"""What the tool that talks to the agent is called, most specific first."""
 _TEXTS: Final = ("prompt", "message", "text", "input", "query", "task", "instruction", "content")
 """What its parameter for the text is called."""
 
@@ -43,7 +43,7 @@ class Tool:
 
 
 def chosen(listed: Sequence[Any], quirks: Mapping[str, Any]) -> tuple[Tool, Tool | None]:
-    """The tool that is the agent, and the one that goes on with a conversation; raises `PeerError` when there is none."""
+    """The tool that is the agent, and the one that goes on with a conversation; raises `PeerError` if no tool does."""
     tools = {tool.name: tool for entry in listed if (tool := _tool(entry, quirks)) is not None}
     wanted = quirks.get("tool")
     reply = tools.get(str(quirks.get("reply_tool")))

@@ -1,9 +1,9 @@
-"""What a tool call says about itself at one moment, and whether a later telling is still the same call.
+"""What a tool call says about itself at one moment, and whether a later announcement is still the same call.
 
-A later telling may say more: a kind, a path or a command line that was not known before is a refinement, which real agents
-send all the time. It may not say something else: another tool, kind, command line, folder, file or address than the known
-one, or another value of the same argument. Titles are for people and change; they count only where an agent tells nothing
-else. A `Form` is a snapshot: paths are where they led when it was made.
+A later announcement may say more: a kind, a path or a command line that was not known before is a refinement, which real
+agents send all the time. It may not say something else: another tool, kind, command line, folder, file or address than
+the known one, or another value of the same argument. Titles are for people and change; they count only if an agent
+reports nothing else. A `Form` is a snapshot: paths are where they led when it was made.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class FormChange:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One telling of a call; each argument with whether it was known."""
+    """One announcement of a call; each argument with whether it was known."""
 
     tools: frozenset[str]
     kinds: frozenset[str]

@@ -1,11 +1,12 @@
 """Follows the tool calls of a turn, from their announcement to their result, and raises the alarm.
 
-Theory of operation. Every telling of a call is kept. A question covers one call: the one with its id, with its arguments,
-or, where it names no call that is known, one of its kind that does not contradict it. Three things raise the alarm. A call
-of a mutating kind, or of an unknown kind, succeeded without a question, and the policy does not allow it. A call succeeded
-although its question was denied or not answered. A call was rewritten: a later telling contradicts what the question said,
-or the policy that answered the question would not allow it (`operable.host.policy.call_form` says what is a refinement).
-A rewritten call raises the alarm as soon as it is told, since the agent can perhaps still be stopped.
+Theory of operation. Every announcement of a call is kept. A question covers one call: the one with its id, with its
+arguments, or, where it names no call that is known, one of its kind that does not contradict it. Three things raise the
+alarm. A call of a mutating kind, or of an unknown kind, succeeded without a question, and the policy does not allow it.
+A call succeeded although its question was denied or not answered. A call was rewritten: a later announcement contradicts
+what the question said, or the policy that answered the question would not allow it (`operable.host.policy.call_form`
+says what is a refinement). A rewritten call raises the alarm as soon as it is announced, since the agent can perhaps
+still be stopped.
 
 A failed result does not raise it: agents check arguments before they ask, and report that as a failed call.
 """
@@ -22,7 +23,7 @@ from operable.host.policy.rules import Policy, Ruling
 from operable.host.policy.tool_call import Call, Facts
 from operable.wire.events import MUTATING_KINDS, AgentPrompt, ToolCall, ToolResult
 
-# What changes something, and what nobody knows.
+# What changes something, and what is unknown.
 _WATCHED = MUTATING_KINDS | {"other"}
 UNASKED, UNANSWERED = "unasked", "unanswered"
 
@@ -46,7 +47,7 @@ class CallQuestion:
     form: Form  # what the question itself says
     shown: Any  # the same for the record
     about: list[Thing]
-    lasting: bool  # the agent tells enough to know the same call again
+    lasting: bool  # the agent reports enough to recognise the same call
     elsewhere: bool  # it names no call that is known: some agents ask under another id than the call then has
     by_rule: bool  # a rule allowed it
     answer: Decision | None = None
@@ -59,7 +60,7 @@ class CallQuestion:
 
 @dataclass(slots=True)
 class _Followed:
-    """A call in every form that it was told in."""
+    """A call in every form in which it was announced."""
 
     forms: list[ToolCall] = field(default_factory=list)
     is_open: bool = True
@@ -81,7 +82,7 @@ class CallWatch:
     # --- questions
 
     def asked(self, prompt: AgentPrompt, facts: Facts, ruling: Ruling) -> CallQuestion:
-        """Keep a question. `facts` has also what was told of its call before."""
+        """Keep a question. `facts` also has what was reported of its call before."""
         known = self._calls.get(prompt.call_id or "")
         own = self._facts(call_of(prompt))
         question = self._questions[prompt.tool_call_id] = CallQuestion(
@@ -113,7 +114,7 @@ class CallWatch:
         return call_id in self._calls and self._calls[call_id].is_open
 
     def forms(self, call_id: str) -> list[ToolCall]:
-        """Every form in which a call was told; the last one is how it ends."""
+        """Every form in which a call was announced; the last one is how it ends."""
         return self._calls[call_id].forms if call_id in self._calls else []
 
     def told(self, call: ToolCall, policy: Policy) -> Alarm | None:
@@ -198,7 +199,7 @@ class CallWatch:
         return ""
 
     def _told_after_its_end(self, known: _Followed, call: ToolCall, policy: Policy) -> Alarm | None:
-        """An agent may repeat itself. Another call under the id of one that has ended is one that nobody was asked about."""
+        """An agent may repeat itself. Another call under the id of one that has ended is one that was not asked about."""
         before = Form.of(self._facts(told_call(known.forms[-1])))
         facts = self._facts(told_call(call))
         if not before.difference(Form.of(facts)).contradictions or not _needs_question(
@@ -206,7 +207,9 @@ class CallWatch:
         ):
             return None
         asked = _shown_call(known.forms[-1])
-        return Alarm(f"{call.tool_name} was told as another call after its end", asked, _shown_call(call))
+        return Alarm(
+            f"{call.tool_name} was announced as another call after its end", asked, _shown_call(call)
+        )
 
     def _questions_about(self, call: ToolCall) -> list[CallQuestion]:
         """The questions that cover a call: by its id, else one by its arguments, else one of its kind that names no call."""
@@ -229,7 +232,7 @@ class CallWatch:
         return list(meant[:1])
 
     def _all_of(self, call: ToolCall) -> Call:
-        """The call with everything that was told of it."""
+        """The call with everything that was reported of it."""
         latest, told = told_call(call), self.forms(call.tool_call_id)
         return Call(
             latest.tool,
@@ -254,7 +257,7 @@ def told_call(call: ToolCall) -> Call:
 
 
 def call_of(prompt: AgentPrompt, *told: ToolCall) -> Call:
-    """What a question is about: what it says itself, and what was told of its call before."""
+    """What a question is about: what it says itself, and what was reported of its call before."""
     return Call(
         prompt.tool_name,
         prompt.kind,
@@ -267,9 +270,9 @@ def call_of(prompt: AgentPrompt, *told: ToolCall) -> Call:
 
 
 def _needs_question(facts: Facts, ruling: Ruling) -> bool:
-    """Whether a call that nobody was asked about should have been asked about."""
+    """Whether a call without a question should have had one."""
     if facts.kinds and not set(facts.kinds) & _WATCHED:
-        # Reading and the like need no question, unless a rule is about just that, and certainly matches.
+        # Reading and similar calls need no question, unless a rule is about just that, and certainly matches.
         rule = ruling.rule
         return ruling.effect != ALLOW and rule is not None and rule.pattern != "*" and ruling.is_certain
     return ruling.effect != ALLOW

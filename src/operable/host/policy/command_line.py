@@ -72,7 +72,7 @@ class _Runs(dict[Command, None]):
 
 
 def commands_in(line: str) -> list[Command]:
-    """Everything that the line may run, the line itself first; something WILD where that cannot be told."""
+    """Everything that the line may run, the line itself first; something WILD where that is not visible."""
     found = _Runs({(line.strip(),): None, (line.strip(BLANK),): None})
     if obscured(line):
         found[_ANYTHING] = None
@@ -107,7 +107,7 @@ def given_script(program: str, arguments: Sequence[str]) -> str | None:
 
 
 def plain_script(line: str) -> str | None:
-    """The script, where the line is nothing but a shell of the system that is given one; None: it is not that."""
+    """The script, if the line only gives one to a shell of the system; None: it is not that."""
     if obscured(line):
         return None
     scan = Scan(line)

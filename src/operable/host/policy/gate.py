@@ -1,7 +1,7 @@
 """Governance of one session: what the rules say about a question, what people said before, what the host may do itself.
 
 Theory of operation. Every question of the agent passes `rule`: the policy answers, or a remembered decision does, or it
-becomes an `Ask` for the desk. A rule that denies comes before every yes that was given. Every tool call passes
+becomes an `Ask` for the queue. A rule that denies comes before every yes that was given. Every tool call passes
 `tool_called` and `tool_finished`, which return an `Alarm` where the agent did not keep to what was decided
 (`operable.host.policy.call_watch`); the caller stops the session then. Everything decided and everything that ran is in
 the audit chain before it takes effect (`record`).
@@ -43,7 +43,7 @@ class Gate:
         self.workspace = workspace
         self.seen_as = seen_as or workspace  # as the agent calls it: a sandbox may show it elsewhere
         self.policy = policy
-        self.attended = attended  # somebody may answer; else what no rule allows is denied at once
+        self.attended = attended  # a user may answer; else what no rule allows is denied at once
         self.asking = asking  # the agent is expected to ask before it changes anything
         self.record = SessionRecord(audit, session_id)
         self._session_id = session_id
@@ -59,7 +59,7 @@ class Gate:
     # --- questions
 
     def rule(self, prompt: AgentPrompt) -> Decision | Ask:
-        """The answer, or the question for the desk."""
+        """The answer, or the question for the queue."""
         if not prompt.tool_name:
             return self._input(prompt)
         sealed = argument_digest(prompt.tool_name, prompt.arguments)
@@ -84,7 +84,7 @@ class Gate:
         return self._ask_about(prompt, sealed, why)
 
     def _judge_question(self, facts: Facts) -> Ruling:
-        """What the rules say, but for a question that goes beyond the mode of the agent.
+        """What the rules say, except for a question that goes beyond the mode of the agent.
 
         A mode that edits without asking, and asks about this edit, has found something special: a file that becomes
         execution, or one outside. A rule about all edits was not written for that.
@@ -167,7 +167,7 @@ class Gate:
         self.record.begin_turn(text)
 
     def tool_called(self, call: ToolCall) -> Alarm | None:
-        """An agent says that it calls a tool, or tells a call again in another form.
+        """An agent says that it calls a tool, or announces a call again in another form.
 
         In the chain with `record.flush`, before the agent gets another word of us.
         """
@@ -205,7 +205,7 @@ class Gate:
 
     def _input(self, prompt: AgentPrompt) -> Decision | Ask:
         if not self.attended:
-            return Decision(False, "nobody is there to answer", by="policy")
+            return Decision(False, "no user is there to answer", by="policy")
         return self._ask_about(prompt, argument_digest("input", prompt.text), "the agent asks for input")
 
     def _ask_about(self, prompt: AgentPrompt, sealed: str, why: str) -> Ask:

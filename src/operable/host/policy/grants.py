@@ -3,7 +3,7 @@
 An agent asks for its tool, and then has the host write the file or run the command. A yes to the question therefore covers
 one such request about the same thing: the same kind, and the same file (where it really leads, at both times) or the same
 command line in the same folder. Nothing is compared in part. A yes to an edit of several files covers each of them once. A
-question that does not tell its kind or its argument covers nothing: the host asks about what it is then asked to do. All of
+question that does not say its kind or its argument covers nothing: the host asks about what it is then asked to do. All of
 it ends with the turn.
 """
 
@@ -23,7 +23,7 @@ class Grants:
         self._left: Counter[Thing] = Counter()
 
     def add(self, asked: list[Thing]) -> None:
-        """Somebody, or a rule, said yes to what was asked, as it was when it was asked."""
+        """A user, or a rule, approved what was asked, in the form in which it was asked."""
         self._left.update(asked)
 
     def use(self, facts: Facts) -> bool:

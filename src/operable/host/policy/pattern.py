@@ -34,7 +34,7 @@ _WORDS = {"command": "its command line", "paths": "its path", "address": "its ad
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Whether a rule applies, and what the agent would have to tell for that to be certain."""
+    """Whether a rule applies, and what the agent would have to report for that to be certain."""
 
     binds: bool
     missing: str = ""

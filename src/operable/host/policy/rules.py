@@ -11,7 +11,7 @@ A rule is an effect and a pattern:
 The most specific rule that matches decides: tool or kind with an argument, then an exact tool name, a tool pattern, a kind,
 `*`; among equals the one with more literal characters; among those deny before ask before allow. No rule: `default`.
 
-A deny or ask that cannot be decided, because the agent does not tell the name, the kind or the argument, binds; an allow
+A deny or ask that cannot be decided, because the agent does not report the name, the kind or the argument, applies; an allow
 then does not. An allow needs every command line, path or address that the call states; deny and ask match any of them, and
 also what is only shown. In a command line, `*` of an allow does not reach over `; & | < > $ ( )`, backquotes or line ends,
 while deny and ask look at everything that the line may run (`operable.host.policy.command_line`). A path is judged by where
@@ -54,7 +54,7 @@ class Ruling:
     rule: Rule | None = None
     why: str = ""
     is_certain: bool = (
-        True  # the rule matches what was told, and does not hold merely because something was not
+        True  # the rule matches what was reported, and does not apply merely because something was not
     )
 
     @property
@@ -86,7 +86,9 @@ class Policy:
 
     def judge(self, facts: Facts) -> Ruling:
         held: list[tuple[tuple[int, int, int], Rule, str]] = []
-        short: dict[str, str] = {}  # allow rules that would match if something were told, and what that is
+        short: dict[
+            str, str
+        ] = {}  # allow rules that would match if something were reported, and what that is
         for rule in self.rules:
             matcher = parse(rule.pattern)
             found = matcher.match(facts, rule.effect)
@@ -99,7 +101,7 @@ class Policy:
         else:
             _, rule, missing = _decisive(held)
             why = (
-                f"the agent does not tell {missing}, so that {rule.effect} {rule.pattern} holds"
+                f"the agent does not report {missing}, so that {rule.effect} {rule.pattern} applies"
                 if missing
                 else ""
             )
@@ -150,7 +152,7 @@ class Policy:
 def _decisive(held: list[tuple[tuple[int, int, int], Rule, str]]) -> tuple[tuple[int, int, int], Rule, str]:
     """The most specific rule that certainly matches, or the strictest of the more specific ones that perhaps do.
 
-    Which of several rules would match, if the agent told what they are about, nobody knows: the strictest holds.
+    It is unknown which of several rules would match if the agent reported what they are about: the strictest holds.
     """
     certain = max((one for one in held if not one[2]), default=None, key=lambda one: one[0])
     perhaps = [one for one in held if one[2] and (certain is None or one[0] > certain[0])]
@@ -179,4 +181,4 @@ def _why_not(default: str, short: dict[str, str]) -> str:
     if default == ALLOW or not short:
         return ""
     told = "; ".join(f"allow {pattern} needs {missing}" for pattern, missing in short.items())
-    return f"no rule allows it: {told}, which the agent does not tell"
+    return f"no rule allows it: {told}, which the agent does not report"

@@ -1,7 +1,7 @@
 """One pass over the text of a shell: its simple commands, quotes understood, and the scripts that it substitutes.
 
 A word is a list of pieces of text; WILD stands where only the shell knows what will stand there (`$X`, `*`, `$(…)`). Lists,
-pipes, groups, redirections, comments and here-documents are told apart; nothing is expanded, and no file is looked at.
+pipes, groups, redirections, comments and here-documents are distinguished; nothing is expanded, and no file is looked at.
 A text whose quotes or brackets do not close is an UnreadableError; what was found before it stays. Characters that
 programs show or split in different ways (`obscured`) are ordinary here, as they are for a shell.
 """

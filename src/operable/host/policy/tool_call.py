@@ -23,7 +23,7 @@ from operable.wire.events import TOOL_KINDS
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is to be judged: one tool call, as its arm tells it, from its announcement and from its question."""
+    """What is to be judged: one tool call, as its arm reports it, from its announcement and from its question."""
 
     tool: str
     kind: str = "other"
@@ -32,7 +32,7 @@ class Call:
     shown: tuple[str, ...] = ()  # titles and texts for people
     unnamed: bool = False  # the agent does not name the tool: `tool` is its title
     meanwhile: tuple[str, ...] = ()  # tools that are at work while the host is asked to do this
-    told: tuple["Call", ...] = ()  # the same call, as it was told before
+    told: tuple["Call", ...] = ()  # the same call, as it was reported before
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Facts:
 
     @property
     def distinct(self) -> bool:
-        """Whether the same words again mean the same call: it tells more than what is shown to people."""
+        """Whether the same words again mean the same call: it says more than what is shown to users."""
         return any(tells(call.arguments) for call in self.calls)
 
     def folder(self) -> str:

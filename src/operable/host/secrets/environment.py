@@ -1,6 +1,6 @@
 """Environment: variables of the host's own process. `gh-token` is GH_TOKEN.
 
-For containers and CI, where somebody else keeps the secrets and hands them over this way. Everything that runs as the same
+For containers and CI, where another system keeps the secrets and hands them over this way. Everything that runs as the same
 user can read them, and they are never inherited by an agent: only what is revealed reaches it.
 """
 

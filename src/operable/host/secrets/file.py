@@ -1,7 +1,7 @@
 """File: one file per secret, readable by its owner only. `team/gh-token` is `secrets/team/gh-token` in the state folder.
 
-A file that anybody else could read or change, or that belongs to somebody else, or that is a link, is refused rather than
-used: whoever can change it chooses what the agent logs in with. One newline at the end is not part of the value.
+A file that another user could read or change, or that belongs to another user, or that is a link, is
+refused: a user who can change it chooses what the agent logs in with. One newline at the end is not part of the value.
 """
 
 import os

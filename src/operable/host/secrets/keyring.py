@@ -1,7 +1,7 @@
 """Keyring: the keyring of the operating system (Secret Service, KWallet, macOS Keychain, Windows Credential Locker).
 
 Entries stand under the service `operable`, by their slug; a place `SERVICE/USER` names another one. Needs the package
-`keyring` and a session with an unlocked keyring: a server without one says so instead of asking for ever.
+`keyring` and a session with an unlocked keyring: a server without one says so instead of asking forever.
 """
 
 from operable.host.secret_backend import Backend

@@ -15,7 +15,7 @@ _FOLDER = "secret/operable"
 _TIMEOUT = 15.0
 _LIMIT = 64 * 1024
 _INHERIT = ("VAULT_*", "BAO_*", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
-_NOT_THERE = 2  # also for everything else that goes wrong; the message tells them apart
+_NOT_THERE = 2  # also for everything else that goes wrong; the message distinguishes them
 
 
 def _program() -> str | None:

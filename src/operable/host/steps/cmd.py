@@ -35,7 +35,7 @@ def _run(job: StepJob) -> str | None:
 def _on_terminal(job: StepJob) -> None:
     terminal = job.somebody.terminal
     if terminal is None:
-        raise StepFailed("it draws on a terminal, and there is none here")
+        raise StepFailed("it draws on a terminal, and no terminal is present")
     if job.step.persist is not None:
         raise StepFailed(
             "an interactive command has no output that could be kept; take persist out of the step"

@@ -65,7 +65,7 @@ def _with_place(url: str) -> str:
 
 def _open(job: StepJob, url: str) -> None:
     if urlsplit(url).scheme not in ("http", "https"):
-        raise StepFailed("its url is no web address")
+        raise StepFailed("its url is not a web address")
     job.somebody.open_url(url, job.step.description or f"setup step {job.step.id}")
 
 

@@ -145,7 +145,7 @@ def may_continue(text: str) -> bool:
 
 
 def begun(text: str) -> int:
-    """Where a unit begins that the end of the text cuts off; the length of the text if there is none."""
+    """Where a unit begins that the end of the text cuts off; the length of the text if nothing matches."""
     for found in _compiled(_BEGUN).finditer(text):
         if found.lastindex is not None:
             return found.start()

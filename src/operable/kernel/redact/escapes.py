@@ -38,7 +38,7 @@ def _double(found: "re.Match[str]", mask: "Callable[[str], str]") -> str:
 
 
 def _single(found: "re.Match[str]", mask: "Callable[[str], str]") -> str:
-    """A literal of Python: the same escapes but for the quotes."""
+    """A literal of Python: the same escapes except for the quotes."""
     content = found[1]
     if not any(escape in content for escape in _SPACE_ESCAPES):
         return found[0]

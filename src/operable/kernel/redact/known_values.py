@@ -1,6 +1,6 @@
 """The secret values that one session or one run knows: one registry, shared by all that shows or keeps what happened in it.
 
-Theory of operation. Whoever hands out or reads a secret adds it here first: vault, environment, key of a provider, login.
+Theory of operation. Code that hands out or reads a secret adds it here first: vault, environment, key of a provider, login.
 Log, audit, recorder and errors hold the same object, so a value that becomes known late is masked from then on. All
 spellings of `forms` are searched, and what `encodings` hide; where two overlap, everything that either covers is masked.
 `StreamMask` does the same for a text that comes in pieces: it keeps back the end of a piece as long as that can be the
@@ -160,7 +160,7 @@ class Known:
         return found
 
     def unfinished(self, text: str) -> int:
-        """Where the end of `text` begins that may be the beginning of a known value; its length when there is none."""
+        """The start of the end of `text` that may begin a known value; the length of `text` if nothing does."""
         cut = self._beginnings.cut(text)
         window = max(0, len(text) - self._plain_beginnings.longest * _ESCAPED_SIZE - LONGEST_UNIT)
         end = text[window:]
@@ -195,7 +195,7 @@ class _Beginnings:
             self.longest = max(self.longest, len(form))
 
     def cut(self, text: str) -> int:
-        """Where the longest end of the text begins that begins a spelling; the length of the text if there is none."""
+        """The start of the longest end of the text that begins a spelling; the length of the text if none does."""
         length = len(text)
         for start in range(max(0, length - self.longest + 1), length):
             for form in self._forms.get(text[start], ()):

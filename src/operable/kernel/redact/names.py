@@ -1,7 +1,7 @@
 """Which names announce a secret: flags, variables, keys, headers (AOI-CLI section 11).
 
 A name is cut into words at punctuation and camelCase, and the words are looked at, not the letters: `--api-key`, `apiKey`
-and `APIKEY` are secret, `--monkey`, `--keyboard` and `author` are not. Words that nobody uses innocently inside longer
+and `APIKEY` are secret, `--monkey`, `--keyboard` and `author` are not. Words that have no harmless use inside longer
 ones (`password`, `secret`, `token`…) also count as the start or the end of a word, for `PGPASSWORD` and `authtoken`.
 
 Imports nothing, so that the parameter tables of a tool may ask it on the cold-start path. Judges names only, never values.
@@ -29,7 +29,7 @@ _HARMLESS = frozenset(
 _HARMLESS_STARTS = ("tokeniz", "tokenis", "secretar")
 # A name that ends so names what went wrong with a secret, and never holds one: `KeyError`, `TokenExpiredException`.
 _TROUBLE = frozenset("error errors exception warning failure fault failed".split())
-# A number under such a name counts something (`max_tokens: 4096`, `keys: 3`), it is no secret.
+# A number under such a name counts something (`max_tokens: 4096`, `keys: 3`), it is not a secret.
 _COUNTING = frozenset(
     (
         "tokens keys cookies credentials secrets pass passes count counts max min limit total num number size length"

@@ -85,7 +85,7 @@ def is_weak(name: str, before: str) -> bool:
 
 
 def is_plain(value: str, name: str, *, weak: bool) -> bool:
-    """Whether one word, or the content of quotes, is no secret after this name."""
+    """Whether one word, or the content of quotes, is not a secret after this name."""
     if weak and (_LINE_NUMBER.match(value) or _MEMBER.match(value.strip(_QUOTES))):
         return True
     if any(map(str.isdigit, value)):

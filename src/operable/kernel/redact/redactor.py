@@ -1,4 +1,4 @@
-"""The redactor: what it was told by value, and what looks like a secret. One object for one stream.
+"""The redactor: the values that it was given, and what looks like a secret. One object for one stream.
 
 A value that the registry learns later is masked from then on. Masking twice is masking once. Nothing here raises on any
 input. `line` remembers whether it is inside a private key block, which reaches over many lines.

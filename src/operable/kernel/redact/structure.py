@@ -31,7 +31,7 @@ DEPTH = 100
 
 
 def redact_env(env: "Mapping[str, str]") -> dict[str, str]:
-    """Names stay. Values go, but for the few variables that cannot be secret."""
+    """Names stay. Values are masked, except for the few variables that cannot be secret."""
     return {
         name: redact_prose(value) if name in _SAFE_VARIABLES or name.startswith("LC_") else MASK
         for name, value in env.items()
@@ -39,7 +39,7 @@ def redact_env(env: "Mapping[str, str]") -> dict[str, str]:
 
 
 def redact_headers(headers: "Mapping[str, str]") -> dict[str, str]:
-    """Names stay. Values go, but for the headers that are known to be harmless."""
+    """Names stay. Values are masked, except for the headers that are known to be harmless."""
     return {name: redact_header(name, value) for name, value in headers.items()}
 
 
@@ -89,7 +89,7 @@ def _is_plain(value: str, name: str) -> bool:
 
 
 def _member(name: str, value: "Any", text: "Callable[[str], str]", depth: int) -> "Any":
-    """A member whose name tells what kind of thing it holds: headers, environment, argument vector."""
+    """A member whose name says what it contains: headers, environment, argument vector."""
     if isinstance(value, dict) and value and all(isinstance(item, str) for item in value.values()):
         if name in ("headers", "request_headers", "response_headers"):
             return redact_headers(value)

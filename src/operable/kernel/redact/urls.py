@@ -32,7 +32,7 @@ _NESTING = 3  # addresses inside the query of addresses; deeper ones are hidden 
 
 
 def redact_url(url: str) -> str:
-    """The address with every secret part masked; anything that is no address comes back as it is."""
+    """The address with every secret part masked; text that is not an address is returned unchanged."""
     return mask_shapes(_masked(url, _NESTING))
 
 

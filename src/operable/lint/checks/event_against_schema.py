@@ -3,8 +3,8 @@
 What it does
     Validates every event of the sample call, of refused calls and of dry runs against the schema that the tool
     publishes, and framework events also against AOI's own. A schema that would take any of these events with all of its
-    fields spoilt says nothing of them, and is reported. Types that the schema does not define, though it tells types
-    apart, are reported; so are types that the command does not announce in its capabilities (SHOULD).
+    fields spoilt says nothing of them, and is reported. Types that the schema does not define, although it
+    distinguishes types, are reported; so are types that the command does not announce in its capabilities (SHOULD).
 
 Why is this bad?
     Consumers generate code and decide what to keep from the schema. An event that departs from it fails there, far from

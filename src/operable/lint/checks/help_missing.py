@@ -1,4 +1,4 @@
-"""No help, or no version, where everybody looks for it.
+"""No help, or no version, where callers look for it.
 
 What it does
     Calls the tool with `--help` (MUST), `-h` and `--version` (SHOULD). Each must succeed and print something; the version

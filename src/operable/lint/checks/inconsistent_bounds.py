@@ -86,7 +86,7 @@ def _whole(case: Case, room: Room, call: Invocation) -> Observation:
     if not _answered(whole):
         whole = _run(case, room, call)
     if not whole.readable:
-        raise Untested("stdout holds lines that are no events; see check 2")
+        raise Untested("stdout contains lines that are not events; see check 2")
     if not _answered(whole):
         raise Untested(f"the whole could not be seen: status {whole.status}")
     if not _items(whole):
@@ -144,7 +144,7 @@ def _cut(case: Case, room: Room, call: Invocation, items: list[str], limit: int)
 def _silently(case: Case, seen: Observation, items: list[str], what: str) -> Iterator[Finding]:
     """It may refuse the call, or take it for another; it may not leave things out and say nothing."""
     got = _items(seen)
-    # Of what differs from call to call, nobody can say that it was left out.
+    # If the output differs from call to call, nothing shows that an item was left out.
     missing = len(items) - len(got) if set(got) <= set(items) else 0
     if seen.succeeded and seen.readable and missing > 0 and not _truncated(seen):
         yield case.fail(f"{what} leaves out {missing} results, but truncated is not true", seen)
@@ -168,7 +168,7 @@ def _pages(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterat
         got += _items(page)
         cursor = _cursor(page)
     else:
-        yield case.fail(f"following cursors does not come to an end within {_PAGES} pages", page)
+        yield case.fail(f"following cursors does not end within {_PAGES} pages", page)
         return
     if len(items) > 1 and got != items and first_cursor is not None:
         yield case.fail(f"page by page there are other results: {_difference(items, got)}", page)
@@ -179,10 +179,10 @@ def _pages(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterat
 
 
 def _stream(case: Case, room: Room, call: Invocation) -> Iterator[Finding]:
-    """It has no end but the limit, and for its first result as long as any other call: no silence tells that none comes."""
+    """It has no end but the limit, and for its first result as long as any other call: no silence shows that none comes."""
     one = _run(case, room, replace(call, signal=""), "--limit", "1")
     if not one.domain:
-        raise Untested("the stream told nothing; give it `args` with which it does")
+        raise Untested("the stream reported nothing; give it `args` with which it does")
     if len(one.domain) > 1:
         yield case.fail(f"--limit 1 gives {len(one.domain)} results", one)
     elif one.ended != "itself":

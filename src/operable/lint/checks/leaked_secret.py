@@ -4,8 +4,8 @@ What it does
     Passes values that can be recognised through every option that looks like one for a secret (by its name, or named in
     the profile), in the sample call, in a dry run and in a call that is refused; through misspelt options, URLs with their
     query, headers, environment variables and configuration files, and looks for them in stdout and stderr: as they are,
-    URL-encoded, escaped as in JSON, in hexadecimal and in base64. What a command is told to store
-    as data may come back in its domain events; nothing may come back in framework events or diagnostics.
+    URL-encoded, escaped as in JSON, in hexadecimal and in base64. What a command is asked to
+    store as data may come back in its domain events; nothing may come back in framework events or diagnostics.
 
 Why is this bad?
     Output ends up in transcripts, logs and prompts, which many more can read than the one who typed the secret.

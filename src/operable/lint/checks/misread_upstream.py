@@ -7,8 +7,8 @@ What it does
     unless that is asked for (SHOULD).
 
 Why is this bad?
-    End of file is all that a consumer gets from a crash. In a pipe the tool is the consumer: who reports half of what was
-    sent as the whole hides the crash from everybody downstream.
+    End of file is all that a consumer gets from a crash. In a pipe the tool is the consumer: a tool that reports half of
+    what was sent as the whole hides the crash from every tool downstream.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """A question to a person, in machine mode.
 
 What it does
-    Runs the sample call, and a destructive one without its confirmation, with a terminal that nobody answers: as stdin
+    Runs the sample call, and a destructive one without its confirmation, with a terminal that does not answer: as stdin
     and as controlling terminal. The call must end by itself, write nothing to the terminal, and leave no question at the
     end of stderr. The same is looked for in calls without a terminal.
 
 Why is this bad?
-    Nobody is there. A tool that waits for an answer holds its caller until a deadline, if there is one.
+    No user is there. A tool that waits for an answer holds its caller until a deadline, if there is one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _command(case: Case) -> Iterator[Finding]:
     for plain in calls:
         seen = case.observe(plain)
         yield from _judged(case, seen, "without a terminal")
-        # A command that is told to read standard input would read the terminal, and wait with good reason.
+        # A command that is asked to read standard input would read the terminal, and wait with good reason.
         if plain.stdin is None and "-" not in plain.words:
             watched = replace(plain, terminal=True, timeout=max(_PATIENCE, _MUCH_LONGER * seen.elapsed))
             yield from _judged(case, case.observe(watched), "with a terminal", plain)
@@ -54,7 +54,7 @@ def _judged(case: Case, seen: Observation, where: str, plain: Invocation | None 
 CHECK = Check(
     name="prompt-in-machine-mode",
     number=None,
-    title="it asks nobody",
+    title="it asks no user",
     characteristics=("Composable",),
     level="MUST",
     section="1.3",

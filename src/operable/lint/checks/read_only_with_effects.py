@@ -2,7 +2,7 @@
 
 What it does
     Runs the sample call of every command that is declared read-only in a room of its own and compares the files of work
-    dir and HOME by content, and the state that the tool tells, before and after. Caches do not count.
+    dir and HOME by content, and the state that the tool reports, before and after. Caches do not count.
 
 Why is this bad?
     Read-only commands are run without asking: by explorers, by retries, by several agents at once.

@@ -79,7 +79,7 @@ def _again(case: Case, room: Room, call: Invocation, first: Observation) -> Iter
         yield case.fail(f"the same call with the same key takes effect again: {told[0]}", second)
     elif changes and room.state() is None:
         if second.succeeded and _results(second) == _results(first):
-            # Its own notes, or the effect once more: only the tool can tell.
+            # Its own notes, or the effect once more: only the tool can say.
             raise Untested(
                 f"the second call changes {changes[0].where}; say in the profile's `state` how to see the effect"
             )
@@ -120,7 +120,7 @@ def _results(seen: Observation) -> list[dict[str, Any]]:
 
 
 def _count(seen: Observation) -> Any:
-    """How many results it says there are, but for the checks among them: those are made anew, or not at all."""
+    """How many results it says there are, without the checks among them: those are made anew, or not at all."""
     count = (seen.summary or {}).get("count")
     return (
         count

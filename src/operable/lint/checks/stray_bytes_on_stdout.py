@@ -1,4 +1,4 @@
-"""Bytes on stdout that are no events.
+"""Bytes on stdout that are not events.
 
 What it does
     Reads every byte of stdout of the sample call, of refused calls and of dry runs, and of the sample call where a person
@@ -9,7 +9,7 @@ What it does
 
 Why is this bad?
     A consumer parses stdout line by line. One log line ends the stream for every strict reader, and a lenient one that
-    skips it can no longer tell a lost event from noise.
+    skips it can no longer distinguish a lost event from noise.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _flaws(case: Case, what: str, observation: Observation) -> Iterator[tuple[st
                 ),
             )
         elif line.flaw is not None:
-            text = f"{what}: line {line.number} is no event: {line.flaw}"
+            text = f"{what}: line {line.number} is not an event: {line.flaw}"
             yield (
                 "line",
                 case.fail(text, observation, excerpt=excerpt(line.raw), line=line.number),
@@ -96,7 +96,7 @@ def _named(case: Case, what: str, observation: Observation, line: Line) -> Itera
     if name in RESERVED:
         text = f"{what}: the event type `{name}` is reserved; the framework's event is `{PREFIX}{name}`"
     elif name.startswith(PREFIX) and name not in FRAMEWORK:
-        text = f"{what}: `{name}` is no event of the framework, whose prefix it has"
+        text = f"{what}: `{name}` is not an event of the framework, whose prefix it has"
     elif name in FRAMEWORK and any(
         isinstance(value, str) and _ESCAPE.search(value) for value in event.values()
     ):

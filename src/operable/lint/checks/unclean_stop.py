@@ -5,13 +5,13 @@ What it does
     must end promptly, print no stack trace of any language and leave no processes. Sends SIGINT and SIGTERM in the
     middle of the stream: to an unbounded command while it runs, to one whose input is held open, and to any other while
     it waits in a write, because its reader stalls after the first line. It must end promptly, with a summary that says
-    `interrupted` and is not ok, with status 130 or 143, without a stack trace, without a line on stdout that is no
-    event, and without leaving processes. One that gives up the write in which it waits may end without a summary, and a
-    change that is made already may be reported as made. What a signal does not reach is reported as untested.
+    `interrupted` and is not ok, with status 130 or 143, without a stack trace, without a line on stdout that is
+    not an event, and without leaving processes. One that gives up the write in which it waits may end without a summary,
+    and a change that is made already may be reported as made. What a signal does not reach is reported as untested.
 
 Why is this bad?
     `head` closes pipes all day, and every agent cancels calls. A crash report for it reads like a failure, and a process
-    that survives its call goes on changing things that nobody watches.
+    that survives its call goes on changing things unobserved.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _command(case: Case) -> Iterator[Finding]:
     call = replace(whole, signal="", settle=0.0)
     # Room for the first line, and not for the next.
     room = len(sample.lines[0].raw) + _SLACK if sample.lines and not case.target.unbounded else 0
-    # Nobody notices that his reader is gone before he writes.
+    # A process notices that its reader is gone only when it writes.
     gone = replace(call, reader="gone", lead=sample.first_output or sample.elapsed)
     yield from _reader_gone(case, gone, "before the first byte")
     leaving = replace(call, reader="leaves", room=room, lead=sample.elapsed if room else 0.0)
@@ -46,7 +46,7 @@ def _command(case: Case) -> Iterator[Finding]:
     for name in _SIGNALS:
         seen = case.observe(replace(_running(case, call, room), signal=name))
         if _complete(seen, sample):
-            # Of what stood ready as a whole, or had been done, only the truth can be told. Anything else went on regardless.
+            # What was complete, or had been done, must be reported truthfully. Anything else went on regardless.
             unreached += [] if case.target.mutates or _was_last_write(seen) else [name]
         elif seen.signalled is None:
             unreached.append(name)
@@ -71,7 +71,7 @@ def _running(case: Case, call: Invocation, room: int) -> Invocation:
 
 
 def _complete(seen: Observation, sample: Observation) -> bool:
-    """Whether it did all of its work, as if there had been no signal: then that came too late, and nothing can be said."""
+    """Whether it did all of its work, as if no signal had come: then that came too late, and nothing can be said."""
     finite = bool(seen.invocation.room)
     return finite and seen.succeeded and len(seen.events) == len(sample.events)
 
@@ -84,7 +84,7 @@ def _was_last_write(seen: Observation) -> bool:
 
 def _reader_gone(case: Case, call: Invocation, when: str) -> Iterator[Finding]:
     seen = case.observe(call)
-    # An unbounded stream that has nothing to say does not notice that nobody listens.
+    # An unbounded stream that has nothing to say does not notice that its reader is gone.
     quiet = case.target.unbounded and (call.reader == "leaves" or not seen.lines)
     if seen.ended != "itself" and not quiet:
         yield case.fail(f"the reader went away {when}, and it did not end", seen)
@@ -114,11 +114,11 @@ def _stopped(case: Case, seen: Observation, name: str) -> Iterator[Finding]:
 
 
 def _prose(case: Case, seen: Observation, name: str) -> Iterator[Finding]:
-    """What it says on its way out is a part of the stream. A line that was cut is not: nobody can take it back."""
+    """What it says on its way out is a part of the stream. A line that was cut is not: it cannot be taken back."""
     whole = seen.lines if seen.stdout.endswith(b"\n") else seen.lines[:-1]
     for line in whole:
         if line.flaw is not None:
-            text = f"{name}: line {line.number} is no event: {line.flaw}"
+            text = f"{name}: line {line.number} is not an event: {line.flaw}"
             yield case.fail(text, seen, section="2", excerpt=excerpt(line.raw), line=line.number)
             return
 

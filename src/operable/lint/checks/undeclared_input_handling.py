@@ -5,7 +5,7 @@ What it does
     with one in the middle that is JSON but no object, and with a last one that is cut off before its line end, as by a
     producer that died. Declared fail-fast: it must
     fail, with a structured error, and a mutating command must have changed nothing. Declared tolerant: it must go on,
-    tell one error for the bad line, and not say that all is well. Configurable: both, with `--fail-fast` and
+    report one error for the bad line, and not say that all is well. Configurable: both, with `--fail-fast` and
     `--continue-on-error`. What is not declared is reported.
 
 Why is this bad?

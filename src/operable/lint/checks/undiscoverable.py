@@ -2,8 +2,8 @@
 
 What it does
     Asks for schema and capabilities with no environment but PATH, an empty read-only HOME and no network. Both must
-    succeed, without an attempt to reach anybody and without a change, with one JSON document each: a valid JSON Schema
-    of the draft that it names, whose `$id` is no file of this machine, and a valid capability manifest that names the
+    succeed, without an attempt to reach the network and without a change, with one JSON document each: a valid JSON Schema
+    of the draft that it names, whose `$id` is not a file of this machine, and a valid capability manifest that names the
     commands. Where the flags `--schema` and `--capabilities` exist too, they must say the same. The input schemas of
     commands that take structured input must be valid JSON Schema.
 
@@ -43,7 +43,7 @@ def _tool(case: Case) -> Iterator[Finding]:
         else:
             if answer.outgoing:
                 found = True
-                yield case.fail(f"`{what}` tries to reach somebody: {'; '.join(answer.outgoing)}", answer)
+                yield case.fail(f"`{what}` tries to reach the network: {'; '.join(answer.outgoing)}", answer)
             _, changes = case.lab.effect(answer.invocation)
             if changes:
                 found = True
@@ -65,7 +65,7 @@ def _valid(case: Case, what: str, document: dict[str, Any], answer: Observation)
         return
     flaw = document_flaw(document)
     if flaw is not None:
-        yield case.fail(f"the schema is no valid JSON Schema: {flaw}", answer, section="10.1")
+        yield case.fail(f"the schema is not a valid JSON Schema: {flaw}", answer, section="10.1")
     name = document.get("$id")
     if isinstance(name, str) and name.startswith(_LOCAL):
         yield case.fail(f"`$id` is a place on this machine: {name}", answer, section="10.2", excerpt=name)
@@ -102,7 +102,7 @@ def _command(case: Case) -> Iterator[Finding]:
         return
     flaw = document_flaw(document)
     if flaw is not None:
-        yield case.fail(f"the input schema is no valid JSON Schema: {flaw}", answer, section="12.1")
+        yield case.fail(f"the input schema is not a valid JSON Schema: {flaw}", answer, section="12.1")
 
 
 def _json(data: bytes) -> Any:

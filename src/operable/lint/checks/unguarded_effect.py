@@ -1,14 +1,14 @@
-"""Effects that nobody confirmed, and plans that are carried out.
+"""Effects that were not confirmed, and plans that are carried out.
 
 What it does
     Runs a destructive command with its confirmation first, to see that the call works and what it changes; then without,
     which must be refused and change nothing, also when the call has an idempotency key. Runs `--dry-run` where it is
     advertised: it must succeed, emit `aoi:plan` events and change nothing, also when the call has its confirmation and
-    an idempotency key. "Nothing" is observed: the files of work dir and HOME by content, the state that the tool tells,
-    and no attempt to reach anybody, as the kernel counts them. A connection to a helper that the tool has started itself
-    is none; a name lookup is one, and so is a connection to a port of this machine at which nothing of the tool listens.
-    A wrong `--confirm-count` must be refused, also beside `--confirm`, and where it is advertised it must be an option
-    that exists.
+    an idempotency key. "Nothing" is observed: the files of work dir and HOME by content, the state that the tool
+    reports, and no attempt to reach the network, as the kernel counts them. A connection to a helper that the tool has
+    started itself is none; a name lookup is one, and so is a connection to a port of this machine at which nothing of
+    the tool listens. A wrong `--confirm-count` must be refused, also beside `--confirm`, and where it is advertised it
+    must be an option that exists.
 
 Why is this bad?
     A model that misunderstands deletes with the same confidence as one that does not. The confirmation is the only point
@@ -72,11 +72,11 @@ def _unconfirmed(case: Case) -> Iterator[Finding]:
         yield case.fail("without confirmation it is not refused", refused, section="14.3")
     if changes:
         yield case.fail(f"without confirmation it changes things: {_shown(changes)}", refused, section="14.3")
-    yield from _contacts(case, refused, "without confirmation it tries to reach somebody")
+    yield from _contacts(case, refused, "without confirmation it tries to reach the network")
     if not changes and case.target.claims_flag("supports_idempotency_key"):
         keyed, changes = case.effect(case.target.with_options(unconfirmed(case), "--idempotency-key", _KEY))
         told = tuple(change for change in changes if change.where == "state")
-        # That it has made a note of the key is no effect.
+        # That it has made a note of the key is not an effect.
         if keyed.succeeded or told:
             said = _shown(told) or "it reports success"
             yield case.fail(f"an idempotency key does for a confirmation: {said}", keyed, section="14.3")
@@ -109,7 +109,7 @@ def _planned(case: Case) -> Iterator[Finding]:
         yield case.fail(f"a dry run changes things: {_shown(changes)}", seen, section="14.2")
     else:
         yield from _planned_for_good(case)
-    yield from _contacts(case, seen, "a dry run tries to reach somebody")
+    yield from _contacts(case, seen, "a dry run tries to reach the network")
     if not seen.succeeded:
         yield case.fail(
             f"a dry run fails with status {seen.status}",

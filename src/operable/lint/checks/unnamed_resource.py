@@ -7,7 +7,7 @@ What it does
     destructive command, must have been named.
 
 Why is this bad?
-    Without the name of what it made, an agent cannot undo, check or continue its own work, and nobody can audit it.
+    Without the name of what it made, an agent cannot undo, check or continue its own work, and an auditor cannot check it.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def _command(case: Case) -> Iterator[Finding]:
         if not seen.succeeded:
             raise Untested(f"the sample call ends with status {seen.status}; see check 3")
         if not seen.readable:
-            raise Untested("stdout holds lines that are no events; see check 2")
+            raise Untested("stdout contains lines that are not events; see check 2")
         if not seen.domain:
             if changes:
                 yield case.fail(f"it changes things ({changes[0]}) and emits no event that names them", seen)
                 return
             raise Untested("the sample call changes nothing and emits nothing")
-        # Totals and remarks beside events that name what they tell of are about no resource.
+        # Totals and remarks beside events that name their subject are about no resource.
         named = {event["type"] for event in seen.domain if identity(event) is not None}
         nameless = [
             event
@@ -115,7 +115,7 @@ def _accounted(case: Case, seen: Observation, before: _Listing, after: _Listing)
 
 
 def _listed(case: Case, room: Room) -> _Listing | None:
-    """Everything that is listed; None when that cannot be told."""
+    """Everything that is listed; None if that is not visible."""
     listing = case.plan.command("list")
     if listing is None or not listing.read_only or (listing.inputs or {}).get("required"):
         return None

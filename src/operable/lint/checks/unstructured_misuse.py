@@ -8,7 +8,7 @@ What it does
     `retryable` does not contradict the category. Documented exit codes are kept.
 
 Why is this bad?
-    An agent that misspells an option and is told nothing believes that it has been heard. One that is told in prose
+    An agent that misspells an option and gets no error believes that the option took effect. One that gets prose
     cannot decide whether to retry.
 """
 

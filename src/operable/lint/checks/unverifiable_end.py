@@ -5,13 +5,13 @@ What it does
     environment and an empty HOME, where there is nothing to find, and of one without input: a finite command that exits 0
     has exactly one terminal summary, as its last event, with `ok: true`; so has one that is declared unbounded and ends
     by itself. A summary with `ok: true` goes with exit status 0 and one with `ok: false` does not; `count`, `error_count`
-    and `warning_count` are what was emitted, and who has told an error does not say that all is well; `aoi:meta` comes
+    and `warning_count` are what was emitted, and a stream with an error does not say that all is well; `aoi:meta` comes
     first and once. When the disk is full that stdout goes to, the exit status is not 0. A command that does not end in
     time and is not declared unbounded hangs.
 
 Why is this bad?
     End of file is all that a consumer gets from a crash. Only a summary that is always there, always last and always
-    true lets it tell a complete result from a truncated one.
+    true lets it distinguish a complete result from a truncated one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _command(case: Case) -> Iterator[Finding]:
 
 
 def _kind(message: str) -> str:
-    """What is wrong, whatever the numbers: the same fault is told once."""
+    """What is wrong, whatever the numbers: the same fault is reported once."""
     return re.sub(r"\d+", "", message)
 
 
@@ -128,7 +128,7 @@ def _counts(case: Case, seen: Observation, summary: dict[str, Any]) -> Iterator[
     count = summary.get("count")
     silent_sink = case.target.claims.get("role") == "sink" and not domain
     wrong = isinstance(count, int) and count not in (domain, domain + others) and not silent_sink
-    # Of a stream that failed nobody knows how far it came before; of one that never ends, what of it was seen.
+    # It is unknown how far a failed stream came before; of one that never ends, what of it was seen.
     if wrong and fine and not seen.errors and not case.target.unbounded:
         yield f"summary.count is {count}, but {domain + others} results were emitted", "MUST"
     for field, kind, severity in (
@@ -141,7 +141,7 @@ def _counts(case: Case, seen: Observation, summary: dict[str, Any]) -> Iterator[
         upstream = summary.get("upstream_warning_count")
         if not isinstance(told, int) or isinstance(upstream, int):
             continue
-        # Who fails may know of more than it tells one by one.
+        # A tool that fails may know of more than it reports one by one.
         if told < emitted or (fine and told not in (emitted, emitted + failed)):
             yield f"summary.{field} is {told}, but {emitted} such events were emitted", "MUST"
     if fine and seen.errors and summary.get("partial") is not True and not summary.get("error_count"):
@@ -151,7 +151,7 @@ def _counts(case: Case, seen: Observation, summary: dict[str, Any]) -> Iterator[
 CHECK = Check(
     name="unverifiable-end",
     number=3,
-    title="the end tells what happened",
+    title="the end says what happened",
     characteristics=("Verifiable",),
     level="MUST",
     section="4.1",

@@ -27,7 +27,7 @@ def _command(case: Case) -> Iterator[Finding]:
     seen = case.sample()
     meta = seen.meta
     if meta is None and not seen.readable:
-        raise Untested("stdout holds lines that are no events; see check 2")
+        raise Untested("stdout contains lines that are not events; see check 2")
     if meta is None:
         yield case.fail("there is no aoi:meta, so no schema_version is reported", seen)
         return
@@ -67,7 +67,7 @@ def _declared(case: Case, meta: dict[str, Any], seen: Observation) -> Iterator[F
 
 
 def _whose(case: Case, meta: dict[str, Any], seen: Observation) -> Iterator[Finding]:
-    """Whose stream this is: consumers of several tools tell them apart by it."""
+    """Whose stream this is: consumers of several tools distinguish them by it."""
     if case.target.relays:
         return
     told, tool, command = (case.plan.capabilities or {}).get("tool"), meta.get("tool"), meta.get("command")

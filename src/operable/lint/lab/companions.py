@@ -1,12 +1,12 @@
 """The programs that a profile puts beside the tool: a server, a peer. Each lives in its room until that is left.
 
-Theory of operation. A companion is confined like the tool, in namespaces of its own but for two things that it shares with
-the calls of its room: the folders (work dir and HOME), and a network of nothing but loopback. So the same port serves in
-all rooms at once, nothing outside is reached, and whoever looks for the tool's processes does not come across it.
+Theory of operation. A companion is confined like the tool, in namespaces of its own except for two things that it shares
+with the calls of its room: the folders (work dir and HOME), and a network with only loopback. So the same port serves in
+all rooms at once, nothing outside is reached, and a search for the tool's processes does not find it.
 
-A thread per companion reads what it prints and throws it away; the first line says that it is ready. What binds the tool
-binds it, too: processes, memory, output. One that is not ready in time, or that fails later, makes the experiment void: that
-says nothing about the tool, so it is raised as `Fail`. One that ends with status 0 has done its part.
+A thread per companion reads what it prints and throws it away; the first line says that it is ready. The limits of the
+tool also apply to it: processes, memory, output. One that is not ready in time, or that fails later, makes the
+experiment void: that says nothing about the tool, so it is raised as `Fail`. One that ends with status 0 has done its part.
 
 Only in a sandbox: without one two rooms would fight for a port, and talk with each other's servers.
 """
@@ -31,7 +31,7 @@ from operable.proc.tree.escalation import Graces
 _AT_ONCE = Graces(interrupt=0.0, terminate=0.0, kill=2.0, drain=0.5)
 _SOON = 0.001
 _WATCH = 0.25
-# So long it is waited at most until nobody beside the tool does anything any more.
+# The longest wait until the companions are idle.
 _SETTLING = 5.0
 _DYING = 15.0
 _QUOTED = 500
@@ -183,7 +183,7 @@ class Companions:
             companion.demand()
 
     def settle(self) -> None:
-        """Wait until they have done what they were asked for: nobody has run for a while. Bounded."""
+        """Wait until they have done what they were asked for: no process has run for a while. Bounded."""
         now = time.monotonic()
         deadline, since = now + _SETTLING, now
         while self._living and now - since < QUIET and now < deadline and not self._probe.abandoned.is_set():

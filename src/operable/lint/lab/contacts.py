@@ -1,15 +1,16 @@
 """Whom a confined tool tried to reach: the kernel's own counters of its network namespace.
 
-A sandbox without a network has nothing but a loopback device, so whatever is sent elsewhere fails; the kernel counts it all
+A sandbox without a network has only a loopback device, so whatever is sent elsewhere fails; the kernel counts it all
 the same, per namespace. An open counter file keeps its namespace alive: it is opened and read before the tool starts, and
 read again when everything of it has ended; the difference is what was tried in between. Nothing that runs inside can change
 or avoid the counts.
 
 What counts. Addresses outside: every attempt, a name lookup included. Addresses of this machine: only where nothing
 inside answered, because then a service outside was meant. A tool that talks to its own helper on 127.0.0.1 has reached
-nobody, and a Unix socket is no network (the folders in which daemons keep theirs are empty). Nor has one that talks with
-a program that its profile put beside it: that is the tool's own server, and what is changed there the tool's state tells.
-What such a program tries to reach while a call runs counts for the call, like everything that it does because of one.
+no network, and a Unix socket is not a network (the folders in which daemons keep theirs are empty). Nor has one that
+talks with a program that its profile put beside it: that is the tool's own server, and the tool's state shows what is
+changed there. What such a program tries to reach while a call runs counts for the call, like everything that it does
+because of one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import BinaryIO, Self
 
 
 class Contacts:
-    """The counters of one namespace; a closed one tells nothing more."""
+    """The counters of one namespace; a closed one reports nothing more."""
 
     def __init__(self, files: list[BinaryIO]) -> None:
         self._files = files
@@ -71,7 +72,7 @@ def counters(text: str) -> dict[str, int]:
 
 
 def described(counts: dict[str, int]) -> tuple[str, ...]:
-    """The counts that mean a contact with somebody outside."""
+    """The counts that mean a contact with the outside."""
     unroutable = counts.get("IpOutNoRoutes", 0) + counts.get("Ip6OutNoRoutes", 0)
     unanswered = counts.get("TcpActiveOpens", 0) - counts.get("TcpPassiveOpens", 0)
     unheard = counts.get("UdpNoPorts", 0) + counts.get("Udp6NoPorts", 0)

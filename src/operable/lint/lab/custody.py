@@ -52,7 +52,7 @@ class Custody:
                 return False
             if not self._network:
                 self._contacts = Contacts.of(self.init)
-            # Where none can be made, RLIMIT_NPROC binds whoever is not root, and `excess` everybody.
+            # Where none can be made, RLIMIT_NPROC limits users other than root, and `excess` every user.
             self._groups = cgroup.prepare({"pids": TASKS, "memory": MEMORY})
             cgroup.admit(self._groups, self.init)
         return True
@@ -90,7 +90,7 @@ class Custody:
         return f"it used {found.memory >> 20} MiB of memory" if found.memory > MEMORY else None
 
     def signal(self, pid: int, number: signal.Signals) -> bool:
-        """Send it to the group of the tool; False when there is nobody left."""
+        """Send it to the group of the tool; False if no process is left."""
         if self._sandbox is None:
             signal_group(pid, number)
             return True
@@ -114,7 +114,7 @@ class Custody:
         return () if self.init is None else tuple(processes.names_below(self.init))
 
     def outgoing(self) -> tuple[str, ...] | None:
-        """Whom it tried to reach; None when that cannot be told."""
+        """Whom it tried to reach; None if that is not visible."""
         return None if self._contacts is None else self._contacts.outgoing()
 
     def close(self) -> None:

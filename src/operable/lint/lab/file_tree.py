@@ -1,8 +1,8 @@
 """What is in a folder, by content: to say what a call has changed.
 
 Files are compared by digest, never by time. A SQLite database is compared by what it says, because opening one may
-rearrange its pages and its write-ahead log without changing a row. Caches (`.cache`, `__pycache__`) are no state: whoever
-deletes them loses nothing.
+rearrange its pages and its write-ahead log without changing a row. Caches (`.cache`, `__pycache__`) are not state: deleting
+them loses nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from operable.lint.check import Change
 _SQLITE = b"SQLite format 3\0"
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _CACHES = ("__pycache__", ".cache")
-# A state of more files than this is no throw-away fixture.
+# A state of more files than this is not a throw-away fixture.
 MAX_FILES = 20_000
 
 
@@ -61,7 +61,7 @@ def _content(path: str) -> str:
         with open(path, "rb") as file:
             return f"file {status.st_mode & 0o777:o} {hashlib.file_digest(file, 'sha256').hexdigest()}"
     except OSError as error:
-        return f"unreadable {error.errno}"  # it went away while we looked, or nobody may read it
+        return f"unreadable {error.errno}"  # it went away while we looked, or may not be read
 
 
 def _database(path: str) -> str:

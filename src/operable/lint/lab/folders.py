@@ -1,15 +1,15 @@
 """The folders of a laboratory on the host: made, and taken away whatever a tool has done in them.
 
-Theory of operation. Whoever is killed cannot take its folder away; the next linter does. A folder holds a locked file for
+Theory of operation. A killed process cannot remove its folder; the next linter does. A folder holds a locked file for
 as long as its linter lives. The file gets its name when it is locked, so one that can be locked belongs to a dead linter.
 
 A tool that is not run by root may leave folders that cannot be emptied and files that cannot be read, though they are ours:
 the first are opened again when they go, the second cannot be copied.
 
-Most calls change nothing, and to copy what a setup has made may cost more than the call. So a folder that nobody has touched
-serves again. The kernel tells: whatever is done to a file or a folder, or to its mode, owner, name or attributes, moves its
-time of change, which nobody can set. That clock has ticks of some milliseconds; a folder is given out when the tick in which
-it was made is over, so that no touch can have the same time.
+Most calls change nothing, and to copy what a setup has made may cost more than the call. So an untouched folder is used
+again. The kernel says so: whatever is done to a file or a folder, or to its mode, owner, name or attributes, moves its
+time of change, which no process can set. That clock has ticks of some milliseconds; a folder is given out when the tick
+in which it was made is over, so that no touch can have the same time.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Stock:
 
     def take(self) -> str:
         """One that is as it was made. What was left and has been touched is taken away, at the latest moment: by then
-        whoever was at work in it is dead.
+        the process that worked in it is dead.
         """
         while True:
             try:
@@ -81,11 +81,11 @@ class Stock:
         return folder
 
     def leave(self, folder: str) -> None:
-        """Nobody needs it any more."""
+        """It is not needed any more."""
         self._left.append(folder)
 
     def drop(self, folder: str) -> None:
-        """Nobody is to have it any more."""
+        """It must not be used any more."""
         del self._marks[folder]
         discard(folder)
 
@@ -93,7 +93,7 @@ class Stock:
         try:
             return _marks(folder) == self._marks[folder]
         except OSError:
-            return False  # somebody is at work in it
+            return False  # another process is at work in it
 
 
 def _marks(folder: str) -> dict[str, tuple[int, ...]]:
@@ -119,7 +119,7 @@ def _tick_is_over(folder: str) -> bool:
 
 
 def discard(folder: str) -> None:
-    """Take it away with all that is in it. Nobody may be at work in it any more."""
+    """Take it away with all that is in it. No process may be at work in it any more."""
     shutil.rmtree(folder, ignore_errors=True)
     if not os.path.lexists(folder):
         return
@@ -147,8 +147,8 @@ def _clear(parent: str) -> None:
         return  # some may write there and not look
     for folder in (f"{parent}/{name}" for name in names if name.startswith(_PREFIX)):
         try:
-            # Somebody else's is nothing of ours, whatever its name.
+            # A folder of another user is not ours, whatever its name.
             if os.lstat(folder).st_uid == os.geteuid() and not is_locked(f"{folder}/{_LOCK}"):
                 discard(folder)
         except OSError:
-            continue  # another linter was faster, or it is no folder
+            continue  # another linter was faster, or it is not a folder

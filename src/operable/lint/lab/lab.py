@@ -4,7 +4,7 @@ Theory of operation. Setup runs once, in a template; then one read-only call war
 on first use is there before anything is compared. Every experiment gets a copy, or one that an experiment before it has left
 as it was. In a sandbox each copy is seen at the same place, so that paths that the tool wrote down stay true; without one
 they would not, and setup is run again each time. So it is where programs run beside the tool in every room, because what
-they hold in memory is no file, and where the setup leaves what we may not read.
+they keep in memory is not in a file, and where the setup leaves what we may not read.
 
 Equal invocations are run once: `observe` and `effect` remember. Threads may share a lab; what happens in one room is the
 business of `room`.
@@ -75,7 +75,7 @@ class Laboratory:
         return self.probe.sandbox is not None and not self.profile.tool.beside
 
     def prepare(self, machine: tuple[str, ...], state: Invocation | None) -> None:
-        """Do the setup and remember it; Fail when a step of it fails. `state` is the call that tells the state."""
+        """Do the setup and remember it; Fail when a step of it fails. `state` is the call that reports the state."""
         self._template, self._state = self._new_template(), state
         self._setup = tuple(_step(words, machine) for words in self.profile.tool.setup)
         if self._copies:
@@ -103,7 +103,7 @@ class Laboratory:
         stock = self._stock
         folder = stock.take()
         room = self._entered(folder)
-        # Without a sandbox somebody may still be at work in it.
+        # Without a sandbox a process may still be at work in it.
         away = stock.drop if self.probe.sandbox is None else stock.leave
         try:
             yield room
@@ -184,6 +184,6 @@ def _copy(source: str, target: str) -> None:
 
 
 def _special(folder: str, names: list[str]) -> list[str]:
-    """Sockets, pipes and devices are no state that could be copied."""
+    """Sockets, pipes and devices are not state that could be copied."""
     kept = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
     return [name for name in names if stat.S_IFMT(os.lstat(os.path.join(folder, name)).st_mode) not in kept]

@@ -1,4 +1,4 @@
-"""What a run prints, as it comes: on stdout with the time of each piece, and on a terminal that nobody answers.
+"""What a run prints, as it comes: on stdout with the time of each piece, and on a terminal that does not answer.
 
 It keeps what is worth looking at and counts the rest. When a tool is to be stopped for what it prints, and when its stream
 has begun, is decided by `trial`.
@@ -48,7 +48,7 @@ class Recording:
 
 
 class Terminal:
-    """A pty whose other end is the tool's, and at which nobody sits."""
+    """A pty whose other end is the tool's, and which does not answer."""
 
     def __init__(self, reactor: Reactor) -> None:
         self._reactor = reactor
@@ -81,7 +81,9 @@ class Terminal:
     def _read(self) -> bool:
         try:
             data = os.read(self._master, 4096)
-        except OSError:  # EIO: nobody has the other end open any more. EAGAIN: somebody has, and is silent
+        except (
+            OSError
+        ):  # EIO: no process has the other end open any more. EAGAIN: a process has, and is silent
             return False
         if len(self.output) < _TERMINAL_LIMIT:
             self.output += data

@@ -21,7 +21,7 @@ from operable.proc.sandbox.enclosure import Enclosure, enclose
 from operable.proc.sandbox.loopback import Loopback
 from operable.proc.spawn import Command
 
-# Private writable memory. Address space is no measure: Go, Node and the JVM reserve it by the terabyte.
+# Private writable memory. Address space is not a measure: Go, Node and the JVM reserve it by the terabyte.
 MEMORY = 4 * 1024**3
 _FILE_SIZE = 1024**3
 # Threads and processes. A JVM has a few dozen threads, a build some processes.
@@ -29,7 +29,7 @@ TASKS = 512
 _FIRST_LINE = 4096  # longer than any kernel reads
 # Where the kernel counts everything that the user runs, of which there may be much.
 _TASKS_OF_A_USER = 8192
-# Where stdout leads when it is no pipe.
+# Where stdout leads if it is not a pipe.
 _DEVICES = {"full": "/dev/full", "terminal": "/dev/tty"}
 # In front of a program beside the tool. No such program is run: in a sandbox it would have no right to give.
 _SUDO = "sudo"
@@ -57,7 +57,7 @@ class Probe:
     env: dict[str, str] = field(default_factory=dict)
     network: bool = False
     timeout: float = 10.0
-    # Set: nobody wants to know any more. What runs is killed, and nothing else is started.
+    # Set: no caller wants to know any more. What runs is killed, and nothing else is started.
     abandoned: threading.Event = field(default_factory=threading.Event, compare=False)
 
     def run(self, invocation: Invocation, place: Place) -> Observation:
@@ -165,13 +165,13 @@ def _interpreter(program: str) -> str | None:
         with open(program, "rb") as file:
             line = file.readline(_FIRST_LINE)
     except OSError:
-        return None  # whoever runs it will say so
+        return None  # running it will say so
     words = os.fsdecode(line[2:]).split() if line.startswith(b"#!") else []
     return words[0] if words else None
 
 
 def place_file(folder: str, path: str, content: str) -> None:
-    """Write a file below a folder. Links that a tool has left there lead nowhere: nothing is written outside."""
+    """Write a file below a folder. Links that a tool has left there are not followed: nothing is written outside."""
     target = os.path.join(folder, path)
     if not os.path.realpath(target).startswith(os.path.realpath(folder) + os.sep):
         return

@@ -1,7 +1,8 @@
-"""Who lives in a sandbox, as /proc tells the host: how many, how large, waiting for what; and how to end them all.
+"""The processes of a sandbox, as /proc shows them to the host: how many, how large, waiting for what; and how to end
+them all.
 
-Everything inside is below the first process of its namespace, whose own /proc lists exactly the inmates. Whoever ends while
-we look is simply not there; where we may not look, nobody is.
+Everything inside is below the first process of its namespace, whose own /proc lists exactly these processes. A process that
+ends while we look is not counted; where we may not look, no process is.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ _WRITING = ("pipe_write", "pipe_wait")
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """How much of the machine the inmates use."""
+    """How much of the machine the processes use."""
 
     processes: int
     memory: int  # resident bytes, what they share counted once for each
 
 
 def census(init: int) -> Census:
-    """Count the inmates of the namespace that this process is the first of."""
+    """Count the processes of the namespace that this process is the first of."""
     numbers = list(_inmates(init))
     memory = 0
     for number in numbers:
@@ -38,7 +39,7 @@ def census(init: int) -> Census:
 
 
 def used(init: int) -> float:
-    """Seconds of processor time that the inmates have used: those who live, and those whom they have seen die."""
+    """Seconds of processor time that the processes have used: those who live, and those whom they have seen die."""
     ticks = 0
     for number in _inmates(init):
         # Behind the name: the state is field 3, the times are 14 to 17.
@@ -49,7 +50,7 @@ def used(init: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What the inmates wait for."""
+    """What the processes wait for."""
 
     writing: bool = False  # one of them for room in a pipe
     pending: int | None = None  # with so many bytes to write
@@ -73,7 +74,7 @@ def waiting(init: int) -> Waiting:
 
 
 def _size(call: str) -> int | None:
-    """The number of bytes of a write(2), told as: number of the call, descriptor, address, size."""
+    """The number of bytes of a write(2), shown as: number of the call, descriptor, address, size."""
     words = call.split()
     return int(words[3], 16) if len(words) > 3 and words[0] == _WRITE.get(platform.machine()) else None
 
@@ -104,7 +105,7 @@ def kill(pid: int) -> None:
 def _inmates(init: int) -> Iterator[str]:
     proc = f"/proc/{init}/root/proc"
     try:
-        # While a sandbox is being set up, its /proc is still that of the host, full of strangers.
+        # While a sandbox is being set up, its /proc is still that of the host, with all its processes.
         if os.readlink(f"{proc}/1/ns/pid") != os.readlink(f"/proc/{init}/ns/pid"):
             return
         names = os.listdir(proc)

@@ -1,6 +1,6 @@
 """How to make, by hand, a room like those in which the tool was run: one line for a shell, to be pasted before any other.
 
-The command lines of findings begin in it. Without it they would run on the data of whoever pastes them, deletions
+The command lines of findings begin in it. Without it they would run on the data of the user who pastes them, deletions
 included. What runs beside the tool is not in it, since it must live as long as the room: the lines name it themselves.
 """
 

@@ -2,8 +2,8 @@
 
 Theory of operation. A room is furnished when the first call that needs it comes: the programs beside the tool are started,
 then the profile's setup is done, if it was not copied with the folders. Bare calls (discovery) need none of that and get
-none of it. Changes are what differs between the folders, and between the states that the tool tells, right before and right
-after a call; programs beside the tool are waited for until they have done what the call made them do.
+none of it. Changes are what differs between the folders, and between the states that the tool reports, right before and
+right after a call; programs beside the tool are waited for until they have done what the call made them do.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from operable.lint.lab.folders import discard
 from operable.lint.lab.probe import Place, Probe, hidden
 from operable.lint.profile import Profile
 
-# Inside the sandbox, where /tmp is empty. A name that tells a tool nothing, and that no folder in which one lies has; always
-# the same, so that what a tool prints of it is, too.
+# Inside the sandbox, where /tmp is empty. A name that says nothing to a tool, and that no folder in which one lies has;
+# always the same, so that what a tool prints of it is also the same.
 _INSIDE = "/tmp/tmp.b7Qx0JrWdz"  # noqa: S108
 # Longer than the finest clock that people read takes to move on.
 _TICK = 1.1
@@ -35,7 +35,7 @@ VOLATILE = ("timestamp", "trace_id", "elapsed_ms", "time", "ts")
 
 
 class Steadiness:
-    """Whether the state that the tool tells stays as it is while nobody changes it: one with a clock in it proves nothing.
+    """Whether the state that the tool reports stays the same without a change: one with a clock in it proves nothing.
 
     Looked at once for all rooms of a tool, when it first differs.
     """
@@ -60,7 +60,7 @@ class Steadiness:
 
 
 class LabRoom:
-    """See `check.Room`. `folder` holds `work` and `home`; whoever made them takes them away, after `leave`."""
+    """See `check.Room`. `folder` holds `work` and `home`; their maker removes them, after `leave`."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class LabRoom:
         ran: Callable[[Observation], object],
         hopeless: dict[tuple[str, ...], Fail],
     ) -> None:
-        """`setup`: what is to be done first; None: that was done. `state` tells the state. `ran` hears of each call.
+        """`setup`: what is to be done first; None: that was done. `state` reports the state. `ran` receives each call.
         `hopeless`: see `Companions`.
         """
         self._probe = probe
@@ -96,7 +96,7 @@ class LabRoom:
     def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
         if not invocation.bare:
             self.furnish(invocation.beside)
-        # Nothing but the call between the two looks at the files: asking for the state may leave traces, too.
+        # Only the call is between the two looks at the files: asking for the state may also leave traces.
         told = self.state()
         before = self._files()
         observation = self.run(invocation)
@@ -171,7 +171,7 @@ def _place(probe: Probe, folder: str) -> Place:
 
 
 def _emptied(place: Place, folder: str, *, confined: bool) -> Place:
-    """The same with an empty HOME that nobody can write to."""
+    """The same with an empty HOME that no process can write to."""
     empty = tempfile.mkdtemp(prefix="empty-", dir=folder)
     os.chmod(empty, 0o500)
     return replace(place, home=empty, inside_home=place.inside_home if confined else empty)

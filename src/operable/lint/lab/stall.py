@@ -1,12 +1,12 @@
 """A reader that stalls: how to catch a tool in the middle of its stream, however fast it is.
 
-The pipe to the tool's stdout is made as small as the system allows and filled but for a little room, before the tool
+The pipe to the tool's stdout is made as small as the system allows and filled except for a little room, before the tool
 starts. So its first line fits in and the next does not: the tool waits in that write, for as long as we like, and a signal
-or the end of the reader reaches it there. After a signal the pipe is read again: whoever has a last word can say it. What we
-filled in is thrown away.
+or the end of the reader reaches it there. After a signal the pipe is read again: a process can still write its last
+message. What we filled in is thrown away.
 
 A tool that writes all of its stream at once waits in its only write, and one that asks for room before it writes waits
-before its first line. That a tool waits is told by the kernel (it is in that write), or by time: nothing in the sandbox has
+before its first line. The kernel shows that a tool waits (it is in that write), or by time: nothing in the sandbox has
 run, and nothing has been written, for a while.
 """
 
@@ -17,7 +17,7 @@ import os
 
 from operable.lint.lab.processes import Waiting
 
-# Somebody who has not run for so many seconds waits for us.
+# A process that has not run for so many seconds waits for us.
 QUIET = 0.3
 # So long the signal has the tool for itself before reading begins, so that it finds the tool waiting, not on its way again.
 HEAD_START = 0.2

@@ -89,7 +89,7 @@ class Trial:
 
     @property
     def _looked_at(self) -> bool:
-        """Whether it is seen from outside when the signal may come; other streams tell by their own silence."""
+        """Whether it is seen from outside when the signal may come; other streams show it by their own silence."""
         return bool(self.invocation.room or self.invocation.hold_stdin) and self.probe.sandbox is not None
 
     @property
@@ -236,7 +236,7 @@ class Trial:
         self._kill()
 
     def _starved(self, used: float, share: float) -> bool:
-        """Whether somebody of the tree wants to run, and the machine has not given it so many seconds since `used`."""
+        """Whether a process of the tree wants to run, and the machine has not given it so many seconds since `used`."""
         return not self.custody.waiting().idle and self.custody.used() - used < share
 
     def _stop(self, why: Literal["flood", "excess"], note: str) -> None:

@@ -69,7 +69,7 @@ def _row(command: str | None, columns: Sequence[str], results: dict[str, str]) -
 
 
 def _word(finding: Finding, level: Level, *, known: bool) -> str:
-    """What a finding is to whoever reads of it: only what fails the run is red."""
+    """What a finding means to its reader: only what fails the run is red."""
     if finding.result == "fail" and known:
         return "known"
     return finding.result if fails(finding, level) or finding.result != "fail" else "advice"
@@ -86,7 +86,7 @@ def _article(finding: Finding, word: str) -> str:
     if finding.excerpt is not None:
         parts.append(f"<pre>{escape(finding.excerpt)}</pre>")
     if finding.hint is not None:
-        parts.append(f"<p>To mend it: {escape(finding.hint)}.</p>")
+        parts.append(f"<p>To fix it: {escape(finding.hint)}.</p>")
     return "\n".join([*parts, "</article>"])
 
 

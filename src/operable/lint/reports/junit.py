@@ -32,7 +32,7 @@ def _suite(root: Element, number: int, report: Report, level: Level, known: froz
         grouped.setdefault((finding.command, finding.label), []).append(finding)
     suite = SubElement(root, "testsuite", id=str(number), name=f"aoi-lint {tool}", package=tool)
     suite.set("timestamp", datetime.fromtimestamp(report.began, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
-    suite.set("hostname", "localhost")  # where it ran is nobody's business, but Ant wants a name
+    suite.set("hostname", "localhost")  # where it ran is private, but Ant wants a name
     suite.set("time", f"{report.elapsed:.3f}")
     SubElement(suite, "properties")
     counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}

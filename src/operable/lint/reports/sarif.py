@@ -43,7 +43,7 @@ def _run(report: Report, rules: Sequence[Check], known: frozenset[str]) -> dict[
                 "rules": [_rule(rule) for rule in rules],
             }
         },
-        # Code scanning refuses a file with two runs of one tool that it cannot tell apart.
+        # Code scanning refuses a file with two runs of one tool that it cannot distinguish.
         "automationDetails": {"id": f"aoi-lint/{report.tool}/"},
         "invocations": [{"executionSuccessful": True}],
         "results": [

@@ -35,7 +35,7 @@ class Grant(Block, frozen=True, kw_only=True, rename={"user_id": "userId"}):
 
 
 class Access(Block, frozen=True, kw_only=True):
-    """Any one of a list suffices; an empty list is nobody."""
+    """Any one of a list suffices; an empty list means no caller."""
 
     reveal: tuple[Grant, ...] = ()
     bind: tuple[Grant, ...] = ()

@@ -160,7 +160,7 @@ def _default(option: Part, kind: str) -> Iterator[Problem]:
         "enum": isinstance(value, str),
     }.get(kind, True)
     if not fits:
-        yield default.problem("OPTION_DEFAULT", f"the default of this option is no {kind}")
+        yield default.problem("OPTION_DEFAULT", f"the default of this option is not a {kind}")
         return
     values = [text for _, text in option.at("enum").texts()]
     if kind == "enum" and values and value not in values:

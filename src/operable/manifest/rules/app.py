@@ -24,7 +24,7 @@ def _commands(root: Part) -> Iterator[Problem]:
         words = command.split()
         if not words or any(not _WORD.fullmatch(word) for word in words):
             yield part.problem(
-                "COMMAND_WORD", f"{command[:80]!r} is no command: words of letters, digits and ._:- are"
+                "COMMAND_WORD", f"{command[:80]!r} is not a command: words of letters, digits and ._:- are"
             )
         if " ".join(words) in seen:
             yield part.problem("ID_TWICE", f"the command {command[:80]!r} is listed twice")
@@ -35,7 +35,7 @@ def _commands(root: Part) -> Iterator[Problem]:
             near = nearest(command, sorted(seen), limit=1)
             yield part.problem(
                 "CONFIRMATION_UNKNOWN",
-                f"confirmationRequired names {command[:80]!r}, which is no command",
+                f"confirmationRequired names {command[:80]!r}, which is not a command",
                 f"did you mean {near[0]!r}?" if near else f"commands: {', '.join(sorted(seen)[:20])}",
             )
 
@@ -74,7 +74,7 @@ def _identity(root: Part) -> Iterator[Problem]:
     for part, skill in root.at("skills").texts():
         if not _SKILL.fullmatch(skill):
             yield part.problem(
-                "SKILL_NAME", f"{skill[:80]!r} is no short name of a skill (a folder below skills/)"
+                "SKILL_NAME", f"{skill[:80]!r} is not a short name of a skill (a folder below skills/)"
             )
         if skill in seen:
             yield part.problem("ID_TWICE", f"the skill {skill[:80]!r} is listed twice")

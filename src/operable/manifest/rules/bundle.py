@@ -89,13 +89,13 @@ def _install_fields(entry: Part, method: str) -> Iterator[Problem]:
     if digest.text is not None and not _SHA256.fullmatch(digest.text):
         yield digest.problem(
             "PLACEHOLDER" if not re.fullmatch(r"[0-9A-Fa-f]{64}", digest.text) else "SHA256_FORM",
-            "verify_sha256 is no SHA-256 digest",
+            "verify_sha256 is not a SHA-256 digest",
             "write 64 lower-case hexadecimal digits; `sha256sum FILE` prints them",
         )
     if method in ("curl", "download") and not digest.present:
         yield entry.at("verify_sha256").problem(
             "INSTALL_UNPINNED",
-            f"what {method} fetches is not pinned; hosts refuse it unless told otherwise",
+            f"what {method} fetches is not pinned; hosts refuse it unless they are configured otherwise",
             "add verify_sha256",
             "warning",
         )

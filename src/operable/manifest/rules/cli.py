@@ -58,13 +58,13 @@ def _words(part: Part) -> Iterator[Problem]:
     for word, below in part.entries():
         if not _WORD.fullmatch(word):
             yield below.problem(
-                "COMMAND_WORD", f"{word[:80]!r} is no subcommand: letters, digits and ._:+- are"
+                "COMMAND_WORD", f"{word[:80]!r} is not a subcommand: letters, digits and ._:+- are"
             )
         if below.value == {}:
             yield below.problem("COMMANDS_EMPTY", f"the command group {word[:80]!r} is empty")
         if below.text is not None and not below.text.endswith(".md"):
             yield below.problem(
-                "COMMAND_LEAF", f"{below.text[:80]!r} is no TOOL.md", "write the path of a TOOL.md"
+                "COMMAND_LEAF", f"{below.text[:80]!r} is not a TOOL.md", "write the path of a TOOL.md"
             )
         yield from _words(below)
 
@@ -81,7 +81,7 @@ def _exit_codes(root: Part) -> Iterator[Problem]:
         elif word == "ok" and code != "0":
             yield part.problem("EXIT_RESERVED", f"only exit 0 is ok; give exit {code[:8]} a word of its own")
         if code.isdigit() and int(code[:8]) > 255:
-            yield part.problem("EXIT_RESERVED", f"{code[:8]} is no exit status: they end at 255")
+            yield part.problem("EXIT_RESERVED", f"{code[:8]} is not an exit status: they end at 255")
 
 
 def _sandbox(root: Part) -> Iterator[Problem]:

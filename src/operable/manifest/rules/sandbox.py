@@ -60,7 +60,7 @@ def variables(part: Part) -> Iterator[Problem]:
 
 def variable(part: Part, name: str) -> Iterator[Problem]:
     if not _VARIABLE.fullmatch(name):
-        yield part.problem("VARIABLE_NAME", f"{name!r} is no name of an environment variable")
+        yield part.problem("VARIABLE_NAME", f"{name!r} is not a name of an environment variable")
 
 
 def _mounts(root: Part) -> Iterator[Problem]:
@@ -92,7 +92,7 @@ def _egress(root: Part) -> Iterator[Problem]:
         if not _EGRESS.fullmatch(host):
             yield item.problem(
                 "EGRESS_HOST",
-                f"{redact_url(host)[:80]!r} is no host name",
+                f"{redact_url(host)[:80]!r} is not a host name",
                 "write a host, `*.example.com` or `*`, without scheme and path",
             )
 
@@ -140,7 +140,7 @@ def _provider(root: Part) -> Iterator[Problem]:
         yield provider.problem(
             "SANDBOX_PROVIDER_UNKNOWN",
             f"the sandbox provider {provider.text!r} is not one that we know",
-            f"known: {', '.join(PROVIDERS)}; a host refuses what nobody has registered",
+            f"known: {', '.join(PROVIDERS)}; a host refuses a name that is not registered",
             "warning",
         )
     for name in PROVIDERS.get(provider.text, ()):

@@ -59,7 +59,7 @@ def _effects(root: Part) -> Iterator[Problem]:
     for part, effect in mutates.texts():
         name = effect.partition(":")[0]
         if name not in MUTATION_CLASSES:
-            message = f"{name[:40]!r} is no class of effects that we know"
+            message = f"{name[:40]!r} is not a known class of effects"
             yield part.problem("MUTATION_CLASS", message, f"known: {', '.join(MUTATION_CLASSES)}", "warning")
     if mutates.value and (root.at("approval").text or "auto") == "auto":
         message = "a command that changes things cannot have the approval auto"
@@ -99,7 +99,7 @@ def _schemas(root: Part) -> Iterator[Problem]:
             jsonschema_rs.meta.validate(part.value)
             judge = jsonschema_rs.validator_for(part.value, retriever=_refuse)
         except (ValueError, jsonschema_rs.ReferencingError) as error:
-            yield part.problem("SCHEMA_INVALID", f"{field} is no JSON Schema 2020-12: {_short(error)}")
+            yield part.problem("SCHEMA_INVALID", f"{field} is not a JSON Schema 2020-12: {_short(error)}")
             continue
         for example in root.at("examples").items():
             shown = example.at(field.removesuffix("s"))

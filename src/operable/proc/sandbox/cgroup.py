@@ -1,13 +1,13 @@
 """Control groups for limits that no process inside can escape: memory and number of processes of a whole session.
 
 Theory of operation. Below the group that we are in ourselves, a folder is made per session; limits are written before
-anybody is in it, and the command joins it before it is executed (`joining`): a limit that cannot be set is an error, not a
-gap. Whoever holds a process back until all is ready may put it in from outside instead (`admit`). Version 2 is used where
+a process is in it, and the command joins it before it is executed (`joining`): a limit that cannot be set is an error, not a
+gap. A caller that holds a process back until all is ready may add it from outside instead (`admit`). Version 2 is used where
 its controllers are delegated to us, version 1 where its hierarchies are writable. Where neither is (an ordinary user without
 delegation, most containers), `prepare` gives nothing and the caller has resource limits left.
 
 To move a process, the kernel waits until no processor is in the middle of a fork: 10 ms and more. For a thread that moves
-itself it does not wait, and version 1 has a file for that (`doors`): 0.1 ms.
+itself it does not wait, and version 1 has a file for that: 0.1 ms.
 
 Folders of hosts that were killed are empty soon after (the keeper has seen to that) and are removed by the next host.
 """
@@ -21,11 +21,11 @@ _MOUNTS = "/proc/self/mountinfo"
 _OWN = "/proc/self/cgroup"
 _PREFIX = "operable-"
 _COUNT = itertools.count(1)
-# Groups of ours in which somebody was still dying when they were to go.
+# Groups of ours in which a process was still ending when they were to be removed.
 _LEFT: set[str] = set()
 # controller -> the file of its limit, in version 1 and 2
 _FILES = {"memory": ("memory.limit_in_bytes", "memory.max"), "pids": ("pids.max", "pids.max")}
-# $0 is the first file; all but the words after "--" are doors to write ourselves into. A failed write ends it.
+# $0 is the first file; all but the words after "--" are files through which we join. A failed write ends it.
 _JOIN = 'for f do shift; [ "$f" = -- ] && break; echo 0 > "$f" || exit 71; done; exec "$@"'
 
 _Mount = tuple[str, int, list[str]]  # where, version, controllers
@@ -51,7 +51,7 @@ def _place(controller: str, own: Mapping[str, str], mounts: list[_Mount]) -> Pla
         elif version == 2 and "" in own:
             found = Place(_below(folder, own[""]), 2)
             if controller not in _read(f"{found.folder}/cgroup.subtree_control").split():
-                continue  # not delegated to whoever is below, or bound to version 1
+                continue  # not delegated to the groups below, or bound to version 1
         else:
             continue
         if os.access(found.folder, os.W_OK) and os.path.exists(f"{found.folder}/cgroup.procs"):
@@ -108,7 +108,9 @@ def admit(groups: Mapping[str, str], pid: int) -> bool:
 
 
 def remove(groups: Mapping[str, str]) -> None:
-    """Take the folders away. Whoever is still in one keeps it; it goes when the next one is made, by us or the next host."""
+    """Take the folders away. A process that is still in one keeps it; it goes when the next one is made, by us or the
+    next host.
+    """
     for folder in set(groups.values()):
         try:
             os.rmdir(folder)

@@ -45,7 +45,9 @@ class Limits:
     cpu_ms: int | None = None
     memory_mb: int | None = None
     pids: int | None = None
-    timeout_ms: int | None = None  # held by whoever starts the command, with the deadline of `Child`
+    timeout_ms: int | None = (
+        None  # enforced by the caller that starts the command, with the deadline of `Child`
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class Tunnel:
     allowed: tuple[str, ...] = ()  # for the report only: the proxy holds the list
 
     def environment(self) -> dict[str, str]:
-        """How programs inside are told of it."""
+        """How programs inside learn of it."""
         names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
         # Loopback services that were allowed are there under their own number, so nothing local goes through the proxy.
         local = dict.fromkeys(("NO_PROXY", "no_proxy"), "localhost,127.0.0.1,::1")
@@ -69,24 +71,26 @@ class Tunnel:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """`/tmp` and `/run` are empty but for what is named here; nothing can be written but `writable`."""
+    """`/tmp` and `/run` are empty except for what is named here; nothing can be written but `writable`."""
 
     cwd: str
     writable: Mapping[str, str] = field(default_factory=dict)  # place inside -> folder of the host
     readable: Mapping[str, str] = field(default_factory=dict)  # the same, read-only
-    # Place inside -> content of a file that is nowhere else: not on disk, not visible from outside, gone with the command.
+    # Place inside -> content of a file that exists only there: not on disk, not visible from outside, gone with the command.
     contents: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     hidden: tuple[str, ...] = ()  # files and folders that are there and empty, whatever else is shown
     network: bool = False  # the host's own, unrestricted
-    loopback: Loopback | None = None  # one of this sandbox's own that others are in, too
+    loopback: Loopback | None = None  # one of this sandbox's own that other commands also join
     # Root of the user namespace that owns that network, with no right over anything else: what is read-only stays so.
     rooted: bool = False
     gate: int | None = (
         None  # a descriptor: the command starts when there is something to read from it, or its end
     )
-    outlive: bool = False  # descendants stay when the leader has ended, for whoever wants to see them; else they are killed
+    outlive: bool = (
+        False  # descendants stay after the leader's end, for the caller to see; else they are killed
+    )
     # "host": the whole file system, read-only; for tools that are only observed. "system": programs and libraries of the
-    # system (/usr, certificates, …) and what is named here; no home of anybody, no configuration of the host.
+    # system (/usr, certificates, …) and what is named here; no home of a user, no configuration of the host.
     # "elsewhere": a machine of its own, with whatever is installed there.
     root: Root = "host"
     home: str | None = None  # an empty folder inside, gone with the process
@@ -109,7 +113,7 @@ class AvailabilityCheck(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """One mechanism. `isolates_env`: what it gives to the command cannot be read by anybody outside, nor the other way."""
+    """One mechanism. `isolates_env`: what it gives to the command cannot be read from outside, nor the other way round."""
 
     name: str
     missing: AvailabilityCheck
@@ -130,7 +134,7 @@ class Sandbox:
 
 
 def sandbox(name: str) -> Sandbox:
-    """The mechanism of this name (`mastra-e2b` is e2b); Fail when there is none."""
+    """The mechanism of this name (`mastra-e2b` is e2b); Raises Fail if it does not exist."""
     found: Sandbox = catalogue.load(
         "operable.proc.sandboxes", name.removeprefix(_PREFIX), "SANDBOX", kind="sandbox"
     )

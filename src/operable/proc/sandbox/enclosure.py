@@ -48,7 +48,7 @@ _PREFIX = "operable-box-"
 
 
 class Egress(NamedTuple):
-    """The hosts that may be reached, the secrets that are put into requests to them, and who hears of each attempt."""
+    """The hosts that may be reached, the secrets that are put into requests to them, and the receiver of each attempt."""
 
     hosts: tuple[str, ...]
     substitutes: tuple[Substitute, ...] = ()
@@ -217,7 +217,9 @@ def _drop_folder(folder: str) -> None:
 
 
 def _begun(pid: int) -> int:
-    """When this process began, in ticks since the boot: with its number it is never another one. 0: there is none."""
+    """When this process began, in ticks since the boot: with its number it identifies the process. 0 if it does not
+    exist.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[19])

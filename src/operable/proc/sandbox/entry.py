@@ -20,7 +20,7 @@ from typing import NamedTuple
 from operable.proc.sandbox import landlock
 from operable.proc.sandbox.syscalls import libc, numbers
 
-# Stands where the number of a descriptor will stand. Not a number: whoever runs it as it is gets an error.
+# Stands where the number of a descriptor will stand. Not a number: running it directly gives an error.
 PLACEHOLDER = "FILTER"
 _JOIN_SESSION_KEYRING, _READ = 1, 11
 _SESSION_KEYRING = -3
@@ -90,7 +90,9 @@ class Entrance:
         return bool(self._entry.groups or self._entry.limits or self._rules is not None or self._has_keys())
 
     def _has_keys(self) -> bool:
-        """Whether our session keyring holds a key, or a keyring that is not empty. What cannot be told counts as one."""
+        """Whether our session keyring holds a key, or a keyring that is not empty. What cannot be determined counts as
+        one.
+        """
         serials = (ctypes.c_int32 * _MOST_KEYS)()
         size = self._call(self._keyctl, _READ, _SESSION_KEYRING, serials, ctypes.sizeof(serials))
         if size < 0:
@@ -103,7 +105,7 @@ class Entrance:
     def __call__(self) -> None:
         for path in self._entry.groups:
             group = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-            os.write(group, b"0")  # whoever writes
+            os.write(group, b"0")  # the writing process
             os.close(group)
         for resource_number, value in self._entry.limits:
             _limit(resource_number, value)

@@ -1,9 +1,10 @@
 """The end of the command inside an enclosure, seen from outside, because its first process can be kept from reporting it.
 
-Bubblewrap's first process in the namespace waits for the command and tells the monitor outside. A program inside that can
-trace or stop that process, or that traces the command itself, holds the report back, and whoever waits for the monitor
-waits forever. `LeaderWatch` finds the command from the host's side and holds a pidfd of it, which no tracer can keep from
-becoming readable. When the command has ended and the monitor has not followed within `GRACE`, the namespace is killed.
+Bubblewrap's first process in the namespace waits for the command and informs the monitor outside. A program inside that can
+trace or stop that process, or that traces the command itself, holds the report back, and a caller that waits for the
+monitor waits forever. `LeaderWatch` finds the command from the host's side and holds a pidfd of it, which no tracer can
+keep from becoming readable. When the command has ended and the monitor has not followed within `GRACE`, the namespace is
+killed.
 
 It does not judge a command that runs on: that is for the deadline of the caller.
 """
@@ -80,7 +81,7 @@ class LeaderWatch:
 
 
 def children(pid: int) -> list[int]:
-    """Of a process with one thread, oldest first; empty when it has ended, or where the kernel does not tell."""
+    """Of a process with one thread, oldest first; empty when it has ended, or if the kernel does not report it."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
             return [int(word) for word in file.read().split()]

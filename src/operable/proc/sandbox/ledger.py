@@ -1,4 +1,4 @@
-"""What stays open in an enclosure, item by item, also what nobody declared: the second half of every enforcement report.
+"""What stays open in an enclosure, item by item, also what was not declared: the second half of every enforcement report.
 
 A report that lists only what is enforced reads as if that were everything. Each class of things that a command can use up,
 reach or learn has a line here with the mechanism that holds it, or with what is left open.
@@ -92,7 +92,7 @@ def _quantities(place: Confinement) -> list[Item]:
 
 
 def _shared() -> list[Item]:
-    facts = "/proc tells load, memory and its pages, mounts and version of the machine"
+    facts = "/proc shows load, memory and its pages, mounts and version of the machine"
     return [
         Item("facts of the machine", "not hidden", "unconfined", facts),
         Item(

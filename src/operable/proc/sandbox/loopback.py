@@ -1,13 +1,13 @@
-"""A network of nothing but a loopback device that several confined commands share: a server, and who talks with it.
+"""A network with only a loopback device that several confined commands share: a server, and who talks with it.
 
-Theory of operation. A network namespace lives as long as somebody has it open. A confined command makes one (its sandbox
+Theory of operation. A network namespace lives as long as a process has it open. A confined command makes one (its sandbox
 brings the loopback device up), we open it, and the command may end: from then on the descriptors here hold the namespace,
 and the kernel takes it away with the last of them and the last process inside, also when we are killed. `nsenter` puts a
 command into it before its sandbox is made, through our own /proc entry, so that no descriptor of it is inherited.
 
-Who is not root may enter a network only through the user namespace that owns it; which one that is the kernel tells. Where
-that is not allowed, nsenter says so and the command does not run. Whoever is in that namespace as its root rules the
-network: may give it interfaces and routes.
+Who is not root may enter a network only through the user namespace that owns it; the kernel says which one that is. Where
+that is not allowed, nsenter says so and the command does not run. A process that is root in that namespace controls
+the network: may give it interfaces and routes.
 """
 
 import fcntl
@@ -41,14 +41,14 @@ class Loopback:
         ours = f"/proc/{os.getpid()}/fd"
         words = [find(_PROGRAM) or _PROGRAM, f"--net={ours}/{self.net}"]
         if rooted and self.user is None:
-            raise _unavailable("there are no user namespaces here in which somebody could rule it")
+            raise _unavailable("there are no user namespaces here in which a process could control it")
         # Root gets in anyway, and stays who it is.
         if rooted or os.geteuid() != 0:
             words += [] if self.user is None else [f"--user={ours}/{self.user}", "--preserve-credentials"]
         return [*words, "--"]
 
     def close(self) -> None:
-        """Let go of it; whoever is inside keeps it."""
+        """Let go of it; a process inside keeps it."""
         for fd in (self.net, self.user):
             if fd is not None:
                 os.close(fd)

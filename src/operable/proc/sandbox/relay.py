@@ -1,4 +1,4 @@
-"""The inner end of a tunnel: runs inside a network namespace that leads nowhere, and executes the command.
+"""The inner end of a tunnel: runs inside a network namespace without a connection, and executes the command.
 
 Theory of operation. Started inside the sandbox as a script, with the standard library only. It listens on 127.0.0.1: on the
 proxy's port, where connections are passed on to the proxy's socket as they are, and on the ports of loopback services that
@@ -24,7 +24,7 @@ _INSIDE_SOCKET = "/run/operable/egress"
 _INSIDE_SCRIPT = "/run/operable/relay.py"
 _CHUNK = 64 * 1024
 _BACKLOG = 128
-_STACK = 128 * 1024  # two threads per connection, which do nothing but copy
+_STACK = 128 * 1024  # two threads per connection, which only copy
 _BREATH = 0.05
 _ANSWER_LIMIT = 4096
 _SYSTEM = ("/usr/", "/bin/", "/lib/")
@@ -112,7 +112,7 @@ def _listen(host: str, port: int) -> socket.socket:
 def _serve(path: str, doors: "list[tuple[socket.socket, str]]") -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
-        os.dup2(nothing, fd)  # whoever waits for the command's output must not wait for us
+        os.dup2(nothing, fd)  # a caller that waits for the command's output must not wait for us
     threading.stack_size(_STACK)
     for door, target in doors[1:]:
         threading.Thread(target=_answer, args=(door, path, target), daemon=True).start()
@@ -125,7 +125,7 @@ def _answer(door: socket.socket, path: str, target: str) -> None:
             client, _ = door.accept()
             threading.Thread(target=_join, args=(client, path, target), daemon=True).start()
         except (OSError, RuntimeError):
-            time.sleep(_BREATH)  # no descriptor or no thread to be had now: those who wait are served later
+            time.sleep(_BREATH)  # no descriptor or thread available now: those who wait are served later
 
 
 def _join(client: socket.socket, path: str, target: str) -> None:

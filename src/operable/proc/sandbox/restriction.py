@@ -71,7 +71,7 @@ def program(what: frozenset[str]) -> bytes:
 
 
 class Restriction:
-    """Prepared in the host, applied by `__call__` in the child: nothing but system calls happens there."""
+    """Prepared in the host, applied by `__call__` in the child: only system calls happen there."""
 
     def __init__(self, what: frozenset[str], scratch: str | None = None) -> None:
         import ctypes

@@ -1,7 +1,7 @@
 """Resource limits as words before a command: what every Unix can limit, per process.
 
 `prlimit` (util-linux) sets them and executes the command, so no code of ours runs between fork and exec. Memory is the
-private writable kind (RLIMIT_DATA): address space would be no measure, since Go, Node and the JVM reserve it by the
+private writable kind (RLIMIT_DATA): address space would not be a measure, since Go, Node and the JVM reserve it by the
 terabyte. RLIMIT_NPROC counts processes of one user and does not bind root; inside a user namespace (Linux 5.14) it counts
 only those of the namespace.
 """

@@ -70,7 +70,7 @@ _MODES = {
     **dict.fromkeys(("chmod", "fchmod", "creat", "mkdir", "mknod"), 1),
     **dict.fromkeys(("fchmodat", "fchmodat2", "mkdirat", "mknodat"), 2),
 }
-# Typing into the terminal of somebody else, and its line discipline; flags, attributes, versions, labels, encryption and
+# Typing into the terminal of another process, and its line discipline; flags, attributes, versions, labels, encryption and
 # verity of files; freezing file systems.
 _COMMANDS = (
     *(0x5412, 0x541C, 0x541D, 0x5423, 0x5437),

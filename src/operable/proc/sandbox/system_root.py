@@ -32,7 +32,7 @@ _NAMING = ("/", "/etc", "/etc/ssl")
 _RESOLVING = ("/etc/hosts", "/etc/resolv.conf")
 # Programs ask for their user, their group and localhost; who the users of the host are is not for them.
 _IDENTITY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "etc")
-# The keys of the whole machine, by name. Each mount costs: what else /proc tells is in the report.
+# The keys of the whole machine, by name. Each mount costs: what else /proc shows is in the report.
 _MASKED = ("/proc/keys",)
 _SYSCTL = "/proc/sys"
 _LARGEST_COPY = 256 * 1024
@@ -50,9 +50,9 @@ def shown(*, network: bool) -> list[str | Read]:
 
 
 def masks() -> list[str]:
-    """The kernel's settings belong to root of the host, by its number and not by a capability: whoever has that number, in
-    whatever namespace, could write there what the kernel is to run (core_pattern). Below something that is mounted, nobody
-    inside can mount a second /proc without it.
+    """The kernel's settings belong to root of the host, by its number and not by a capability: a process with that number,
+    in whatever namespace, could write there what the kernel is to run (core_pattern). Below something that is mounted, no
+    process inside can mount a second /proc without it.
     """
     words = ["--ro-bind", _SYSCTL, _SYSCTL] if os.geteuid() == 0 and os.path.isdir(_SYSCTL) else []
     for path in filter(os.path.exists, _MASKED):

@@ -2,8 +2,8 @@
 
 `config.workspace` is the account's workspace, `config.image` what is installed on the machine, `config.region` where it is.
 Egress to a list of host names goes through Blaxel's proxy, behind a firewall that lets nothing else out; a machine without
-any network is not something that it offers, and is refused. Memory is the machine's size. A machine that hears nothing from
-its bridge for five minutes is deleted by Blaxel, whatever runs on it.
+any network is not something that it offers, and is refused. Memory is the machine's size. A machine that receives nothing
+from its bridge for five minutes is deleted by Blaxel, whatever runs on it.
 """
 
 from __future__ import annotations

@@ -6,14 +6,14 @@ namespace of its own without the right to make more of them. In both `/tmp` and 
 can be written to. The command has a session and a process namespace of its own: a signal for its group does not reach the
 monitor outside, and the end of the namespace's first process ends everything inside, also what left the group. Without a
 network there is only a loopback device, of its own or (`loopback`) one that it shares with others; with a tunnel, a relay on
-it leads to the filtering proxy and nowhere else. A command that a signal has ended is reported as 128 + its number, as by
+it leads only to the filtering proxy. A command that a signal has ended is reported as 128 + its number, as by
 a shell.
 
 Every command has a system call filter (`sandbox.seccomp`), a session keyring of its own and the Landlock scopes that the
 kernel has (`sandbox.entry`). Unix sockets and namespaces of its own are needs that have to be declared.
 
-Variables of the command are set inside only, but for those that every child gets: bubblewrap itself would obey some (the
-dynamic loader's) before there is any sandbox, and would show secrets to everybody who sees its process. They and secret
+Variables of the command are set inside only, except for those that every child gets: bubblewrap itself would obey some (the
+dynamic loader's) before there is any sandbox, and would show secrets to every user who sees its process. They and secret
 files come through descriptors (`sandbox.entry`).
 
 Memory and processes are limited by control groups where the host may make some, else by resource limits.
@@ -43,7 +43,7 @@ _ALWAYS = "--unshare-pid --unshare-ipc --unshare-uts --new-session".split()
 # No capability, because a host that runs as root would otherwise give it all of them.
 _POWERLESS = ["--cap-drop", "ALL"]
 # Root of the user namespace that it is put into; who is not root of the host needs one more to be root at all. The mounts
-# of the sandbox belong to that namespace, too: who may mount could make them writable again. (In a further user namespace
+# of the sandbox also belong to that namespace: who may mount could make them writable again. (In a further user namespace
 # it still can mount something of its own: there the kernel locks what it finds.)
 _ROOTED = ["--unshare-cgroup-try", "--cap-add", "ALL", "--cap-drop", "CAP_SYS_ADMIN"]
 _ROOTED_USER = [*_ROOTED, *"--unshare-user --uid 0 --gid 0".split()]
@@ -68,7 +68,7 @@ def _empty(place: str) -> list[str]:
 
 
 def _unusable() -> str | None:
-    """What can be told without a start."""
+    """What can be checked without a start."""
     if find(_PROGRAM) is None:
         return "bubblewrap (bwrap) is not installed"
     return seccomp.missing()
@@ -278,7 +278,7 @@ def _enforce(confinement: Confinement) -> Enforcement:
     found = [
         Item("processes", "sees and signals only its own", "enforced", "process namespace"),
         Item("env", "only what the host gives", "enforced", "allow-list; process namespace"),
-        Item("files", "read-only but for mounts", "enforced", f"mount namespace, {confinement.root} root"),
+        Item("files", "read-only except for mounts", "enforced", f"mount namespace, {confinement.root} root"),
     ]
     for inside in confinement.readable:
         found.append(Item(f"mount {inside}", "read-only", "enforced", "read-only bind mount"))

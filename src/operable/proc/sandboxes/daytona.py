@@ -1,9 +1,10 @@
 """Daytona: a container or virtual machine (`mastra-daytona` in the standard), through the SDK `daytona`.
 
 `config.snapshot` names what is installed on it, `config.target` the region. The network is closed, or open to a list of host
-names. Input is carried line by line, which is what agents speak; the end of input cannot be told to a command there, so that
-the machine ends with it. Variables travel in a file that the command's shell reads and removes: the provider's records of
-the machine have none of them. Daytona counts in minutes: a machine that nobody uses stops after five, and is then deleted.
+names. Input is carried line by line, which is what agents speak; the end of input cannot be signalled to a command
+there, so that the machine ends with it. Variables travel in a file that the command's shell reads and removes: the
+provider's records of the machine have none of them. Daytona counts in minutes: an unused machine stops after five, and
+is then deleted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Local: no sandbox at all. The command runs on the host, with the rights of whoever runs the host.
+"""Local: no sandbox at all. The command runs on the host, with the rights of the user who runs the host.
 
 For manifests that are trusted like a program one installs. What it does hold: the environment is an allow-list, the whole
 process tree ends with the session, limits per process. What it does not, and says so in the report: files, network, other
-processes. Because whoever runs as the same user can read what it was given, it does not go together with `auth`.
+processes. Because every process of the same user can read what it was given, it does not go together with `auth`.
 """
 
 from operable.proc.sandbox import cgroup, rlimits

@@ -2,7 +2,7 @@
 
 For agents that are Node scripts and need no programs beside them. Files outside the mounts cannot be opened, nothing can be
 executed. Network access can be forbidden from Node 25 on (`--allow-net` exists); a list of hosts never: it is refused. It
-guards against mistakes of trusted code: whoever can run native code in the process is past it. It does not hide the
+guards against mistakes of trusted code: native code in the process bypasses it. It does not hide the
 environment, and so does not go together with `auth`.
 """
 

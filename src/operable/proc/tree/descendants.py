@@ -1,8 +1,8 @@
 """The descendants of a process, read from /proc, and signals to them: what a group id cannot reach.
 
-A process that calls setsid leaves its group but not its ancestors: as long as somebody above is a subreaper, whoever loses
-its parent is adopted by that one, so the tree below a subreaper is complete. Signals go through a pidfd whose start time is
-compared first: a number that was given to a stranger since the reading is left alone.
+A process that calls setsid leaves its group but not its ancestors: as long as an ancestor is a subreaper, it adopts each
+process that loses its parent, so the tree below a subreaper is complete. Signals go through a pidfd whose start time is
+compared first: a number that another process got since the reading is left alone.
 """
 
 import os
@@ -56,7 +56,7 @@ def _signal(member: Member, number: int) -> None:
         if facts is not None and facts[2] == member.started:
             signal.pidfd_send_signal(pidfd, number)
     except (ProcessLookupError, PermissionError):
-        # Ended, or a set-uid program: it cannot be ended by us, and whoever looks again sees that it lives.
+        # Ended, or a set-uid program: it cannot be ended by us, and the next look shows that it lives.
         return
     finally:
         os.close(pidfd)

@@ -5,15 +5,15 @@ Theory of operation. The driver reports facts (`cancel`, `leader_exited`, `outpu
 group are left.
 
     RUNNING   the leader lives. A cancel, or the deadline, starts the ladder: SIGINT, SIGTERM, SIGKILL, a grace between.
-    DRAINING  the leader has ended but is not reaped: as long as its pid is a zombie, the group id cannot be given to a
-              stranger, so signals to the group are safe. What it left in the pipes is being read, for `drain` seconds at
-              most: a grandchild that keeps a pipe open must not hold the caller.
-    SWEEPING  SIGTERM went to whoever is left, the leader is reaped, the driver looks whether the group is empty; SIGKILL
-              after the grace.
-    ENDED     nobody is left, or SIGKILL itself did not help within its grace (`gave_up`).
+    DRAINING  the leader has ended but is not reaped: as long as its pid is a zombie, the kernel cannot give the group
+              id to another process, so signals to the group are safe. What it left in the pipes is being read, for
+              `drain` seconds at most: a grandchild that keeps a pipe open must not hold the caller.
+    SWEEPING  SIGTERM went to the processes that are left, the leader is reaped, the driver looks whether the group is
+              empty; SIGKILL after the grace.
+    ENDED no process is left, or SIGKILL itself did not help within its grace (`gave_up`).
 
-In SWEEPING the group id is held by its living members only. It is looked at every LOOK_INTERVAL: for a stranger to get
-the id in between, the kernel's pid counter would have to go once round (32,768 forks at least) within that interval.
+In SWEEPING the group id is held by its living members only. It is looked at every LOOK_INTERVAL: for another process
+to get the id in between, the kernel's pid counter would have to go once round (32,768 forks at least) within that interval.
 """
 
 import signal
@@ -55,7 +55,7 @@ class Ladder:
             None  # why we ended it ("deadline" or the caller's word); None: it ended by itself
         )
         self.gave_up = False
-        self.swept = False  # somebody was left in the group after its leader, and had to be ended
+        self.swept = False  # a process was left in the group after its leader, and had to be ended
         self._rungs = [
             (signal.SIGINT, graces.interrupt),
             (signal.SIGTERM, graces.terminate),
@@ -104,7 +104,7 @@ class Ladder:
             self._drained_at = now + self._drain
 
     def outputs_closed(self, now: float) -> None:
-        """Nobody holds the child's pipes any more (or the driver has given them up)."""
+        """No process has the child's pipes open any more (or the driver has given them up)."""
         if self.phase == "draining":
             self._drained_at = now
 
@@ -145,7 +145,7 @@ class Ladder:
         if self._next < 2:
             self._next = 1
             orders += self._climb(now)
-        # Only now may the leader's id be freed; whoever is left got its signal while the id was still ours.
+        # Only now may the leader's id be freed; each remaining process got its signal while the id was still ours.
         self.phase = "sweeping"
         self._look_at = now
         return [*orders, REAP]

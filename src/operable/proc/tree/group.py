@@ -1,7 +1,7 @@
-"""A process group as something to supervise: signals for all of it, whether anybody is left, how its leader ended.
+"""A process group as something to supervise: signals for all of it, whether a process is left, how its leader ended.
 
 `Group` holds a leader that we started ourselves. Its end is noticed through a pidfd where the system has them, without
-reaping it, so that its number, which is the group's, stays taken until nobody needs to be signalled any more.
+reaping it, so that its number, which is the group's, stays taken until no process needs to be signalled any more.
 """
 
 import os
@@ -78,7 +78,7 @@ class Group:
             _UNREAPED.append(self.process)
 
     def release(self) -> None:
-        """Nobody is left in it."""
+        """No process is left in it."""
         self._unwatch()
         WARDEN.release(self.pid)
         for process in [process for process in _UNREAPED if process.poll() is not None]:
@@ -88,7 +88,7 @@ class Group:
                 continue  # another thread was faster
 
     def abandon(self) -> None:
-        """Somebody is left whom SIGKILL does not end; the warden keeps the number in mind."""
+        """A process is left that SIGKILL does not end; the warden keeps the number in mind."""
         self._unwatch()
         if self.process.returncode is None:
             _UNREAPED.append(self.process)
@@ -114,7 +114,7 @@ def signal_group(group: int, number: int) -> None:
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
-        # Nobody to signal. EPERM: all members changed their user (a set-uid program); the ladder then gives up in time.
+        # No process to signal. EPERM: all members changed their user (a set-uid program); the ladder then gives up in time.
         return
 
 
@@ -126,7 +126,7 @@ def group_alive(group: int) -> bool:
         return False
     except PermissionError:
         return True
-    # In a container whose pid 1 does not reap, dead grandchildren stay zombies for ever: they do not count as alive.
+    # In a container whose pid 1 does not reap, dead grandchildren stay zombies forever: they do not count as alive.
     return _has_living_member(group) if os.path.isdir(_PROC) else True
 
 

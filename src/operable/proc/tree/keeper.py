@@ -196,7 +196,7 @@ class Keeper:
         try:
             self._send(what, fds)
         except OSError:
-            self._drop()  # somebody killed it; its stems go on, and a new one serves from now on
+            self._drop()  # another process killed it; its stems go on, and a new one serves from now on
             self._send(what, fds)
 
     def _send(self, what: str, fds: Sequence[int]) -> None:
@@ -228,7 +228,7 @@ class Keeper:
                     "temporary", "SPAWN_FAILED", f"cannot start the keeper: {error.strerror}"
                 ) from error
         self.pid = process.pid
-        process.returncode = 0  # it outlives us: nobody is to wait for it, or to complain that nobody did
+        process.returncode = 0  # it outlives us: no caller waits for it, and no warning may say so
         return ours
 
     def _drop(self) -> None:
@@ -239,7 +239,7 @@ class Keeper:
                 os.kill(self.pid, signal.SIGKILL)
                 os.waitpid(self.pid, 0)
             except (ProcessLookupError, ChildProcessError):
-                pass  # reaped by somebody else
+                pass  # reaped by another thread
         self._requests = self.pid = None
 
 

@@ -4,7 +4,7 @@ Theory of operation. Run by `keeper` as a process of its own, one per host. It i
 forks for each session; the agent is the stem's child. Whatever the agent starts, however often it forks and whichever
 sessions it makes, is therefore below the stem until it is dead, and the stem knows whose it is. A stem ends its tree when
 its control socket closes or when the host's pidfd says that the host is gone: both are facts of the kernel, so kill -9 of
-the host changes nothing. The keeper itself kills what is left of a stem that somebody killed.
+the host changes nothing. The keeper itself kills what is left of a stem that another process killed.
 
 Forked, not executed: a stem shares the interpreter's pages with the keeper and costs 1.6 MB of its own (measured).
 Nothing here is imported by the host, and only the standard library is imported here.
@@ -103,7 +103,7 @@ def _read_the_rest(requests: socket.socket, folders: set[bytes]) -> None:
                 return
             _note(data, folders)
     except OSError:
-        return  # nothing more, though somebody (a fork of the host) still holds the other end
+        return  # nothing more, although another process (a fork of the host) still has the other end open
 
 
 def _fork_stem(requests: socket.socket, fds: list[int], noticed: int, gone: set[int]) -> int:
@@ -119,7 +119,7 @@ def _fork_stem(requests: socket.socket, fds: list[int], noticed: int, gone: set[
 
 
 def _bury(stems: set[int]) -> None:
-    """Reap. A child that is no stem was adopted from a stem that somebody killed: it has no owner any more."""
+    """Reap. A child that is not a stem was adopted from a stem that another process killed: it has no owner any more."""
     before = len(stems)
     stems -= set(reaped())
     if len(stems) < before:
@@ -163,7 +163,7 @@ def _try(what: Callable[[bytes], None], path: bytes) -> None:
     try:
         what(path)
     except OSError:
-        return  # gone already, or not ours: nobody is left to tell
+        return  # gone already, or not ours: no process is left to inform
 
 
 def _kill(pid: int) -> None:

@@ -1,14 +1,16 @@
-"""Adopting what a program leaves behind, in a process that exists for one program: what left its group ends with it, too.
+"""Adopting what a program leaves behind, in a process that exists for one program: a process that left its group also
+ends with it.
 
-Theory of operation. A daemon leaves its group and session, and its parent's end gives it to init, where nobody looks for it.
-A process with an `Adoption` is a subreaper: it gets such a daemon as its own child, and ends it. That is cheaper than the
-keeper, which a host of many programs needs: here everything below this process belongs to the one program, but for the
-warden.
+Theory of operation. A daemon leaves its group and session, and its parent's end gives it to init, where no caller looks
+for it. A process with an `Adoption` is a subreaper: it gets such a daemon as its own child, and ends it. That is cheaper
+than the keeper, which a host of many programs needs: here everything below this process belongs to the one program,
+except for the warden.
 
-After kill -9 of this process itself its tree is gone, and the warden ends the group and whoever carries a mark of it. One is
-a word in the environment (`Adoption.variables`), which `env -i` throws away. The other is a resource limit that every
-descendant inherits, whatever it forks, executes, closes or leaves: the processor time of realtime processes, at a number of
-microseconds (18 000 years and more) that nobody reaches and nobody else has. It costs one system call.
+After kill -9 of this process itself its tree is gone, and the warden ends the group and every process that carries its
+mark. One is a word in the environment (`Adoption.variables`), which `env -i` throws away. The other is a resource limit
+that every descendant inherits, whatever it forks, executes, closes or leaves: the processor time of realtime processes,
+at a number of microseconds (18 000 years and more) that no process reaches and no other program sets. It costs one
+system call.
 """
 
 import os
@@ -40,12 +42,12 @@ class Swept(NamedTuple):
 
 
 class Adoption:
-    """While a program runs, whoever loses its parent below us becomes our child; with the last program all of them end."""
+    """While a program runs, a descendant that loses its parent becomes our child; with the last program all of them end."""
 
     _adopting = False
     _word = ""  # the mark of the programs that run now
     _limit: int | None = None  # the other one; it stays, because a limit can be lowered only
-    _programs = 0  # a program may be asked something while another one runs: that is no orphan
+    _programs = 0  # a program may be asked something while another one runs: that is not an orphan
 
     def __init__(self, *, wanted: bool = True) -> None:
         self._wanted = wanted
@@ -80,13 +82,13 @@ class Adoption:
 
 
 def _limited() -> int | None:
-    """The limit that marks us and what we start from now on; None where there is none to be had."""
+    """The limit that marks us and what we start from now on; None if the system has no such thing."""
     import resource
 
     _, hard = resource.getrlimit(resource.RLIMIT_RTTIME)
     endless = hard == resource.RLIM_INFINITY
     if not endless and hard <= _FIRST_LIMIT:
-        return None  # somebody means it as a limit
+        return None  # it is set as a real limit
     # Below another mark (a wrapped program that calls one): that one stays as the hard limit, and both are found.
     room = (_FIRST_LIMIT if endless else hard - _FIRST_LIMIT) - 1
     limit = _FIRST_LIMIT + 1 + int.from_bytes(os.urandom(8)) % room
@@ -125,7 +127,7 @@ def _children() -> bool:
             with open(f"{_TASKS}/{task}/children", encoding="ascii") as file:
                 found.update(map(int, file.read().split()))
     except OSError:
-        return True  # this kernel does not tell: look at every process
+        return True  # this kernel does not report it: look at every process
     return bool(found - {WARDEN.pid})
 
 

@@ -23,7 +23,7 @@ _SET_PDEATHSIG = 1
 _SET_DUMPABLE = 4
 _SET_NAME = 15
 _SET_CHILD_SUBREAPER = 36
-# After the host's death nobody waits for last words; the warden's grace, for the same reason.
+# After the host's death no process waits for the last output; the warden's grace, for the same reason.
 GRACE = 1.0
 # How often what does not die of SIGKILL at once is looked at: fork bombs, uninterruptible sleep.
 _AGAIN = 0.005
@@ -158,7 +158,7 @@ class Stem:
         try:
             self.control.send(message.encode())
         except OSError:
-            return  # nobody listens any more; the next look at the socket says so
+            return  # no process listens any more; the next look at the socket says so
 
 
 def reaped() -> dict[int, int]:

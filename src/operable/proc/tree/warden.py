@@ -6,9 +6,9 @@ end. When the host ends, however it ends, the warden reads end-of-file, sends SI
 SIGKILL a second later, and exits. PR_SET_PDEATHSIG would not do: it follows the thread that forked, is cleared for
 grandchildren, and needs code between fork and exec, which is unsafe in a threaded host.
 
-A host that runs one program at a time can also mark it ("= 1f… 57…"): with a word that nobody else has in its environment,
-and a number that nobody else has as a resource limit (`orphans`). Whoever carries either is ended too, in whatever group and
-session it is. They are looked for after the host's end only.
+A host that runs one program at a time can also mark it ("= 1f… 57…"): with a word that no other process has in its
+environment, and a number that no other process has as a resource limit (`orphans`). Every process that carries either is
+also ended, in whatever group and session it is. They are looked for after the host's end only.
 
 Limits: a host killed within the millisecond between the fork and the "+" line leaves that child to the closing of its
 pipes; a descendant that made a session of its own has left the group. A sandbox with its own pid namespace (not here) has
@@ -38,7 +38,7 @@ end() {
   [ "$mark" ] || return
   for id in $(grep -lsaF -- "$mark" /proc/[0-9]*/environ; grep -lsF -- " ${limit:-no limit} " /proc/[0-9]*/limits); do
     id=${id#/proc/} id=${id%/*}
-    [ "$id" = $$ ] || kill -"$1" "$id"  # the limits of the host are ours, too
+    [ "$id" = $$ ] || kill -"$1" "$id"  # the limits of the host are also ours
   done
 }
 end TERM
@@ -82,8 +82,8 @@ class Warden:
                 self._tell(f"- {group}\n")
 
     def mark(self, word: str, limit: int | None = None) -> None:
-        """Whoever has this word in its environment, or this number among its limits, when the host is gone is to be ended;
-        "": nobody any more.
+        """Each process that has this word in its environment, or this number among its limits, when the host is gone, is
+        to be ended; "": no process any more.
         """
         with self._lock:
             self._mark = word if limit is None else f"{word} {limit}"
@@ -104,7 +104,7 @@ class Warden:
             # A pipe takes a short line whole or not at all.
             os.write(self._pipe, line.encode())  # type: ignore[arg-type]
         except (BrokenPipeError, BlockingIOError):
-            # Killed or stopped by somebody: it can no longer be trusted. A new one gets the whole list.
+            # Killed or stopped by another process: it can no longer be trusted. A new one gets the whole list.
             self._drop()
             self._start()
 
@@ -130,7 +130,7 @@ class Warden:
                 {"PATH": "/usr/bin:/bin"},
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, reading, 0),
-                    # Not the host's own output: whoever waits for that to close must not wait for the warden.
+                    # Not the host's own output: a caller that waits for that to close must not wait for the warden.
                     (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
                     (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
                 ],

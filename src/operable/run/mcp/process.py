@@ -2,7 +2,7 @@
 
 The SDK would also start processes, but in this project only `operable.proc` does, because its processes end with their
 owner, also after kill -9, with all that they started. A server's stderr is drained and kept in bounds; it may say anything,
-so it goes to nobody but who asks for it.
+so it goes only to a caller that asks for it.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ Streams = tuple[Any, Any]
 async def mcp_process(
     command: Command, *, on_stderr: Callable[[str], object] | None = None
 ) -> AsyncIterator[Streams]:
-    """Start it; its streams for `mcp.ClientSession`. At the end of the block it is ended, and its stderr told."""
+    """Start it; its streams for `mcp.ClientSession`. At the end of the block it is ended, and its stderr reported."""
     process = _Process(command)
     try:
         yield process.streams
@@ -110,10 +110,10 @@ class _Process:
 
 
 def _mended(line: bytes) -> Any:
-    """What a line means that the SDK cannot read, which it would drop: the caller would wait for the answer in it for ever.
+    """What a line means that the SDK cannot read, which it would drop: the caller would wait for the answer in it forever.
 
-    Half of a surrogate pair, as JSON can spell it, and bytes that are no UTF-8 become U+FFFD. Another answer becomes a
-    failure of what it answers. None: it is no answer to anybody.
+    Half of a surrogate pair, as JSON can spell it, and bytes that are not UTF-8 become U+FFFD. Another answer becomes a
+    failure of what it answers. None: it does not answer any request.
     """
     from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
@@ -128,5 +128,5 @@ def _mended(line: bytes) -> Any:
         number = value.get("id") if isinstance(value, dict) and "method" not in value else None
         if not isinstance(number, int | str):
             return None
-    problem = ErrorData(code=INTERNAL_ERROR, message="the server's answer is no message of the protocol")
+    problem = ErrorData(code=INTERNAL_ERROR, message="the server's answer is not a message of the protocol")
     return JSONRPCError(jsonrpc="2.0", id=number, error=problem)

@@ -1,7 +1,7 @@
 """Agents that can be driven. They are prompted in sessions (`operable agent prompt`), not called command by command.
 
-What one may do is for the host's policy, so its risk is not known here. Whether it is installed and logged in is told by the
-ledger, by its manifest, and by what lies where; nothing is run. Of a manifest that nobody has approved only the name counts.
+What one may do is for the host's policy, so its risk is not known here. The ledger, its manifest and the files on disk say
+whether it is installed and logged in; nothing is run. Of a manifest that the user has not approved, only the name counts.
 """
 
 from __future__ import annotations

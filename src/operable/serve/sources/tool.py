@@ -45,7 +45,7 @@ def _registered() -> Iterator[tuple[str, str]]:
         return
     for name in names:
         path = os.path.join(folder or "", name)
-        # A link that leads nowhere was declared, too; what is missing is told when it is asked.
+        # A dangling link was also declared; what is missing is reported when it is called.
         if not name.startswith(".") and (os.path.isfile(path) or os.path.islink(path)):
             yield name, path
 

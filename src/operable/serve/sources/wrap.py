@@ -80,7 +80,7 @@ def _problem(plan: Mapping[str, Any], check: Mapping[str, Any], *, here: bool) -
     if not here:
         said = str(check.get("detail") or "its binary is not here")
         return f"{said}; {check['hint']}" if check.get("hint") else said
-    return "a draft that nobody has finished" if plan["unverified"] else None
+    return "an unfinished draft" if plan["unverified"] else None
 
 
 SOURCE = Source("wrap", "wrapped command-line tools", find)

@@ -97,7 +97,7 @@ class JsonStreamVoice:
         return self._event("tool_request", call_id=call_id, tool=tool)
 
     def ask(self, call_id: str, step: Step) -> Any:
-        # The request itself was the question; in yolo mode nobody was asked and the answer is ours.
+        # The request itself was the question; in yolo mode the user was not asked and the answer is ours.
         if not self._asks(step):
             self._player.answer(Answer(call_id, "allow"))
         return call_id
@@ -121,7 +121,7 @@ class JsonStreamVoice:
         )
 
     def request(self, method: str, params: Any) -> Any:  # noqa: ARG002 - the form of every voice
-        raise ScriptError("a JSON-stream agent asks for nothing but tools")
+        raise ScriptError("a JSON-stream agent asks only for tools")
 
     def error(self, message: str, code: Any) -> None:
         self._fail(self._msg_id, "provider_error" if code is None else code, message)

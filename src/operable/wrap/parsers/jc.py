@@ -54,7 +54,7 @@ def _parse(upstream: Upstream, rules: Mapping[str, Any]) -> Iterator[Any]:
     for value in _streamed(jc, name, text) if info.get("streaming") else _whole(jc, name, text):
         if (text.replaced or text.repeats) and not lossy:
             lossy = True
-            source = "bytes that are no UTF-8" if text.replaced else "columns of which two have one name"
+            source = "bytes that are not UTF-8" if text.replaced else "columns of which two have one name"
             yield _warning(name, source)
         if value.__class__ is not dict:
             yield value  # a warning
@@ -66,7 +66,7 @@ def _parse(upstream: Upstream, rules: Mapping[str, Any]) -> Iterator[Any]:
 
 
 class _Text:
-    """The output as text; `replaced` says whether any of it was no UTF-8, `repeats` whether a column of it is lost."""
+    """The output as text; `replaced` says whether any of it was not UTF-8, `repeats` whether a column of it is lost."""
 
     def __init__(self, upstream: Upstream) -> None:
         self.upstream = upstream
@@ -101,7 +101,7 @@ def _whole(jc: Any, name: str, text: _Text) -> Iterator[Any]:
     ) as problem:  # parsers of jc meet a text that they do not know with whatever error comes of it
         end = text.upstream.end
         if end is not None and end.status != 0:
-            return  # the program failed, and that is told
+            return  # the program failed, and that is reported
         raise _unreadable(text.upstream, name, problem) from problem
     yield from found if isinstance(found, list) else [found]
 

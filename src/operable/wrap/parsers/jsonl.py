@@ -1,6 +1,6 @@
 """`jsonl`: one JSON value a line, as `cargo --message-format=json`, `ruff --output-format json-lines` and many others print.
 
-Each object becomes an event by the rules of `operable.wrap.mapping`. A line that is no JSON becomes a warning
+Each object becomes an event by the rules of `operable.wrap.mapping`. A line that is not JSON becomes a warning
 UPSTREAM_NON_JSON; after the program's own end marker, what follows is the output of what it ran, and is left out likewise.
 """
 

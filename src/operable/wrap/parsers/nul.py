@@ -7,7 +7,7 @@
 
 No name, message or path can contain a NUL byte, so no value can be taken for two, or for the end of a record. A field of
 type `integer` is a number (null when empty), `boolean` is true when it is not empty, `list` is split at blanks; anything
-else is text, with `<name>_b64` beside it where the bytes are no UTF-8.
+else is text, with `<name>_b64` beside it if the bytes are not UTF-8.
 """
 
 from __future__ import annotations

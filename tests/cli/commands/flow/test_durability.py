@@ -208,7 +208,7 @@ def test_a_proof_whose_use_cannot_be_remembered_does_not_count(tmp_path, conditi
     assert found["before"][1][1] == "claimed\n"
     said = found["command"][1]
     again, second = (each[1] for each in found["after"])
-    assert again == "the proof was already used, or nobody can tell\n"
+    assert again == "the proof was already used, or that is unknown\n"
     if said == "claimed\n":  # an empty file needs no room
         assert condition == "full"
         assert second == again

@@ -1,8 +1,8 @@
 """`outline watch`: what happens to the notes, while it happens.
 
 Reads the store's log of changes. Between two looks at the log it only asks SQLite whether anything was committed (a
-few microseconds), so that a short interval costs little. The log keeps the last 100,000 changes; whoever asks for older
-ones is told how many are gone.
+few microseconds), so that a short interval costs little. The log keeps the last 100,000 changes; a caller that asks for
+older ones learns how many are gone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from sqlite3 import Connection
 
-SHORTEST, LONGEST = 0.05, 60.0  # below it costs more than it tells; above it nobody would call it watching
+SHORTEST, LONGEST = 0.05, 60.0  # below it costs more than it shows; above it is too slow for watching
 _EVENTS: dict[str, type[Created | Updated | Deleted]] = {
     "created": Created,
     "updated": Updated,
@@ -37,7 +37,7 @@ _EVENTS: dict[str, type[Created | Updated | Deleted]] = {
 def watch(
     *, folder: str | None = None, after: int | None = None, poll: float = 0.5
 ) -> Iterator[Created | Updated | Deleted]:
-    """Tell every creation, update and deletion, until you interrupt it.
+    """Report every creation, update and deletion, until you interrupt it.
 
     folder: only in and below this folder
     after: begin after this change, not now; 0 for the oldest one that is still known

@@ -1,7 +1,7 @@
 """`operable agent answer`: answer a question of a running agent, from any terminal or program.
 
 The answer is bound to what is being asked: the plan holds the digest of the call, and an answer to something else is
-refused. The first answer counts; who comes later is told `ALREADY_ANSWERED`. A denial reaches the agent with its reason.
+refused. The first answer counts; a later answer gets `ALREADY_ANSWERED`. A denial reaches the agent with its reason.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def answer(
     question: the id of the question in that session
     allow: yes
     deny: no
-    reason: told to the agent with a no
-    option: which of the options that the agent offers
+    reason: passed to the agent with a
+    denial option: which of the options that the agent offers
     content: a JSON file with the answer to a question for input; - is standard input
     remember: call for the same call again in this session, or a pattern for a rule of this session
     digest: what was looked at; refused when something else is asked

@@ -56,9 +56,9 @@ def chat(
     messages: a file with the user's messages, one per line; - is standard input
     workspace: the folder that it works in
     policy: a file with rules
-    allow: what it may do without asking anybody, as a pattern; may be repeated
+    allow: what it may do without asking, as a pattern; may be repeated
     deny: what it may not do; may be repeated
-    ask: what somebody is to be asked about; at the terminal everything that no rule decides; may be repeated
+    ask: what a person is to be asked about; at the terminal everything that no rule decides; may be repeated
     mode: one of its modes
     model: the model to use
     option: a value for one of its options, as ID=VALUE; may be repeated

@@ -1,8 +1,8 @@
 """`operable agent doctor`: what stands between an agent and its start, and with `--fix` what can be done about it.
 
-One `aoi:check` each for the program, its version, its setup, its login, its sandbox and its secrets; a failed one says
-which command mends it. Without `--fix` nothing is changed. With it, what can be mended from here is planned and done
-(installing, setup steps and logins that need nobody), then everything is looked at again. Exit status 65 when something is
+One `aoi:check` each for the program, its version, its setup, its login, its sandbox and its secrets; a failed one
+names the command that fixes it. Without `--fix` nothing is changed. With it, every fix that needs no person is planned and
+done (installing, setup steps, logins). Then everything is checked again. Exit status 65 when something is
 left.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def doctor(
     name: str, *, fix: bool = False, workspace: str = ".", context: Context
 ) -> Iterator[Check | Change]:
-    """Look at everything that an agent needs before it can start, and mend what can be mended.
+    """Look at everything that an agent needs before it can start, and fix what can be fixed.
 
     name: its name, its id, or the path of its manifest
     fix: do what can be done from here

@@ -2,7 +2,7 @@
 
 Reads entries of the ACP registry (`acp-registry`: registry.json, or the agent.json of one agent), the settings of Zed
 (`zed`), of the JetBrains IDEs (`jetbrains`) and of acpx (`acpx`). No secret is taken over: of variables only their names,
-and a command with a key among its arguments is left out with a warning. What the source does not tell is in `notes`, and at
+and a command with a key among its arguments is left out with a warning. What the source does not say is in `notes`, and at
 the end of each manifest. They are written to your own agents (which are trusted) unless `--to` says otherwise.
 """  # noqa: N999 - the file is called like the word that people type
 

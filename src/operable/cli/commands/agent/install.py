@@ -1,7 +1,7 @@
 """`operable agent install`: install the program of an agent, by the first method of its manifest that fits and works here.
 
 Nothing is done when the program is there in a version that fits. Hashes that the manifest gives are enforced; a script or
-download without one is refused unless `--allow-unpinned`. What fails is told with every method's reason
+download without one is refused unless `--allow-unpinned`. A failure is reported with every method's reason
 (`install_failed`, `version_mismatch`).
 """
 

@@ -1,7 +1,7 @@
 """`operable agent login`: log an agent in, by the login command of its manifest, on this terminal when it needs one.
 
-Nothing is done when it is logged in, unless `--again`. A login that needs a person is refused at once where nobody is
-there, with `auth_required` and the agent's own command: nothing waits.
+Nothing is done when it is logged in, unless `--again`. A login that needs a person is refused at once if no person is
+present, with `auth_required` and the agent's own command: nothing waits.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ In machine mode the seven events (`text-delta`, `tool-call`, `tool-result`, `tho
 and the extensions stand between `aoi:meta` and `aoi:summary`; the summary names the session, whose log keeps the same
 events. For people the answer is on stdout as it comes, everything else on stderr.
 
-With nothing said, the answer to everything that the agent asks is no. Rules say otherwise, by tool, kind and argument:
+Without a rule, everything that the agent asks for is denied. Rules say otherwise, by tool, kind and argument:
 `--allow`, `--deny`, `--ask` and `--policy`. What a rule leaves to people (`--ask`) is asked at the terminal, or waits for
-`operable agent answer` from another one, up to the policy's `ask_timeout`, then the answer is no.
+`operable agent answer` from another one, up to the policy's `ask_timeout`, then it is denied.
 
 The exit status follows the turn: 0 completed, 130 cancelled, 124 out of time, 65 refused or cut short, 77 not logged in, 74
 for an agent that failed. Ctrl-C and `--timeout` cancel the turn, then end the agent.
@@ -62,9 +62,9 @@ def prompt(
     prompt: the message; - reads it from standard input
     workspace: the folder that it works in
     policy: a file with rules
-    allow: what it may do without asking anybody, as a pattern: Bash, 'execute:git *', kind:read, *; may be repeated
+    allow: what it may do without asking, as a pattern: Bash, 'execute:git *', kind:read, *; may be repeated
     deny: what it may not do; may be repeated
-    ask: what somebody is to be asked about; may be repeated
+    ask: what a person is to be asked about; may be repeated
     mode: one of its modes
     model: the model to use
     option: a value for one of its options, as ID=VALUE; may be repeated

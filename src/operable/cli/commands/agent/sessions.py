@@ -1,6 +1,6 @@
-"""`operable agent sessions`: the sessions of this user, newest first, running or ended, whoever runs them.
+"""`operable agent sessions`: the sessions of this user, newest first, running or ended, whichever process runs them.
 
-A session whose host has died is marked as such before it is shown: nothing stays "running" for ever. The log of one is
+A session whose host has died is marked as such before it is shown: nothing stays "running" forever. The log of one is
 read with `operable agent logs`.
 """
 

@@ -1,8 +1,8 @@
 """`operable agent setup`: do the setup steps of an agent that are still open, in order, once per bundle, workspace and user.
 
 Questions are asked at the terminal, or answered beforehand by `--answers`, a JSON file (step id -> answer): answers may be
-secrets, which have no place on a command line. Where somebody is needed and nobody is there, nothing is done, and the error
-`setup_required` lists the open steps. The step that failed is named by `setup_failed`; those before it stay done.
+secrets, which have no place on a command line. If a step needs a person and no person is present, nothing is done, and
+the error `setup_required` lists the open steps. The step that failed is named by `setup_failed`; those before it stay done.
 """
 
 from __future__ import annotations

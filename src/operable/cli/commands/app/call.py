@@ -34,7 +34,7 @@ def call(app: str, *words: str, confirm: bool = False, workspace: str = ".", rel
     from operable.cli.app.call import called
 
     called(relay, app, words, workspace=workspace, confirm=confirm)
-    return []  # the results have been told, or passed on
+    return []  # the results have been reported, or passed on
 
 
 COMMAND = call

@@ -1,4 +1,4 @@
-"""`operable flow audit`: the records of executions, oldest first; or whether anybody has changed them.
+"""`operable flow audit`: the records of executions, oldest first; or whether they have been changed.
 
 `show` (the default) gives the records. `verify` checks every seal of the log and finds what was edited, removed, moved or
 cut short: one `flow_audit_problem` each, then the `flow_audit_verdict`, and exit status 65. The verdict's `head` is the

@@ -9,7 +9,7 @@ from operable.cli.flow.events import FlowDrawing
 from operable.kernel.errors import Fail
 from operable.tool import Context, command
 
-_RUNS = 20  # more would make boxes that nobody reads
+_RUNS = 20  # more would make boxes that are too large to read
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,7 @@ def _drawn(file: str, language: str, runs: int, after: str | None) -> str:
         start = moment(after)
     except ValueError as problem:
         raise Fail(
-            "usage", "TIME_INVALID", f"{after} is no time", hint="2026-11-15T09:00", target=after
+            "usage", "TIME_INVALID", f"{after} is not a time", hint="2026-11-15T09:00", target=after
         ) from problem
     with addressed(file):
         workflows = drawn(read_manifest(file), start, runs)

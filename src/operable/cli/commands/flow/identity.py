@@ -1,8 +1,8 @@
 """`operable flow identity`: identity providers, and the identity of a task.
 
-`providers` lists them, `schema NAME` shows one; `resolve FILE TASK` says as whom a task would run and
-`validate-delegation FILE TASK` whether the chain by which that identity was delegated holds. Credentials are obtained for
-that, shown to nobody, and given back.
+`providers` lists them, `schema NAME` shows one; `resolve FILE TASK` shows the identity that a task
+would run as. `validate-delegation FILE TASK` says whether the delegation chain of that identity is valid. Credentials
+are obtained for that, never shown, and given back.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def identity(
     allow_commands: bool = False,
     allow_network: bool = False,
 ) -> Iterator[FlowProvider | FlowIdentity | FlowDelegation]:
-    """List identity providers, or say as whom a task would run.
+    """List identity providers, or show the identity a task would run as.
 
     action: what to do
     name: the provider, or the manifest

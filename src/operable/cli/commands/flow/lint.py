@@ -2,7 +2,7 @@
 
 Cron and time zones, trigger cycles, unreachable tasks, dead handlers, typos, destructive shells without approval, secrets.
 The validator's verdict is another question: `operable flow validate`. Exit status 65 when a rule of the level `error` found
-something; with `--strict` warnings count, too.
+something; with `--strict` warnings also count.
 """
 
 from __future__ import annotations

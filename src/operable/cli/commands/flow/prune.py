@@ -1,6 +1,6 @@
 """`operable flow prune`: remove the jobs that came from a manifest's workflows and are no longer in it.
 
-Other jobs stay: those of other workflows, and those of which nobody can say where they came from. Nothing is created or
+Other jobs stay: those of other workflows, and those of unknown origin. Nothing is created or
 updated.
 """
 

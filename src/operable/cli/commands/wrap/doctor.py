@@ -1,7 +1,8 @@
 """`operable wrap doctor`: whether each wrapped program is there, in the range of versions that its wrapper was made for, and
 which characteristics the linter found in the wrapper.
 
-For one tool, or for all of them. A program that is not installed is a warning when all are asked for: nobody has them all.
+For one tool, or for all of them. A program that is not installed is a warning when all are asked for: no machine has
+them all.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def handoff_fields(
 
 
 def declared_evidence(evidence: Json | None) -> Json | None:
-    """Evidence as a v4 job declares it: bound to its payload and its provider's configuration, which it does not tell."""
+    """Evidence as a v4 job declares it: bound to its payload and its provider's configuration, which it does not contain."""
     if evidence is None:
         return None
     return {
@@ -232,6 +232,6 @@ def _evidence(evidence: Json | None) -> Json:
         "provider_config_hash": block.get("provider_config_hash"),
         "verify_required": bool((block.get("verify") or {}).get("required")),
         "retention": None,
-        # A runtime that takes artifacts refuses evidence that anybody could have written.
+        # A runtime that takes artifacts refuses evidence that any user could have written.
         "signed_or_provider_verified_required": evidence is not None,
     }

@@ -1,6 +1,7 @@
-"""As whom a handed-off task runs: what the artifact says of identity, of presenting credentials, and of delegation.
+"""The identity that a handed-off task runs as: what the artifact says of identity, of presenting credentials, and of
+delegation.
 
-Credentials themselves are nowhere in it: a source is there as its hash, a target as the name of a variable or file.
+It never contains the credentials themselves: a source is there as its hash, a target as the name of a variable or file.
 """
 
 from typing import Any

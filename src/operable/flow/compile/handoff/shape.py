@@ -1,6 +1,6 @@
 """The shape of a handoff artifact: every member of every section, its type, and nothing else.
 
-The shape is data. `problems` judges an artifact that somebody stored or sent, in the words that its other readers use;
+The shape is data. `problems` judges an artifact that was stored or sent, in the words that its other readers use;
 `artifact_schema` is the same shape as JSON Schema, and `require_intact` judges a stored job together with its artifact.
 """
 

@@ -1,7 +1,7 @@
 """What a scheduler job must still be when it runs: the projection of its fields that a handoff artifact is bound to.
 
-Every field that changes what runs, when, or who hears of it is in it; commands only as hashes. The fields that may be
-given to a job after it was compiled (`job_fields.REBINDABLE`) have their defaults here until somebody gives them.
+Every field that changes what runs, when it runs, or who is informed is in it; commands only as hashes. The fields that
+may be given to a job after it was compiled (`job_fields.REBINDABLE`) have their defaults here until a caller gives them.
 """
 
 import json

@@ -64,8 +64,8 @@ _PATTERNS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("chmod", (r"-[a-zA-Z]*R[a-zA-Z]*|--recursive",), "changes the modes of a whole folder"),
     ("chown", (r"-[a-zA-Z]*R[a-zA-Z]*|--recursive",), "changes the owners of a whole folder"),
     ("curl", (r"DELETE|-XDELETE|--request=DELETE",), "removes something over HTTP"),
-    ("npm", (r"unpublish|publish",), "publishes for ever"),
-    ("twine", (r"upload",), "publishes for ever"),
+    ("npm", (r"unpublish|publish",), "publishes forever"),
+    ("twine", (r"upload",), "publishes forever"),
 )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def _any_matches(pattern: str, words: Sequence[str]) -> bool:
 
 
 def _unwrapped(words: Sequence[str]) -> Sequence[str]:
-    """Without `sudo -u x`, `env A=b`, `timeout 5` and the like in front."""
+    """Without `sudo -u x`, `env A=b`, `timeout 5` and similar words in front."""
     while words and (words[0].rpartition("/")[2] in _WRAPPERS or _is_assignment(words[0])):
         words = words[1:]
         while words and (words[0].startswith("-") or _is_assignment(words[0]) or words[0][:1].isdigit()):

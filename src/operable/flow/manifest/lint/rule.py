@@ -46,7 +46,7 @@ def rules() -> list[str]:
 
 
 def rule(name: str) -> Lint:
-    """One rule by its name; Fail when there is none."""
+    """One rule by its name; Raises Fail if it does not exist."""
     found: Lint = catalogue.load("operable.flow.lints", name, "LINT", kind="lint rule")
     return found
 

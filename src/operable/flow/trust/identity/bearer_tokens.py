@@ -24,7 +24,7 @@ def service_token(*, refreshable: bool = False) -> dict[str, Any]:
 
 
 def given_token(request: IdentityRequest, token: str, assertions: Mapping[str, Any]) -> dict[str, Any]:
-    """The session of a token that somebody has put there: nobody knows when it ends."""
+    """The session of a token that another program has put there: its end is not known."""
     scopes = auth(request.identity).get("scopes") or []
     credential = {"kind": "bearer", "value": token, "scopes": scopes, "expires_at": None}
     return new_session(request, credentials={"access_token": credential}, assertions=dict(assertions))

@@ -1,9 +1,9 @@
 """Credential sessions: resolving an identity, and showing one without its secrets.
 
-A session is a plain object. Secrets live under `credentials` and nowhere else, so that describing a session is: replace
+A session is a plain object. Secrets are only under `credentials`, so that describing a session is: replace
 every leaf there, then remove what looks like a secret (or is one of those values) from the rest. Resolution refuses what
 the local runtime cannot do (cache, refresh, handoff), checks the merged identity like the validator checks a profile,
-and validates the delegation chain before anybody uses the credentials.
+and validates the delegation chain before the credentials are used.
 """
 
 import re
@@ -25,9 +25,9 @@ Json = dict[str, Any]
 REDACTED = "[REDACTED]"
 _DEFAULT_TRUST = "supervised"
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s\"'<>]+", re.IGNORECASE)
-# Members of a credential that describe it. They are hidden like the others, but are no secrets to search for.
+# Members of a credential that describe it. They are hidden like the others, but are not secrets to search for.
 _PLAIN = frozenset("kind expires_at audience scope scopes type token_type".split())
-_SKEW = 300.0  # seconds by which clocks may differ: as much as any provider can be told to tolerate
+_SKEW = 300.0  # seconds by which clocks may differ: as much as any provider can be configured to tolerate
 # A shorter value would match by accident in every text.
 _SHORTEST_SECRET = 6
 
@@ -154,7 +154,7 @@ def exceeds(level: str, other: str) -> bool:
 
 
 def walk(session: Mapping[str, Any], path: str) -> Any:
-    """The value at a dotted path; None when there is none. Lists are not entered."""
+    """The value at a dotted path; None if it does not exist. Lists are not entered."""
     value: Any = session
     for name in path.split("."):
         if not isinstance(value, Mapping):
@@ -174,7 +174,7 @@ def credential_summary(session: Mapping[str, Any]) -> Json:
 
 
 def described_session(session: Mapping[str, Any] | None) -> Json | None:
-    """The session as anybody may see it."""
+    """The session without its secrets."""
     if session is None:
         return None
     redactor = Redactor(secrets_of(session))
@@ -188,7 +188,7 @@ def described_session(session: Mapping[str, Any] | None) -> Json | None:
 
 
 def secrets_of(session: Mapping[str, Any] | None) -> list[str]:
-    """The secret values of a session, for whoever redacts texts that may repeat them."""
+    """The secret values of a session, for the code that redacts texts that may repeat them."""
     if session is None:
         return []
     return [value for value in _leaves(session["credentials"]) if len(value) >= _SHORTEST_SECRET]

@@ -66,7 +66,7 @@ def has_source(identity: Mapping[str, Any], name: str) -> bool:
 
 
 def secret(request: IdentityRequest, *names: str, code: str) -> str | None:
-    """The first of these secrets that is configured, as an input or a setting; None when none is.
+    """The first of these secrets that is configured, as an input or a setting; None if none of them is.
 
     A plain string is the secret itself and would stand in the manifest in clear, so only `value_from` blocks are read.
     """

@@ -1,9 +1,9 @@
-"""The ALLOWED SIGNERS file of ssh-keygen(1): which keys may sign as whom, for what, and when.
+"""The ALLOWED SIGNERS file of ssh-keygen(1): which keys may sign for which identity, for what, and when.
 
 A line is `principals [options] key-type key [comment]`. Principals are patterns (`*`, `?`, `!` to exclude); the options
 are namespaces, valid-after and valid-before. Lines with `cert-authority`, which vouch for certificates, match no plain
-key. The file is refused when it, or the folder that holds it, is a symbolic link: whoever may move a link could choose
-whom we trust.
+key. The file is refused when it, or the folder that holds it, is a symbolic link: a process that may move a link could
+choose whom we trust.
 """
 
 import base64
@@ -29,7 +29,7 @@ class Signer:
 
 
 def read_signers(path: str) -> list[Signer]:
-    """ValueError says why the file is not used. A line that cannot be read allows nobody."""
+    """ValueError says why the file is not used. A line that cannot be read allows no key."""
     folder = os.path.dirname(os.path.abspath(path))
     if os.path.islink(folder):
         raise ValueError("lies in a folder that is a symbolic link")

@@ -1,7 +1,7 @@
 """Whether an authority, or a bare key, vouches for a certificate: it signed it, and it was allowed to.
 
 An authority says in its own certificate what it may do. One that is not for signing certificates, that limits the names it
-vouches for, or that demands what is not known here, vouches for nobody: what is not checked is refused. So are signatures
+vouches for, or that demands what is not known here, vouches for no key: what is not checked is refused. So are signatures
 over digests that can be forged, and small keys.
 """
 

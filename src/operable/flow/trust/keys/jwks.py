@@ -27,7 +27,7 @@ _lock = threading.Lock()
 
 
 def key_for(uri: str, header: Mapping[str, Any], around: Surroundings) -> Any:
-    """The joserfc key that this token's header means; Unproven says why there is none."""
+    """The joserfc key that this token's header means; Raises Unproven with the reason if there is no key."""
     keys, fresh = _keys(uri, around)
     found = _candidates(keys, header)
     if not found and not fresh:

@@ -1,7 +1,7 @@
 """Public keys and raw signatures, on the `cryptography` package: reading, naming and checking, nothing else.
 
 Keys are PEM texts (a public key, or a certificate that holds one). A private key where a public one is expected is
-refused, so that nobody puts one into a manifest. RSA keys below 2048 bits and curves below 224, which are worth as much,
+refused, so that a manifest never contains one. RSA keys below 2048 bits and curves below 224, which are worth as much,
 prove nothing today and are refused too.
 """
 
@@ -17,7 +17,7 @@ _SMALLEST_RSA, _SMALLEST_CURVE = 2048, 224
 
 
 def public_key(text: str) -> Any:
-    """The key of a PEM text; ValueError says why there is none."""
+    """The key of a PEM text; Raises ValueError with the reason if there is no key."""
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
@@ -53,7 +53,7 @@ def certified_key(certificate: "Certificate") -> Any:
     try:
         return strong(certificate.public_key())
     except UnsupportedAlgorithm:
-        raise ValueError("is of a kind that is not known") from None
+        raise ValueError("is of an unknown type") from None
 
 
 def is_signing_key(key: Any) -> bool:
@@ -79,7 +79,7 @@ def certificate_id(certificate: "Certificate") -> str:
 
 
 def signature_bytes(text: str) -> bytes:
-    """A base64 signature, line breaks allowed; ValueError when it is none."""
+    """A base64 signature, line breaks allowed; Raises ValueError if it is not one."""
     try:
         found = base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError):

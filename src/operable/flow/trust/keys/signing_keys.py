@@ -22,7 +22,7 @@ _OWN_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 def signing_key(
     named: str | None, surroundings: Surroundings, *, code: str = "evidence_failed"
 ) -> Any | None:
-    """The private key, None when there is none anywhere. A key that was named and cannot be used is an error."""
+    """The private key, or None if it does not exist. A key that was named and cannot be used is an error."""
     path = named or surroundings.environment.get("AGENTCLI_SIGNING_KEY")
     if path:
         return _loaded(os.path.join(surroundings.cwd, _expanded(path, surroundings)), code)
@@ -69,7 +69,7 @@ def _own_signers(home: str | None, principal: str) -> list[Signer]:
             with open(os.path.join(home or "", ".ssh", f"{name}.pub"), encoding="utf-8") as file:
                 found += parse_signers(f"{principal} {file.read(64 * 1024).strip()}")
         except (OSError, UnicodeDecodeError):
-            continue  # a key that is not there allows nobody
+            continue  # a missing key allows no signature
     return found
 
 

@@ -88,7 +88,7 @@ def is_signed(parsed: SshSignature, message: bytes) -> bool:
 
 
 def line_of(blob: bytes) -> bytes:
-    """A public key blob as a line that readers of OpenSSH keys take; ValueError when it is none."""
+    """A public key blob as a line that readers of OpenSSH keys take; Raises ValueError if it is not one."""
     return _strings(blob, 1, rest=True)[0] + b" " + base64.b64encode(blob)
 
 

@@ -24,7 +24,7 @@ _REASON_LIMIT = 1000
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What a policy may be told about one task."""
+    """What a policy may receive about one task."""
 
     workflow_id: str
     task_id: str
@@ -38,7 +38,7 @@ class Circumstances:
 
 
 def policy_request(told: Circumstances, include: list[str] | None = None) -> Json:
-    """The request with the wanted sections; names that nobody knows are ignored."""
+    """The request with the wanted sections; unknown names are ignored."""
     made: Json = {"source": {"workflow_id": told.workflow_id, "task_id": told.task_id}}
     for name in include if include is not None else DEFAULT_SECTIONS:
         if name in _SECTIONS:

@@ -16,7 +16,7 @@ from typing import Any
 from operable.flow.errors import FlowError
 
 _LIMIT = 16 * 1024 * 1024
-# Of an archive, with what is not wanted of it: unpacking it takes time, too.
+# Of an archive, with what is not wanted of it: unpacking it also takes time.
 _WHOLE_LIMIT = 64 * 1024 * 1024
 _FILES = 10_000
 _REFUSED = {
@@ -79,7 +79,7 @@ def _content(path: str) -> bytes:
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise _invalid("the bundle holds what is no regular file")
+            raise _invalid("the bundle contains an entry that is not a regular file")
         return file.read(_LIMIT + 1)
 
 
@@ -109,5 +109,5 @@ def _put(data: dict[str, Any], path: list[str], content: Any) -> None:
         if not isinstance(owner, dict):
             raise _invalid("the bundle's data documents overlap")
     if not isinstance(content, dict):
-        raise _invalid("a data document of the bundle is no object")
+        raise _invalid("a data document of the bundle is not an object")
     owner.update(content)

@@ -1,9 +1,10 @@
 """What one sandbox may take of its host through the proxy: connections, memory, time and records of the audit.
 
-`Bounds` are the numbers. `Memory` counts the bytes of request bodies that are held, over all connections. `AttemptLog` tells
-each attempt at once, but not each repetition: the first, the second, the fourth and so on are told, each with the number of
-attempts since the last record, and the rest when the session ends. So the counts of all records add up to all attempts, and
-a program that tries a million times leaves twenty records. Beyond the bound of distinct places, a record names no place.
+`Bounds` are the numbers. `Memory` counts the bytes of request bodies that are held, over all connections. `AttemptLog`
+reports each attempt at once, but not each repetition: the first, the second, the fourth and so on are reported, each
+with the number of attempts since the last record, and the rest when the session ends. So the counts of all records add
+up to all attempts, and a program that tries a million times leaves twenty records. Beyond the bound of distinct places,
+a record names no place.
 """
 
 from collections.abc import Callable
@@ -29,7 +30,7 @@ class Bounds:
     idle: float = 900.0  # seconds without a byte in either direction; models think long
     total: int | None = None  # bytes in both directions, over all connections
     places: int = 512  # distinct (host, port, outcome) that get records of their own
-    singles: int = 256  # allowed requests to one place that are told one by one
+    singles: int = 256  # allowed requests to one place that are reported one by one
 
 
 class Exhausted(Exception):  # noqa: N818 - a state, not an error of the program
@@ -71,7 +72,7 @@ class _Tally:
 
 
 class AttemptLog:
-    """Tells `on_attempt` of what happened, in a bounded number of records."""
+    """Reports to `on_attempt` what happened, in a bounded number of records."""
 
     def __init__(self, on_attempt: Callable[[Attempt], object], bounds: Bounds) -> None:
         self._on_attempt = on_attempt
@@ -89,7 +90,7 @@ class AttemptLog:
             self._tell(key, tally)
 
     def close(self) -> None:
-        """Tell the attempts that no record stands for yet."""
+        """Report the attempts that no record covers yet."""
         for key, tally in self._tallies.items():
             if tally.seen > tally.told:
                 # The place has a record, or its requests were refused; the end of a session must not fail for a count.

@@ -131,7 +131,7 @@ class ResponseHead:
         if framing.chunked:
             lines.append(b"Transfer-Encoding: chunked")
         elif framing.length is not None and framing == self.framing:
-            # As the server said it: the response to HEAD and 304 tell the length of a body that does not come.
+            # As the server said it: the response to HEAD and 304 give the length of a body that does not follow.
             lines += [b"Content-Length: " + value for value in _all(self.headers, b"content-length")[:1]]
         return b"\r\n".join(lines) + b"\r\n\r\n"
 

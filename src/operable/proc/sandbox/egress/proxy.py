@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from operable.proc.sandbox.egress.tls import Authority
 
 _LONGEST_ADDRESS = 100  # of a unix socket: 104 on some systems, 108 on others
-# Connections beyond the bound that are told so; more than that are dropped: each holds a descriptor of the host.
+# Connections beyond the bound that get an answer; more than that are dropped: each holds a descriptor of the host.
 _TOLD = 16
 _HTTP_PORT = 80
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"

@@ -8,7 +8,7 @@
     *                    every public host
 
 A name that resolves to an address that is not public is refused all the same, unless that address is on the list itself:
-otherwise whoever owns a name could point it at the metadata service of a cloud.
+otherwise the owner of a name could point it at the metadata service of a cloud.
 """
 
 import ipaddress
@@ -47,7 +47,7 @@ class Rule:
 
 
 def parse(text: str) -> Rule:
-    """One entry of `network.egress`; Fail when it is none."""
+    """One entry of `network.egress`; Raises Fail if it is not one."""
     host, port = split(text)
     star = host.lstrip("*")
     if (

@@ -114,7 +114,7 @@ async def _iterate_chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
 
 
 async def read_line(reader: asyncio.StreamReader, limit: int | None = None) -> bytes:
-    """A line with its CRLF; raises Malformed if it is longer than the limit (of the reader, if none is given)."""
+    """A line with its CRLF; raises Malformed if it is longer than the limit (the reader's, if the caller gives no other)."""
     try:
         line = await reader.readuntil(b"\r\n")
     except asyncio.LimitOverrunError as error:

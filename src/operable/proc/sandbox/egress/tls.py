@@ -1,7 +1,7 @@
 """An authority for one session: so that the proxy can look into TLS to the hosts for which it holds secrets, and only those.
 
 The key of the authority and of every certificate lives in memory and for a moment in an unlinked-at-once file of the private
-folder (OpenSSL loads from files only). Nobody trusts the authority but the one sandbox that is told to, by the variables
+folder (OpenSSL loads from files only). Only the one sandbox that is configured to trusts the authority, by the variables
 that TLS libraries read. A client that does not believe it fails its handshake: that is reported, and nothing is sent.
 """
 

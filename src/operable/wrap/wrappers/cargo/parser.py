@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _KEPT = 32 * 1024
 # The description of a large workspace with all that it needs.
 _LARGEST = 128 * 1024 * 1024
-# How cargo is told to test one target, by the kind of the target; what has a kind of its own is some sort of library.
+# How cargo is made to test one target, by the kind of the target; what has a kind of its own is some sort of library.
 _CHOICES = {"bin": "--bin", "test": "--test", "example": "--example", "bench": "--bench"}
 _BUILD_SCRIPT = "custom-build"
 
@@ -85,7 +85,7 @@ def _workspace(upstream: Upstream, words: list[str]) -> dict[str, Any]:
         found = None
     except Fail as fail:
         if fail.code == "BUILD_FAILED":  # nothing was built yet
-            fail.code, fail.hint = "WORKSPACE_UNREADABLE", "mend Cargo.toml or Cargo.lock"
+            fail.code, fail.hint = "WORKSPACE_UNREADABLE", "fix Cargo.toml or Cargo.lock"
         raise
     if not isinstance(found, dict) or "packages" not in found:
         raise Fail(

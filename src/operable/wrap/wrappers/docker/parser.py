@@ -59,7 +59,7 @@ def inspect(upstream: Upstream) -> Iterator[Any]:
 
 
 def events(upstream: Upstream) -> Iterator[Any]:
-    """What happens; a cursor is the time of the last event, in nanoseconds, and is not told again."""
+    """What happens; a cursor is the time of the last event, in nanoseconds, and is not reported again."""
     after = upstream.after
     if after is not None:
         upstream.inputs["since"] = f"{after // _SECOND}.{after % _SECOND:09d}"
@@ -113,20 +113,20 @@ def plan_containers(upstream: Upstream) -> Iterator[Change]:
 
 
 def change(upstream: Upstream) -> Iterator[Any]:
-    """Do it, and tell which of them docker says it has done."""
+    """Do it, and report which of them docker says it has done."""
     chosen = upstream.inputs[_CHOSEN]
     upstream.inputs["containers"] = list(chosen)
     done = b"".join(upstream.chunks()).decode("utf-8", "replace").split()
     for key, name in chosen.items():
         if key not in done:
-            continue  # docker says why on stderr, and its status is no success
+            continue  # docker says why on stderr, and its status is not a success
         found = _inspected(upstream, key)
         state = "removed" if found is None else (found.get("State") or {}).get("Status")
         yield {"type": "container_changed", "id": key, "name": name, "state": state}
 
 
 def _inspected(upstream: Upstream, name: str) -> dict[str, Any] | None:
-    """One container as the engine knows it; None when there is none."""
+    """One container as the engine knows it; Returns None if it does not exist."""
     try:
         raw = upstream.ask(["inspect", "--type=container", _FORMAT, "--", name])
     except Fail as fail:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from operable.wrap.upstream import Upstream
 
-# GitHub finds no more than this at once, and gh asks for no more than it is told to.
+# GitHub finds no more than this at once, and gh asks for no more than the option says.
 _MOST = 1000
 _LISTS = ("issue list", "pr list", "run list")
 
@@ -81,7 +81,7 @@ def plan_send(upstream: Upstream) -> Iterator[Change]:
         try:
             decode(body(inputs))
         except ValueError:
-            raise Fail("validation", "BODY_INVALID", "the body is no JSON", target="body") from None
+            raise Fail("validation", "BODY_INVALID", "the body is not JSON", target="body") from None
     yield Change("send", inputs["endpoint"], method=inputs["method"], bytes=len(body(inputs)))
 
 

@@ -1,5 +1,5 @@
-"""Reads the formats of git that one table of fields cannot describe. All of them are cut at NUL bytes, but for `blame` and
-`push`, whose lines hold nothing that could contain a line end (the text of a blamed line stands alone behind a tab).
+"""Reads the formats of git that one table of fields cannot describe. All of them are cut at NUL bytes, except for `blame`
+and `push`, whose lines contain nothing that could contain a line end (the text of a blamed line stands alone behind a tab).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _CHANGES = {
 }
 _PUSHED = {" ": "updated", "+": "forced", "-": "deleted", "*": "new", "!": "rejected", "=": "unchanged"}
 _COMMIT = "--format=%H%x00%T%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%B"
-# The text of a difference as git writes it without anybody's configuration: one that `git apply` takes everywhere.
+# The text of a difference as git writes it without the user's configuration: one that `git apply` takes everywhere.
 _PLAIN = (
     "--no-ext-diff --no-textconv --find-renames --src-prefix=a/ --dst-prefix=b/ --unified=3 --inter-hunk-context=0"
     " --diff-algorithm=default --submodule=short"
 ).split()
-# Whoever asks for the text of a difference gets up to this much of it for one file.
+# The text of a difference has up to this size for one file.
 _PATCH = 4 * 1024 * 1024
 # The names of a million files.
 _NAMES = 128 * 1024 * 1024
@@ -157,7 +157,7 @@ def _header(upstream: Upstream, branch: dict[str, Any], record: bytes) -> None:
     if name == b"branch.oid":
         branch["commit"] = None if value == b"(initial)" else value.decode("ascii")
     elif name == b"branch.head":
-        # A branch may be called that, too.
+        # A branch may also be called that.
         if value == b"(detached)" and not upstream.ask(["symbolic-ref", "-q", "HEAD"], fine=(0, 1)):
             branch["detached"] = True
         else:
@@ -303,7 +303,7 @@ def show(upstream: Upstream) -> Iterator[Any]:
 def _trees(upstream: Upstream, words: list[str]) -> Iterator[Any]:
     filters, modified = _idle_filters(upstream), False
     wanted = upstream.inputs.get("patch")
-    # What git tells begins at the top of the work tree, what it is asked for where we are.
+    # Paths that git reports begin at the top of the work tree, paths that it is given at our folder.
     top = upstream.ask(["rev-parse", "--show-cdup"]).removesuffix(b"\n") if wanted else b""
     for event, names in _looked_into(upstream):
         modified = modified or not event["new_hash"].strip("0")
@@ -623,7 +623,7 @@ def _commit(upstream: Upstream, revision: str) -> dict[str, Any]:
 def plan_push(upstream: Upstream) -> Iterator[Change]:
     """Git's own dry run: what would change at the remote."""
     words = upstream.words()
-    # Git runs the hook `pre-push` in a dry run, too, and signs what it would send.
+    # Git runs the hook `pre-push` also in a dry run, and signs what it would send.
     words[1:1] = ["--dry-run", "--no-verify", "--no-signed", f"--receive-pack={_receiver(upstream)}"]
     _distrust(upstream)
     upstream.command = {**upstream.command, "argv": words, "options": {}}

@@ -31,7 +31,7 @@ _STEPS = ("run", "pause", "cont", "bench", "attr")
 
 
 def _only_look(upstream: Upstream) -> None:
-    """Keep go from mending go.mod and go.sum while somebody looks, as `-mod=mod` in GOFLAGS makes it do."""
+    """Keep go from repairing go.mod and go.sum in a reading command, as `-mod=mod` in GOFLAGS makes it do."""
     flags = upstream.ask(["env", "GOFLAGS"], fine=range(-64, 256)).decode("utf-8", "replace").strip()
     kept = re.sub(r"(?<!\S)--?mod=mod(?!\S)", "-mod=readonly", flags)
     # Go asks git about the project, and git obeys what stands in the project.
@@ -117,7 +117,7 @@ def _of_build(event: dict[str, Any]) -> Any:
 def _unknown(action: Any) -> Any:
     from operable.tool.framework import Warn
 
-    return Warn("UPSTREAM_UNKNOWN_TYPE", f"go told of the action {str(action)[:80]!r}, which is not known")
+    return Warn("UPSTREAM_UNKNOWN_TYPE", f"go reported the action {str(action)[:80]!r}, which is not known")
 
 
 # -- tests
@@ -214,7 +214,7 @@ def vet(upstream: Upstream) -> Iterator[Any]:
         raise Fail(
             "config",
             "GO_TOO_OLD",
-            "this go writes the findings of vet to stderr, where they cannot be told from other words",
+            "this go writes the findings of vet to stderr, where they cannot be distinguished from other words",
             target="go",
             hint="use go 1.26 or later",
         )

@@ -1,7 +1,7 @@
 """`grep --null --line-number --byte-offset`: name, NUL, two numbers with colons, text, line end; read in this order, so that
 neither a name with a line end nor a text with colons can be taken for anything else.
 
-grep is told to take every file for text (`--text`): otherwise it would leave out a file with one letter that is no UTF-8,
+grep is made to treat every file as text (`--text`): otherwise it would leave out a file with one letter that is not UTF-8,
 and say nothing. Lines with a NUL byte, which no text has, are left out here, and so is a line that is too long; a warning
 says how many, and where.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from operable.wrap.upstream import Upstream
 
-# So many files with lines that are no text are named.
+# So many files with lines that are not text are named.
 _NAMED = 10
 
 
@@ -70,7 +70,7 @@ def _words(upstream: Upstream) -> list[str]:
         raise Fail(
             "usage", "MISSING_OPERAND", "there is nothing to search", hint="name files, or give --recursive"
         )
-    # Not in the manifest: grep refuses to be told both this and `--fixed-strings`.
+    # Not in the manifest: grep refuses both this and `--fixed-strings`.
     return upstream.words() if inputs["fixed"] else ["--extended-regexp", *upstream.words()]
 
 
@@ -86,9 +86,7 @@ def _warning(left_out: dict[bytes, int]) -> Any:
     from operable.tool.framework import Warn
 
     number, files_number = sum(left_out.values()), len(left_out)
-    message = (
-        f"{number} lines match that are no text, or longer than {RECORD_LIMIT} bytes, in {files_number} files"
-    )
+    message = f"{number} lines match that are not text, or longer than {RECORD_LIMIT} bytes, in {files_number} files"
     files = []
     for name in list(left_out)[:_NAMED]:
         file: dict[str, Any] = {"lines": left_out[name]}

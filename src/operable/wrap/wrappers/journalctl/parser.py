@@ -1,7 +1,7 @@
 """Entries of the journal: `journalctl --output=json`, one object a line.
 
-A value is a text; a list of numbers (the bytes of what is no printable text); a list of these when the entry has the field
-several times; or null when it was left out as too long, which `--all` prevents and which is told if it happens.
+A value is a text; a list of numbers (the bytes of what is not printable text); a list of these when the entry has the field
+several times; or null when it was left out as too long, which `--all` prevents and which is reported if it happens.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def entries(upstream: Upstream) -> Iterator[Any]:
     yield from _read(upstream)
     end = upstream.end
     if upstream.inputs.get("grep") and end is not None and end.status == 1 and not end.stderr.text().strip():
-        # It found nothing, which it tells as an error without a word.
+        # It found nothing, which it reports as an error without a message.
         exits = {**upstream.command["exits"], 1: {"ok": True, "word": "no_match"}}
         upstream.command = {**upstream.command, "exits": exits}
 
@@ -50,7 +50,7 @@ def follow(upstream: Upstream) -> Iterator[Any]:
         upstream.inputs["after_cursor"] = upstream.after
     if upstream.inputs.get("after_cursor") is not None:
         upstream.inputs["lines"] = "all"  # everything that came since, whatever their number
-    # A name without a folder it does not follow: it tells nothing, and calls that a success.
+    # A name without a folder it does not follow: it prints nothing, and calls that a success.
     upstream.inputs["file"] = [os.path.abspath(path) for path in upstream.inputs["file"]]
     yield from _read(upstream)
 
@@ -113,5 +113,5 @@ def _fields(native: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_bytes(value: Any) -> bool:
-    """A list of numbers is one value that is no text; a list of anything else is several values."""
+    """A list of numbers is one value that is not text; a list of anything else is several values."""
     return isinstance(value, list) and all(isinstance(item, int) for item in value)

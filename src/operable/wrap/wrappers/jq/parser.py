@@ -1,5 +1,5 @@
 """The values that a filter gives, one a line. jq without a file reads stdin, where a wrapped program has nothing: that would
-be an answer of nothing to whoever pipes a document into it, so a file has to be named.
+give an empty answer to a caller that pipes a document into it, so a file has to be named.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def plan_delete(upstream: Upstream) -> Iterator[Change]:
         raise Fail("internal", "UPSTREAM_NON_JSON", "kubectl get printed no JSON") from problem
     chosen = list(_items(found)) if found else []
     if len({each.get("kind") for each in chosen}) > 1:
-        # `all`: what is deleted is told by names, which objects of two kinds may share.
+        # `all`: what is deleted is reported by names, which objects of two kinds may share.
         raise Fail(
             "usage", "SEVERAL_KINDS", "these are objects of several kinds", hint="delete one kind at a time"
         )
@@ -223,7 +223,7 @@ def _address(found: dict[str, Any]) -> str:
 
 
 def _refused(status: dict[str, Any]) -> Fail:
-    """An error that the server told in the middle of a watch; 410 is a place that it has forgotten."""
+    """An error that the server reported in the middle of a watch; 410 is a place that it has forgotten."""
     code = status.get("code")
     message = f"kubectl: {status.get('message') or 'the watch ended with an error'}"
     gone = code == 410  # Gone, the status of HTTP

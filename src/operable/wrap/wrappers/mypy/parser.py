@@ -58,7 +58,7 @@ def _configuration(folder: str) -> str | None:
 
 
 def _settings(path: str) -> dict[str, Any]:
-    """What a file sets for all of mypy; Fail if it cannot be read, because nobody knows what mypy would make of it."""
+    """What a file sets for all of mypy; Fail if it cannot be read, because it is unknown what mypy would make of it."""
     from configparser import Error, RawConfigParser
 
     try:

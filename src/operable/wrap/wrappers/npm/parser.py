@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from operable.wrap.upstream import Upstream
 
 _LARGEST = 128 * 1024 * 1024
-# The codes of npm, and what they mean to everybody.
+# The codes of npm, and what they mean in our taxonomy.
 _CATEGORIES = {
     "E401": "authn",
     "ENEEDAUTH": "authn",
@@ -47,7 +47,7 @@ _LEVELS = ("info", "low", "moderate", "high", "critical")
 
 
 def _document(upstream: Upstream, words: list[str] | None = None) -> Any:
-    """What npm prints; None where that is no document. Fail when it reports an error."""
+    """What npm prints; Returns None if that is not a document. Fail when it reports an error."""
     raw = bytearray()
     for chunk in upstream.chunks(words):
         raw += chunk
@@ -176,7 +176,9 @@ def plan_pack(upstream: Upstream) -> Iterator[Any]:
         found = None
     _refuse(upstream, found, 1)
     if not isinstance(found, list):
-        raise Fail("validation", "UPSTREAM_NON_JSON", "npm printed something that is no report", target="npm")
+        raise Fail(
+            "validation", "UPSTREAM_NON_JSON", "npm printed something that is not a report", target="npm"
+        )
     for archive in found:
         path = os.path.join(upstream.inputs["to"], archive["filename"])
         yield Change("pack", path, id=archive["id"], size=archive["size"], files=archive["files"])

@@ -31,7 +31,7 @@ def listed(upstream: Upstream) -> Iterator[Any]:
 
 
 def _without_configuration(upstream: Upstream) -> None:
-    """What is installed is a fact: `exclude`, `editable` or `user` of somebody's pip.conf would hide a part of it."""
+    """What is installed is a fact: `exclude`, `editable` or `user` of the user's pip.conf would hide a part of it."""
     upstream.env["PIP_CONFIG_FILE"] = os.devnull
 
 
@@ -58,7 +58,7 @@ def plan_install(upstream: Upstream) -> Iterator[Any]:
     try:
         report = decode(_asked(upstream, words))["install"]
     except (ValueError, TypeError, KeyError):
-        message = "pip printed something that is no report"
+        message = "pip printed something that is not a report"
         raise Fail("validation", "UPSTREAM_NON_JSON", message, target="pip") from None
     for each in report:
         found = _described(each)

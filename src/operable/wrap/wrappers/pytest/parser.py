@@ -36,7 +36,7 @@ def run(upstream: Upstream) -> Iterator[Any]:
     for event in _events(upstream):
         if event.__class__ is dict and event["type"] == "item":
             # Only `--collect-only` makes those, and it is not we who said it.
-            message = "pytest was told to collect the tests and to run none"
+            message = "the options make pytest collect the tests and run none"
             hint = "look for --collect-only in addopts and PYTEST_ADDOPTS"
             upstream.failure = Fail("config", "TESTS_NOT_RUN", message, hint=hint, target="pytest")
             continue
@@ -107,7 +107,7 @@ def _uncollected(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _exact(event: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
-    """The event, with the bytes of a name that is no UTF-8."""
+    """The event, with the bytes of a name that is not UTF-8."""
     if "nodeid_b64" in report:
         event["node_id_b64"] = report["nodeid_b64"]
     return event

@@ -116,7 +116,7 @@ def _unquoted(text: str) -> bytes:
 
 
 def _mutilated(raw: bytes) -> str:
-    """A name as Go writes it into JSON: U+FFFD for each byte that is no UTF-8."""
+    """A name as Go writes it into JSON: U+FFFD for each byte that is not UTF-8."""
     text = raw.decode("utf-8", "surrogateescape")
     return "".join("\ufffd" if "\udc80" <= letter <= "\udcff" else letter for letter in text)
 
@@ -169,7 +169,7 @@ def init(upstream: Upstream) -> Iterator[Any]:
 
 
 def plan_backup(upstream: Upstream) -> Iterator[Any]:
-    """Each path, with restic's own dry run for somebody who looks at the plan: a real one would read everything twice."""
+    """Each path, with restic's own dry run for a reader of the plan: a real one would read everything twice."""
     for path in upstream.inputs["paths"]:
         if not os.path.lexists(path):
             raise Fail("not_found", "PATH_NOT_FOUND", "there is nothing to back up", target=path)

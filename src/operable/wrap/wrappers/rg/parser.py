@@ -1,7 +1,7 @@
 """`rg --json`, decoded into typed values by msgspec: a bridge that spends its time on what it keeps.
 
-Blocks of lines are decoded at once. Only where that fails, the lines are looked at one by one, so that one that is no JSON
-is told apart and the others are not lost.
+Blocks of lines are decoded at once. Only where that fails, the lines are looked at one by one, so that a line that is not
+JSON is separated and the others are not lost.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _binary(ended: _Ended) -> Warn:
 
 
 def _rows(messages: list[Any], upstream: Upstream, binary: list[_Ended]) -> list[dict[str, Any]]:
-    """The rows of these messages; into `binary`, files that are no text."""
+    """The rows of these messages; into `binary`, files that are not text."""
     rows = []
     for message in messages:
         kind = message.__class__

@@ -64,7 +64,7 @@ def _fixable(upstream: Upstream, findings: list[dict[str, Any]]) -> list[dict[st
 
 
 def _unusable(finding: dict[str, Any]) -> Warn:
-    # A name behind which there is no file is nothing but the caller's own word, which may hold a secret.
+    # A name behind which there is no file is only the caller's own word, which may contain a secret.
     path = finding["filename"] if os.path.exists(finding["filename"]) else None
     return Warn("FILE_UNUSABLE", finding["message"] if path else "there is no such file", target=path)
 
@@ -104,7 +104,7 @@ def _layout(upstream: Upstream) -> list[dict[str, Any]]:
 
 
 def _told(upstream: Upstream, words: list[str]) -> list[dict[str, Any]]:
-    """What ruff says on these words. A line that is no JSON is none of its findings: then nothing is planned or done."""
+    """What ruff says on these words. A line that is not JSON is not one of its findings: then nothing is planned or done."""
     from operable.kernel.errors import Fail
 
     told = upstream.ask(words, fine=_ANSWERS)

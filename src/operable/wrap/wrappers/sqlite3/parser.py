@@ -1,4 +1,4 @@
-"""Rows of an SQLite database, from the library: exact values, one statement, nothing but reading."""
+"""Rows of an SQLite database, from the library: exact values, one statement, read only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _ALLOWED = frozenset(
     (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
 )
-# Pragmas that tell and do not set; with an argument they name what is told about.
+# Pragmas that report and do not set; with an argument they name what is reported.
 _TELLING = frozenset(
     ("table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list")
 )
@@ -72,7 +72,7 @@ def _rows(path: str, sql: str, parameters: list[str]) -> Iterator[tuple[list[str
             for values in found:
                 yield names, values
             if seen != (_idle_log(path) if seen else None):
-                message = "somebody began to write to the database while it was read"
+                message = "another process began to write to the database while it was read"
                 raise Fail("temporary", "DATABASE_CHANGED", message, hint="ask again", retryable=True)
         finally:
             connection.close()
@@ -81,7 +81,7 @@ def _rows(path: str, sql: str, parameters: list[str]) -> Iterator[tuple[list[str
 
 
 def _idle_log(path: str) -> tuple[int, int] | None:
-    """Size and time of a database in WAL mode that nobody has open; None for every other."""
+    """Size and time of a database in WAL mode that no process has open; None for every other."""
     place = os.path.realpath(path)
     with open(place, "rb") as file:
         header = file.read(_HEADER)
@@ -131,7 +131,7 @@ def _value(value: Any) -> Any:
 def _fail(problem: sqlite3.Error) -> Fail:
     name = getattr(problem, "sqlite_errorname", "") or "SQLITE_ERROR"
     message = f"sqlite: {problem}"
-    if name.startswith("SQLITE_READONLY_"):  # a log that nobody looks after any more
+    if name.startswith("SQLITE_READONLY_"):  # a log that no process uses any more
         return Fail(
             "conflict", "DATABASE_NEEDS_REPAIR", message, hint="open it once with a program that may write"
         )

@@ -38,14 +38,14 @@ def plan_units(upstream: Upstream) -> Iterator[Change]:
 
 
 def unit_files(upstream: Upstream) -> Iterator[Any]:
-    """Change unit files, then tell their states."""
+    """Change unit files, then report their states."""
     _run(upstream)
     if upstream.end is not None and upstream.end.status == 0:
         yield from _rows("unit_file", _files(upstream))
 
 
 def units(upstream: Upstream) -> Iterator[Any]:
-    """Start or stop units, then tell their states."""
+    """Start or stop units, then report their states."""
     _run(upstream)
     if upstream.end is not None and upstream.end.status == 0:
         yield from _rows("unit", _units(upstream))

@@ -59,7 +59,7 @@ def plan_apply(upstream: Upstream) -> Iterator[Any]:
             else:
                 yield message
         yield from upstream.settle()
-        # Terraform looks at resources side by side and tells them in any order; one plan is one plan.
+        # Terraform looks at resources side by side and reports them in any order; one plan is one plan.
         for event in sorted(events, key=lambda event: str(event.get("address"))):
             if event["type"] in ("planned_change", "output_change") and event["action"] != "noop":
                 details = {name: event[name] for name in ("resource_type", "reason") if name in event}
@@ -232,7 +232,7 @@ def output(upstream: Upstream) -> Iterator[Any]:
 
 
 def _document(upstream: Upstream) -> Iterator[Any]:
-    """The one object that terraform prints; a notice where it is none."""
+    """The one object that terraform prints; a notice if it is not an error."""
     raw = b""
     for chunk in upstream.chunks(_words(upstream)):
         raw += chunk

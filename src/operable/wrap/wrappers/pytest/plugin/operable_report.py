@@ -5,7 +5,7 @@ of the project is: its descriptor is moved to another number that no child inher
 So what tests, plugins and their children print can never stand between two reports. The objects are those that pytest
 makes itself for pytest-xdist and pytest-reportlog (`pytest_report_to_serializable`), one a line.
 
-This file is loaded by the interpreter of the project, not by ours: it imports nothing but the standard library and pytest.
+This file is loaded by the interpreter of the project, not by ours: it imports only the standard library and pytest.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _write(kind: str, **fields: Any) -> None:
 
 
 def _told(value: Any) -> Any:
-    """The same value as text that can be written. Bytes that are no UTF-8, surrogates in Python, stand in `<name>_b64`."""
+    """The same value as text that can be written. Bytes that are not UTF-8 (surrogates in Python) are in `<name>_b64`."""
     if isinstance(value, str):
         return _raw(value).decode("utf-8", "replace")
     if isinstance(value, (list, tuple)):
@@ -101,7 +101,7 @@ class Reports:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_report_teststatus(self) -> Generator[None, Any, None]:
-        """Nobody watches dots: then the first line for people says how it went."""
+        """No user watches the dots: then the first line for people says how it went."""
         told = yield
         status = told.get_result()
         if status:
