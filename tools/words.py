@@ -53,8 +53,6 @@ class WordList:
     avoided: tuple[Avoided, ...]
     exempt: tuple[str, ...]
     quoted: tuple[str, ...]
-    # How many hits are still to be rewritten: the number only falls.
-    left: int
 
     @classmethod
     def read(cls, path: Path = LIST) -> "WordList":
@@ -63,7 +61,6 @@ class WordList:
             tuple(Avoided(compiled(each["find"]), each["write"]) for each in document["avoid"]),
             tuple(each["path"] for each in document.get("exempt", ())),
             tuple(each["text"] for each in document.get("quoted", ())),
-            document.get("left", 0),
         )
 
     @cached_property
@@ -157,14 +154,11 @@ def comments(source: str) -> Iterator[tuple[int, str]]:
             yield number, match[1]
 
 
-def main(arguments: list[str]) -> int:
-    words = WordList.read()
-    hits = list(words.hits())
-    if "--list" in arguments or len(hits) > words.left:
-        print(*hits, sep="\n", end="\n" if hits else "")
-    print(f"{len(hits)} words to replace, {words.left} allowed")
-    return 1 if len(hits) > words.left else 0
+def main() -> int:
+    hits = list(WordList.read().hits())
+    print(*hits, sep="\n", end="\n" if hits else "")
+    return 1 if hits else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

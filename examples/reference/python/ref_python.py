@@ -21,7 +21,7 @@ from stream import CONTRACT, EXIT, Event, Fail, Interrupted, Stream, interruptib
 MAX_INPUT = 16 * 1024 * 1024
 POLL = 0.2
 HEARTBEAT = 1.0
-# Control characters act on terminals; halves of surrogate pairs are no text.
+# Control characters act on terminals; halves of surrogate pairs are not text.
 TITLE = re.compile("[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 BAD_TITLE = "title must be 1 to 200 characters, none of them a control character"
 # ASCII letters only, which every language does alike.

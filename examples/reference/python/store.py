@@ -15,7 +15,7 @@ from typing import Any
 from stream import Fail, interruptible
 
 Store = dict[str, Any]
-# Whoever holds the lock is done in milliseconds; longer means trouble, which the caller should hear of.
+# A process with the lock is done in milliseconds; longer means trouble, which the caller should learn of.
 LOCK_TIMEOUT = 5.0
 
 
@@ -50,7 +50,7 @@ def save(home: str, store: Store) -> None:
 
 @contextmanager
 def locked(home: str) -> Iterator[None]:
-    """Nobody else changes the store meanwhile. The kernel takes the lock back from a process that dies."""
+    """No other process changes the store meanwhile. The kernel takes the lock back from a process that dies."""
     try:
         os.makedirs(home, 0o700, exist_ok=True)
         with open(os.path.join(home, "items.lock"), "a", encoding="ascii") as lock:

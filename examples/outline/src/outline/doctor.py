@@ -39,7 +39,7 @@ def configuration() -> dict[str, Any] | None:
         return None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise Fail(
-            "config", "CONFIG_INVALID", f"not valid TOML: {problem}", hint=f"mend {config_path()}"
+            "config", "CONFIG_INVALID", f"not valid TOML: {problem}", hint=f"fix {config_path()}"
         ) from problem
 
 
