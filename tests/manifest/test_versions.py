@@ -33,8 +33,8 @@ def test_texts_that_cannot_be_encoded_are_searched_all_the_same():
         (r"\(\d+\)", "no group"),
         (r"(?<=v)\d", "no group"),
         ("(", "cannot be read"),
-        ("(a+)+$", "for ever"),
-        ("((a*)*)", "for ever"),
+        ("(a+)+$", "forever"),
+        ("((a*)*)", "forever"),
         ("(a" * 300 + ")" * 300, "longer"),
     ],
 )

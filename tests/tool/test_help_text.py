@@ -376,7 +376,7 @@ def test_a_word_with_which_commands_begin_is_no_command_and_no_excuse_for_anothe
 
     assert (alone.error["code"], alone.error["message"]) == (
         "UNKNOWN_COMMAND",
-        "operable wrap needs another word",
+        "operable wrap needs a command",
     )
     assert alone.error["hint"] == "operable wrap --help"
     assert wrong.error["message"] == "operable has no command 'wrapp'"

@@ -158,9 +158,9 @@ def test_the_mcp_server_passes_on_the_same(tmp_path, settings):
         ("[prog\n", "not TOML"),
         ("prog = 3\n", "table"),
         ('[prog]\nenv = "A"\n', "list of names"),
-        ('[prog]\nenv = ["*"]\n', "no name of a variable"),
-        ('[prog]\nenv = ["A=hunter2"]\n', "no name of a variable"),
-        ("[prog]\nenv = [1]\n", "no name of a variable"),
+        ('[prog]\nenv = ["*"]\n', "neither a name of a variable"),
+        ('[prog]\nenv = ["A=hunter2"]\n', "neither a name of a variable"),
+        ("[prog]\nenv = [1]\n", "neither a name of a variable"),
         ('[prog]\nenvironment = ["A"]\n', "'environment'"),
     ],
 )

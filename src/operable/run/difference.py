@@ -3,7 +3,7 @@
 Theory of operation. Both are taken apart into alternatives (`alternatives`), which are matched by type and by
 discriminator, then compared keyword by keyword. Each difference is `wider` (the new schema allows what the old did not),
 `narrower` (the old allowed what the new does not), `removed` or `added` (a named field went or came), or `unclear` (two
-values of a keyword that cannot be compared, such as patterns). Whether that breaks anybody depends on the direction in
+values of a keyword that cannot be compared, such as patterns). Whether that breaks a caller depends on the direction in
 which the data flow, and is for `comparison` to say.
 
 Annotations (title, description, examples) and unknown keywords make no difference.

@@ -27,7 +27,7 @@ from operable.wire.verdict import Verdict
 
 
 class Observer(Protocol):
-    """Who is told what a call did, as it does it (`cassette`). Called in the reactor's thread, but for `ended`."""
+    """Receives what a call does, as it does it (`cassette`). Called in the reactor's thread, except for `ended`."""
 
     def started(self, argv: tuple[str, ...]) -> None: ...
     def took(self, at: float, chunk: bytes) -> None: ...

@@ -71,7 +71,9 @@ class WrappedTool(Tool):
 
 
 def load(name: str, folder: str | None = None) -> WrappedTool:
-    """The wrapped tool of this name, or of this folder; Fail when there is none, or its manifests cannot be used."""
+    """The wrapped tool of this name, or of this folder; Raises Fail if it does not exist, or its manifests cannot be
+    used.
+    """
     return WrappedTool(plan_of(folder_of(name) if folder is None else folder))
 
 

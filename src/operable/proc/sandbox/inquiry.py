@@ -1,4 +1,4 @@
-"""A program that is only asked what it is, for its version or its help: it changes nothing and reaches nobody.
+"""A program that is only asked what it is, for its version or its help: it changes nothing and reaches no network.
 
 It gives up writing, the network, sockets and signals to others before it is executed, and keeps what it can read. It may
 start other programs, because many are found through a shim. Who runs it and judges the answer is the caller's business.

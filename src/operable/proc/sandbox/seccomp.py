@@ -117,7 +117,7 @@ def addition(*, sockets: bool, processes: bool) -> bytes:
 def restriction(
     *, writes: bool, network: bool, processes: bool, sockets: bool, signals: bool, attributes: bool = False
 ) -> bytes:
-    """For a process that gives up what is True here. `attributes`: it is told that changing them succeeded."""
+    """For a process that gives up what is True here. `attributes`: the call reports that changing them succeeded."""
     machine = os.uname().machine
     code = _refuse(machine, _ABSENT[:3], errno.ENOSYS)  # io_uring does all of it without the calls for it
     if attributes:

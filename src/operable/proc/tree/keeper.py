@@ -1,9 +1,9 @@
 """The host's side of the keeper: whole process trees, supervised so that nothing survives the host, not even kill -9.
 
 Theory of operation. The first tree of a host starts one keeper (`keeper_process`; about 30 ms, once), and every tree
-costs one fork there. A `Tree` is the handle of one: its control socket tells of the leader's end and of the end of the
-last descendant, takes signals for everything below, and by being closed, by us or by the kernel after our death, orders
-the end of it all.
+costs one fork there. A `Tree` is the handle of one: its control socket reports the end of the leader and of the last
+descendant, and takes signals for all descendants. When we or, after our death, the kernel close it, the keeper ends them
+all.
 
 Linux 5.3 and later (subreaper, pidfds). Elsewhere `missing` says why, and `spawn` falls back to a process group with a
 warden, which cannot reach what makes a session of its own.
