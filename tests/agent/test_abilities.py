@@ -209,10 +209,10 @@ def test_long_output_keeps_its_head_and_its_tail() -> None:
     assert cut == "a" * 10 + "\n... [truncated 80 chars] ...\n" + "b" * 10
 
 
-def test_a_command_with_half_of_a_character_is_refused_and_the_next_one_runs(tmp_path: Path) -> None:
+def test_a_command_that_is_not_valid_utf_8_is_refused_and_the_next_one_runs(tmp_path: Path) -> None:
     refused = use("bash", scene(tmp_path), command="echo \ud800")
     assert not refused.ok
-    assert "half of a character" in refused.output
+    assert "not valid UTF-8" in refused.output
     assert use("bash", scene(tmp_path), command="echo fine").ok
 
 
