@@ -2,7 +2,7 @@
 
 The protocol is spoken by the official SDK, over the transport of `transport`; a session is `session`. What the
 client chooses is in `settings`. A session is an ordinary session of the agent: kept in the same place, listed,
-loaded, resumed and forked by its id, whoever began it.
+loaded, resumed and forked by its id, whichever program began it.
 
 Nothing has to be logged in to: keys come from the environment. Without one, the agent still introduces itself, names
 the variables, and refuses to begin a session with the error that editors know for it.
