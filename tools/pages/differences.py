@@ -97,7 +97,7 @@ def render() -> str:
 def missing() -> list[str]:
     """Codes of the source that this page does not have, and the other way round."""
     found = set()
-    for name in ("comparing", "surface", "difference"):
+    for name in ("comparison", "surface", "difference"):
         for node in ast.walk(ast.parse((SOURCE / f"{name}.py").read_text("utf-8"))):
             if isinstance(node, ast.Constant) and re.fullmatch(
                 r"[A-Z]{5,}(_[A-Z]+)*|[A-Z]+(_[A-Z]+)+", str(node.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,8 +10,10 @@ from operable.cli.flow.input import addressed
 from operable.cli.flow.work import Planned, warned
 from operable.cli.flow.work_events import FlowApproval
 from operable.flow.approve import local_approvals
+from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
 from operable.flow.run.caller import Caller, bind, content_of, unbound_of, unbound_warnings
+from operable.flow.run.disclosure import disclosed
 from operable.kernel.errors import Fail
 from operable.tool import Change, Warn
 
@@ -31,12 +34,18 @@ def planned_grant(
     key: str | None,
 ) -> Iterator[Change | Warn]:
     """The approval as a plan: bound to what the task is now. Who may not approve it is refused already."""
-    approver = by or by_whom.principal
+    approver = by or by_whom.account
     with addressed(source):
         selected = select(manifest, task, workflow)
         bound = bind(selected, by_whom, timeout_ms=timeout_ms, instance_id=instance_id)
         content = content_of(selected, bound, by_whom)
-        local_approvals.check_grant(selected.task, approver, ttl)
+        try:
+            local_approvals.check_grant(selected.task, approver, ttl)
+        except FlowError as refusal:
+            if refusal.flow_code == "approval_scope_mismatch" and not by:
+                line = shlex.join(["operable", "flow", "approve", source, task])
+                refusal.hint = f"name the approver: {line} --by PRINCIPAL"
+            raise
 
     def grant() -> FlowApproval:
         with addressed(source, task, by=by_whom, workflow=workflow):
@@ -52,7 +61,7 @@ def planned_grant(
                 signer=signer or by_whom.environment.get("AGENTCLI_SIGNER") or "ssh",
                 key=key,
             )
-        return FlowApproval(status="pending", **made)
+        return FlowApproval(status="pending", approver_from=_origin(by), **made)
 
     yield from warned(local_approvals.scope_warnings(selected.task, by_whom.believing(), approver=approver))
     unbound = unbound_of(selected, bound)
@@ -61,14 +70,21 @@ def planned_grant(
         "approve",
         f"{selected.workflow['id']}/{selected.task['id']}",
         grant,
+        runs=disclosed(selected, bound),
         task_hash=bound.task_hash,
         manifest_digest=bound.manifest_digest,
         content=content,
         unbound=unbound,
         approver=approver,
+        approver_from=_origin(by),
         reason=reason,
         ttl_s=ttl,
     )
+
+
+def _origin(by: str | None) -> str:
+    """Where the name of the approver comes from."""
+    return "account" if not by else "--by"
 
 
 def planned_revocation(
@@ -97,7 +113,7 @@ def planned_revocation(
         return None
 
     def take_back() -> FlowApproval:
-        who = by or by_whom.principal
+        who = by or by_whom.account
         with addressed(approval_id):
             done = local_approvals.revoke(by_whom.approvals, approval_id, by=who, reason=reason)
         return FlowApproval(**done)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from operable.cli.flow.input import addressed
 from operable.cli.flow.work import Planned, warned, work_of
 from operable.cli.flow.work_events import FlowExecution, FlowTask
-from operable.flow.run.caller import Caller
+from operable.flow.manifest.selection import select
+from operable.flow.run.caller import Caller, bind
+from operable.flow.run.disclosure import disclosed
 from operable.flow.run.executor import ExecOptions, execute, preview
 from operable.flow.run.workflow import RunOptions, WorkflowRun
 from operable.tool import Change, Context, Warn
@@ -20,9 +23,14 @@ _FAILED = 65
 _VOLATILE = ("ok", "execution_id", "timestamp", "source")
 
 
+# Of a task: in the plan already, and the arguments as the manifest has them, secrets included.
+_OF_PLAN = ("source", "status", "command")
+
+
 def planned_execution(manifest: Any, task: str, by: Caller, options: ExecOptions, source: str) -> Change:
     with addressed(source):
         shown = preview(manifest, task, by, options)
+        runs = _disclosed(manifest, task, by, options)
     place = shown["source"]
 
     def work() -> Any:
@@ -33,8 +41,16 @@ def planned_execution(manifest: Any, task: str, by: Caller, options: ExecOptions
         "execute",
         f"{place['workflow_id']}/{place['task_id']}",
         work,
+        runs=runs,
         preview={name: value for name, value in shown.items() if name not in _VOLATILE},
     )
+
+
+def _disclosed(manifest: Any, task: str, by: Caller, options: ExecOptions) -> dict[str, Any]:
+    """What the task runs, in words, and the agent that a prompt is given to."""
+    selected = select(manifest, task, options.workflow_id)
+    bound = bind(selected, by, timeout_ms=options.timeout_ms, instance_id=options.instance_id)
+    return disclosed(selected, bound) | ({"agent": options.agent} if options.agent else {})
 
 
 def executed(changes: list[Change], context: Context) -> Iterator[FlowExecution | Warn]:
@@ -69,8 +85,13 @@ def planned_run(manifest: Any, by: Caller, options: RunOptions, source: str) -> 
                 "run",
                 f"{task['source']['workflow_id']}/{task['source']['task_id']}",
                 lambda: run,
-                task={name: value for name, value in task.items() if name not in ("source", "status")},
+                runs=_disclosed(manifest, task["source"]["task_id"], by, _each(options)),
+                task={name: value for name, value in task.items() if name not in _OF_PLAN},
             )
+
+
+def _each(options: RunOptions) -> ExecOptions:
+    return replace(options.each, workflow_id=options.workflow_id)
 
 
 def ran(changes: list[Change], context: Context) -> Iterator[FlowTask | Warn]:

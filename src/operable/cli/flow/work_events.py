@@ -42,6 +42,7 @@ class FlowApproval(Event):
     risk_level: str | None = None
     approver_scope: str | None = None
     approver: str | None = None
+    approver_from: str | None = None  # of a new one: `--by`, or `account`, the user of this process
     reason: str | None = None
     granted_at: str | None = None
     expires_at: str | None = None

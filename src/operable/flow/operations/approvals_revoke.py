@@ -13,7 +13,7 @@ def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     revoked = revoke(
         caller.approvals,
         filled_text(params, "approvalId"),
-        by=params.get("by") or caller.principal,
+        by=params.get("by") or caller.account,
         reason=params.get("reason"),
     )
     return {"ok": True, **revoked}

@@ -14,7 +14,7 @@ def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     caller = caller_of(defaults)
     selected = select(params["manifest"], params["taskId"], params.get("workflowId"))
     bound = bind(selected, caller, timeout_ms=params.get("timeoutMs"), instance_id=params.get("instanceId"))
-    approver = params.get("by") or caller.principal
+    approver = params.get("by") or caller.account
     approval = grant(
         caller.approvals,
         selected,

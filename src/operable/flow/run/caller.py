@@ -58,8 +58,23 @@ class Caller:
         return Believing(self.surroundings, named)
 
     @property
+    def account(self) -> str:
+        """Who approves if the caller names no approver: the account of this process on this machine.
+
+        Variables do not count here. The one who starts the process chooses USER and HOSTNAME, also of another person.
+        """
+        import pwd
+
+        uid = os.getuid()
+        try:
+            user = pwd.getpwuid(uid).pw_name
+        except KeyError:
+            user = str(uid)  # containers run under numbers that have no name
+        return f"{user}@{os.uname().nodename}"
+
+    @property
     def principal(self) -> str:
-        """Who they are when nothing declares it."""
+        """Who they are when nothing declares it, as the standard says (agentcli 3.6): by their variables."""
         environment = self.environment
         user = environment.get("USER") or environment.get("USERNAME") or "unknown"
         host = environment.get("HOSTNAME") or environment.get("HOST") or "localhost"

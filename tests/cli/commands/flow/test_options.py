@@ -6,6 +6,7 @@ Each check fails if the command does the same with and without its options.
 import functools
 import json
 import os
+import pwd
 import shutil
 import sqlite3
 import subprocess
@@ -24,7 +25,7 @@ from tests.cli.agents import Scene as Agents
 from tests.cli.agents import steps
 from tests.cli.drive import BIN, operable
 from tests.cli.options import Table, commands
-from tests.flow.callers import ME, script, signing_caller
+from tests.flow.callers import script, signing_caller
 from tests.flow.executions import bearer
 from tests.flow.manifests import Json, manifest, prompt_task, shell_task, triggered
 from tests.flow.proofs.tokens import RSA, pem, token
@@ -36,6 +37,7 @@ from tests.tool.drive import Outcome
 pytestmark = pytest.mark.timeout(300)
 
 MANUAL = {"policy": "manual"}
+ACCOUNT = f"{pwd.getpwuid(os.getuid()).pw_name}@{os.uname().nodename}"
 
 
 class Place:
@@ -512,7 +514,7 @@ def _(place: Place) -> None:
 def _(place: Place) -> None:
     place.write(manifest(script("true", approval=MANUAL)))
     (usual,) = place.ok("approve", "flow.json", "a").of("flow_approval")
-    assert (usual["approver"], usual["reason"], usual["unsigned_explicit"]) == (ME, None, False)
+    assert (usual["approver"], usual["reason"], usual["unsigned_explicit"]) == (ACCOUNT, None, False)
     said = ("--by", "you@example.com", "--reason", "release", "--ttl-s", "600", "--signer", "none")
     (made,) = place.ok("approve", "flow.json", "a", *said).of("flow_approval")
     assert (made["approver"], made["reason"]) == ("you@example.com", "release")

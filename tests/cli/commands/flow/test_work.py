@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import re
 import signal
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from tests.cli.drive import alive, operable, running
 from tests.flow.callers import script, signing_caller, until
 from tests.flow.executions import bearer
-from tests.flow.manifests import Json, manifest, shell_task, triggered
+from tests.flow.manifests import Json, manifest, prompt_task, shell_task, triggered
 from tests.requirement import requirement
 from tests.tool.drive import Outcome
 
@@ -115,6 +116,83 @@ def test_a_dry_run_plans_and_does_nothing_and_its_digest_confirms(place):
     assert (place.work / "ran").exists()
 
 
+def telling() -> Json:
+    """A task with everything that a person has to see before they say yes."""
+    shell = {
+        "program": "sh",
+        "args": ["-c", "echo one\nrm -rf /x", "--password", CANARY],
+        "env": {"STAGE": "production", "API_TOKEN": CANARY},
+        "stdin": f"first\nsecond \x1b[2Jthird password={CANARY}",
+    }
+    source = {"inputs": {"token": {"value_from": {"command": "cat token"}}}}
+    profiles = bearer(name="TOKEN")
+    profiles["identity_profiles"][0]["auth"] |= source
+    members: Json = {
+        "approval": {"policy": "manual"},
+        "verify": {"shell": "test -s result"},
+        "identity": {"ref": "i"},
+    }
+    return manifest(shell_task(shell=shell, **members), **profiles)
+
+
+@pytest.mark.parametrize(
+    "words", [("exec", "flow.json", "a"), ("approve", "flow.json", "a"), ("run", "flow.json")]
+)
+def test_a_dry_run_shows_the_words_that_would_run_and_no_secret(place, words):
+    place.write(telling())
+    done = place(*words, "--dry-run")
+    people = place(*words, "--dry-run", output=None)
+    (plan,) = done.of("aoi:plan")
+
+    assert plan["runs"]["argv"] == ["sh", "-c", "echo one\nrm -rf /x", "--password", "[redacted]"]
+    assert plan["runs"]["variables"] == {"STAGE": "production", "API_TOKEN": "[redacted]"}
+    assert plan["runs"]["stdin"].startswith("first\nsecond ")
+    assert plan["runs"]["verify"] == "test -s result"
+    assert plan["runs"]["cwd"] == str(place.work)
+    assert plan["runs"]["value_commands"] == ["cat token"]
+    assert 'runs.argv: ["sh","-c","echo one\\nrm -rf /x","--password","[redacted]"]' in people.stdout.decode()
+    assert "\x1b" not in people.stdout.decode()
+    assert CANARY.encode() not in done.stdout + people.stdout
+
+
+def test_a_dry_run_shows_the_prompt_and_its_agent(place):
+    place.write(
+        manifest(prompt_task(prompt="Delete the branches.\nAll of them.", approval={"policy": "manual"}))
+    )
+    (ran,) = place("exec", "flow.json", "p", "--agent", "some-agent", "--dry-run").of("aoi:plan")
+    (approved,) = place("approve", "flow.json", "p", "--dry-run").of("aoi:plan")
+
+    assert ran["runs"] == {"prompt": "Delete the branches.\nAll of them.", "agent": "some-agent"}
+    assert approved["runs"] == {"prompt": "Delete the branches.\nAll of them."}
+
+
+def test_an_approver_who_is_not_named_is_the_account_and_not_what_variables_say(place):
+    place.write(manifest(script("true", approval={"policy": "manual"})))
+    account = f"{pwd.getpwuid(os.getuid()).pw_name}@{os.uname().nodename}"
+    env = {"USER": "ceo", "USERNAME": "ceo", "HOSTNAME": "example.com"}
+
+    (planned,) = place("approve", "flow.json", "a", "--dry-run", env=env).of("aoi:plan")
+    (granted,) = place("approve", "flow.json", "a", env=env).of("flow_approval")
+    (named,) = place("approve", "flow.json", "a", "--by", "ann@example.com", env=env).of("flow_approval")
+    place("revoke", granted["approval_id"], env=env)
+    (revoked,) = [each for each in place("approvals").of("flow_approval") if each["status"] == "revoked"]
+
+    assert (planned["approver"], planned["approver_from"]) == (account, "account")
+    assert (granted["approver"], granted["approver_from"]) == (account, "account")
+    assert (named["approver"], named["approver_from"]) == ("ann@example.com", "--by")
+    assert revoked["revoked_by"] == account
+
+
+def test_an_account_outside_of_the_scope_is_told_to_name_the_approver(place):
+    place.write(
+        manifest(script("true", approval={"policy": "manual", "approver_scope": "domain:example.com"}))
+    )
+    refused = place("approve", "flow.json", "a", env={"USER": "me", "HOSTNAME": "example.com"})
+
+    assert refused.error["flow_code"] == "approval_scope_mismatch"
+    assert refused.error["hint"] == "name the approver: operable flow approve flow.json a --by PRINCIPAL"
+
+
 @pytest.mark.parametrize(
     "task, env, category, flow_code",
     [
@@ -149,8 +227,9 @@ def test_from_approval_to_verdict(place):
         manifest(script("true", approval={"policy": "manual", "approver_scope": "domain:example.com"}))
     )
     refused = place("approve", "flow.json", "a", "--by", "you@elsewhere")
-    made = place("approve", "flow.json", "a", "--reason", "release", "--ttl-s", "600")
-    spare = place("approve", "flow.json", "a").of("flow_approval")[0]
+    me = ("--by", "me@example.com")
+    made = place("approve", "flow.json", "a", *me, "--reason", "release", "--ttl-s", "600")
+    spare = place("approve", "flow.json", "a", *me).of("flow_approval")[0]
     (approval,) = made.of("flow_approval")
     done = place("exec", "flow.json", "a", "--approval-id", approval["approval_id"])
     (event,) = done.of("flow_execution")
@@ -365,7 +444,7 @@ def test_a_scope_that_nothing_proves_is_warned_about_at_both_ends(place):
     place.write(
         manifest(script("true", approval={"policy": "manual", "approver_scope": "domain:example.com"}))
     )
-    for words in (("approve", "flow.json", "a"), ("exec", "flow.json", "a")):
+    for words in (("approve", "flow.json", "a", "--by", "me@example.com"), ("exec", "flow.json", "a")):
         done = place(*words)
         assert done.exit_code == 0, done
         assert [each for each in done.of("aoi:warning") if "nothing proves" in each["message"]] != []

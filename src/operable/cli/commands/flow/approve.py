@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @command(
     mutates=True,
-    columns=("approval_id", "task_id", "approver", "expires_at"),
+    columns=("approval_id", "task_id", "approver", "approver_from", "expires_at"),
     examples=[
         "flow approve workflow.json deploy --reason 'release 7' --dry-run",
         "flow approve workflow.json deploy --by me@example.com --ttl-s 600 --output jsonl",
@@ -43,7 +43,7 @@ def approve(
     file: the manifest; - is standard input
     task: the task's id
     workflow: the workflow's id, when there are several
-    by: who approves; by default you, as USER@HOSTNAME
+    by: who approves; by default your account on this machine, whatever USER and HOSTNAME say
     reason: why
     ttl_s: seconds until it expires; at most what the task allows
     task_timeout_ms: the limit that the execution will be given

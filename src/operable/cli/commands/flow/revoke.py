@@ -21,7 +21,7 @@ def revoke(
     """Take back an approval.
 
     approval: its id, as `operable flow approvals` shows it
-    by: who revokes it; by default you, as USER@HOSTNAME
+    by: who revokes it; by default your account on this machine, whatever USER and HOSTNAME say
     reason: why
     home: where approvals are kept
     """
