@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import shutil
+from typing import Any
 
 import pytest
 
@@ -472,3 +474,25 @@ def test_an_agent_that_its_sandbox_does_not_admit_is_never_started(tmp_path, san
 
     assert refused.value.code == code
     assert not (tmp_path / "calls").exists() or calls(tmp_path) == []  # asked for its version at most
+
+
+def test_a_start_installs_only_what_its_caller_allows(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "home"))
+    path = on_disk(tmp_path, bin="scripted")
+    shutil.copy(tmp_path / "scripted", path.parent)  # where `vendored` looks
+    agent = define_agent_cli(path, trusted=True)
+    told: list[Any] = []
+
+    with pytest.raises(Fail) as refused:
+        run(agent.start(workspace=str(tmp_path), report=told.append))
+    assert (refused.value.code, refused.value.hint) == (
+        "AGENT_NOT_INSTALLED",
+        "operable agent install scripted",
+    )
+    assert told == []
+
+    async def scene():
+        async with await agent.start(workspace=str(tmp_path), may_install=True, report=told.append):
+            return [each.stage for each in told]
+
+    assert run(scene()) == ["install", "installed"]

@@ -45,7 +45,7 @@ class StartOptions:
     home: str | None = None  # a folder that is the agent's home where its sandbox gives it one of its own
     secret_backends: tuple[str, ...] = ("environment",)
     accept_shared_env: bool = False  # a provider that others can look into, together with auth
-    may_install: bool = True
+    may_install: bool = False  # download and run what its manifest names, with the rights of the host
     allow_unpinned: bool = False  # installs without a checksum
     report: Callable[[Any], object] = lambda _: None
     state: str | None = None  # the state directory; None: the user's own

@@ -37,10 +37,13 @@ from operable.wire import events as e
 
 if TYPE_CHECKING:
     from operable.host.agent_cli import AgentCliHandle
+    from operable.host.launch.installer import Progress
     from operable.host.session import Session
     from operable.tool import Context
 
 TRANSCRIPT = "transcript"
+# What installing the program can settle.
+INSTALLABLE = ("AGENT_NOT_INSTALLED", "VERSION_MISMATCH")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Wanted:
     session: str | None = None
     resume: str | None = None
     continuation: str | None = None
-    install: bool = True
+    install: bool = False
     thoughts: bool = False
     sandbox: str | None = None
     egress: Sequence[str] | None = None
@@ -95,7 +98,7 @@ class Talk:
         self._warn_of_unlisted_model()
 
     def __enter__(self) -> Self:
-        self._session = SyncSession(interruptible(self._started()))
+        self._session = SyncSession(self._start())
         provider = self._provider()
         if is_unconfined(provider) and self._wanted.sandbox is None and not self._context.machine:
             self._screen.aside(f"[notice] {UNCONFINED} (--sandbox bubblewrap confines it)")
@@ -154,11 +157,45 @@ class Talk:
             return Message(text)
         return Message(quoted(spoken(read_log(Registry().session(self._wanted.resume).folder)), text))
 
-    async def _started(self) -> Session:
+    def _start(self) -> Session:
+        """The session. Nothing is installed unless `--install` says so, or the person at the terminal does."""
+        install = self._wanted.install
+        try:
+            return interruptible(self._started(install=install))
+        except Fail as fail:
+            self._address(fail)
+            if install or fail.code not in INSTALLABLE or not self._agreed(fail):
+                raise
+        return interruptible(self._started(install=True))
+
+    def _agreed(self, fail: Fail) -> bool:
+        """Whether the person at the terminal wants it installed; False without one."""
+        if not self._context.person:
+            return False
+        ways = ", ".join(each.method for each in self.agent.manifest.install)
+        question = f"{fail.message}. Install it with your rights, by {ways}? [y/N]"
+        return self._context.ask(question, hint=fail.hint or "", fresh=True).strip().lower() in ("y", "yes")
+
+    def _address(self, fail: Fail) -> None:
+        """Let a hint that names a command name the agent and the workspace as they were given here."""
+        line = (fail.hint or "").split()
+        if tuple(line[:2]) == ("operable", "agent") and line[3:] == [self.agent.manifest.name]:
+            workspace = [] if self._wanted.workspace == "." else ["--workspace", self._wanted.workspace]
+            fail.hint = shlex.join([*line[:3], self._wanted.name, *workspace])
+
+    def _tell(self, told: Progress) -> None:
+        """Say what is done before the agent is there; what is installed also to programs, before it is fetched."""
+        if self._context.machine:
+            if told.stage == "install":
+                self._context.warn("AGENT_INSTALLING", f"{self._wanted.name}: {told.message}")
+        else:
+            self._screen.aside(f"[{told.stage}] {told.message}")
+
+    async def _started(self, *, install: bool) -> Session:
         left = self._left()
         try:
             async with asyncio.timeout(left):
-                return await self.agent.start(**self._choices())
+                return await self.agent.start(**self._choices(), may_install=install, report=self._tell)
         except TimeoutError as late:
             doctor = shlex.join(["operable", "agent", "doctor", self._wanted.name])
             raise Fail(
@@ -182,7 +219,6 @@ class Talk:
             "policy": wanted.policy,
             "session_id": wanted.session,
             "resume": self._resumed(),
-            "may_install": wanted.install,
             "sandbox": wanted.sandbox,
             "egress": tuple(wanted.egress or ()),
             "home": None if is_unconfined(self._provider()) else kept_home(self.agent.id, wanted.workspace),

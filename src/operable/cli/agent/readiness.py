@@ -63,7 +63,8 @@ def planned_install(name: str, workspace: str, *, again: bool, unpinned: bool) -
 def installed(change: Change, context: Context) -> Iterator[AgentInstalled | Progress]:
     """Install, then ask the installed file for its version."""
     told: list[Told] = []
-    _, job = _again(change, report=told.append, allow_unpinned=bool(change.get("unpinned")))
+    unpinned = bool(change.get("unpinned"))
+    _, job = _again(change, report=told.append, allow_unpinned=unpinned, may_install=True)
     if change.get("again") and job.installation().locate() is not None:
         job.installation().install(again=True)
     found, version = checked(job)

@@ -146,7 +146,7 @@ class Installation:
         attempts: list[dict[str, str]] = []
         full: BaseException | None = None
         for each in self.manifest.install:
-            self.report(Progress("install", f"trying {each.method}"))
+            self.report(Progress("install", f"trying {_described(each)}, with your rights"))
             try:
                 return self._try(each)
             except (MethodFailed, OSError) as problem:  # a full disk is also a reason
@@ -191,6 +191,12 @@ class Installation:
                 if is_program(candidate):
                     return os.path.abspath(candidate)
         raise MethodFailed(f"it ended well but left no program {name!r}")
+
+
+def _described(install: Install) -> str:
+    """The method and what it installs."""
+    what = install.package or install.url or install.path
+    return install.method if what is None else f"{install.method} ({what})"
 
 
 def is_program(path: str) -> bool:

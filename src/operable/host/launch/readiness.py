@@ -1,7 +1,7 @@
 """The whole way from a manifest to a program that may be started, and the one failure that says what is missing.
 
-    installed?  else install it                      install_failed
-    the right version?  else reinstall once          version_mismatch
+    installed?  else install it, if that is allowed  install_failed
+    the right version?  else reinstall once, if so   version_mismatch
     set up?  else do it with the person, if any      setup_required, setup_failed
     logged in?  else log in with the person, if any  auth_required
 
@@ -180,7 +180,10 @@ def checked(launch: Launch) -> tuple[Installed, str]:
         installed = _reinstalled(installation, mismatch(launch.manifest.name, installed.binary, found))
         found = _version(launch, installation, installed)
     if not found.fits:
-        raise mismatch(launch.manifest.name, installed.binary, found)
+        problem = mismatch(launch.manifest.name, installed.binary, found)
+        if not launch.may_install:
+            problem.hint = _install_line(launch.manifest)
+        raise problem
     return installed, found.version or ""
 
 
@@ -222,6 +225,11 @@ def not_installed(manifest: Manifest) -> Fail:
         "AGENT_NOT_INSTALLED",
         f"{manifest.name} is not installed",
         target=manifest.name,
-        hint=f"operable agent install {manifest.name}",
+        hint=_install_line(manifest),
         aip_code="install_failed",
+        methods=[each.method for each in manifest.install],
     )
+
+
+def _install_line(manifest: Manifest) -> str:
+    return f"operable agent install {manifest.name}"

@@ -22,7 +22,7 @@ from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import VersionCheck
 from operable.manifest.versions import satisfies
-from operable.proc.sandbox.inquiry import without_effects
+from operable.proc.sandbox.inquiry import keeps_effects, without_effects
 from operable.proc.spawn import prepare
 
 # An expression that needs longer than this for a few kilobytes would need forever.
@@ -60,7 +60,8 @@ def check(block: VersionCheck, surroundings: Surroundings) -> Version:
             raise
         return Version(None, fits=False, why=fail.message)
     if found is None:
-        return Version(None, fits=False, why=f"{block.cmd!r} (status {status}) printed no version")
+        asked = "" if surroundings.confine or keeps_effects() else "; it may write nothing and has no network"
+        return Version(None, fits=False, why=f"{block.cmd!r} (status {status}) printed no version{asked}")
     if not in_range(found, block.range):
         return Version(found, fits=False, why=f"it is {found}; the manifest wants {block.range}")
     return Version(found, fits=True)

@@ -1,11 +1,14 @@
 """`operable agent install`, `setup`, `login` and `doctor`: planned, done once, and never waiting for somebody who is not there."""
 
 import json
+import os
+import shlex
 import stat
 
 import pytest
 
 from tests.cli.drive import PROGRAM
+from tests.host.launch.making import recorder
 from tests.requirement import requirement
 from tests.tool.drive import terminal
 
@@ -211,3 +214,83 @@ def test_no_answer_is_in_the_plan_or_in_the_ledger(scene, parrot):
     assert b"hunter2-hunter2" not in outcome.stdout
     ledger = scene.home / "state" / "agents" / "ledger.sqlite"
     assert b"hunter2-hunter2" not in ledger.read_bytes()
+
+
+@pytest.fixture
+def fetched(scene):
+    """An agent that an npm of the test installs; what it was called with stands in the file."""
+    folder = scene.user(bin="scripted", install=[{"method": "npm", "package": "a-scripted-agent"}])
+    tools = scene.home / "bin"
+    recorder(tools, "npm", f'mkdir -p "$3/node_modules/.bin"; cp {folder}/scripted "$3/node_modules/.bin/"')
+    scene.env["PATH"] = f"{tools}:{os.environ['PATH']}"
+    return tools / "npm.calls"
+
+
+MISSING = (65, "AGENT_NOT_INSTALLED", "not_found")
+
+
+@pytest.mark.parametrize("output", ["jsonl", None])
+def test_a_message_to_an_agent_that_is_not_there_installs_nothing(scene, fetched, output):
+    outcome = scene("prompt", "scripted", "--prompt", "hi", output=output)
+
+    assert outcome.exit_code == 65
+    assert not fetched.exists()
+    assert "operable agent install scripted" in outcome.stdout.decode() + outcome.stderr
+
+
+def test_the_hint_of_an_agent_that_is_not_there_can_be_typed(scene, fetched):
+    elsewhere = scene.work / "other place"
+    elsewhere.mkdir()
+    path = str(scene.home / "config" / "agents" / "scripted" / "AGENT-CLI.md")
+    typed: list[str] = []
+    for name, words in (("scripted", ()), (path, ("--workspace", "other place"))):
+        error = scene("prompt", name, "--prompt", "hi", *words).error
+        assert (65, error["code"], error["category"]) == MISSING
+        assert error["methods"] == ["npm"]
+        program, group, *typed = shlex.split(error["hint"])
+        assert (program, group, typed) == ("operable", "agent", ["install", name, *words])
+    assert scene(*typed).of("agent_installed")[0]["method"] == "npm"
+
+    assert scene("prompt", "scripted", "--prompt", "hi").exit_code == 0
+    assert len(fetched.read_text().splitlines()) == 1
+
+
+def test_with_the_option_it_is_installed_and_that_is_said_first(scene, fetched):
+    outcome = scene("prompt", "scripted", "--prompt", "hi", "--install")
+
+    assert outcome.exit_code == 0, outcome
+    (said,) = outcome.of("aoi:warning")
+    assert said["code"] == "AGENT_INSTALLING"
+    assert "npm (a-scripted-agent), with your rights" in said["message"]
+    types = [event["type"] for event in outcome.events]
+    assert types.index("aoi:warning") < types.index("text-delta")
+    assert scene("prompt", "scripted", "--prompt", "hi", "--install").of("aoi:warning") == []
+
+
+@pytest.mark.parametrize(("answer", "exit_code", "calls"), [("y\n", 0, 1), ("\n", 65, 0), ("no\n", 65, 0)])
+def test_a_person_is_asked_before_anything_is_installed(scene, fetched, answer, exit_code, calls):
+    words = ("agent", "prompt", "scripted", "--prompt", "hi", "--workspace", str(scene.work))
+    with terminal(*words, tool=PROGRAM, env=scene.env) as person:
+        person.read_until("with your rights, by npm? [y/N]")
+        assert not fetched.exists()
+        person.type(answer)
+        outcome = person.finish()
+
+    assert outcome.exit_code == exit_code, outcome
+    assert (len(fetched.read_text().splitlines()) if fetched.exists() else 0) == calls
+
+
+def test_another_version_is_not_put_in_its_place_unasked(scene, fetched):
+    assert scene("install", "scripted").exit_code == 0
+    manifest = scene.home / "config" / "agents" / "scripted" / "AGENT-CLI.md"
+    text = manifest.read_text()
+    assert ">=1.0.0" in text
+    manifest.write_text(text.replace(">=1.0.0", ">=9.0.0"))
+
+    outcome = scene("prompt", "scripted", "--prompt", "hi")
+
+    assert (outcome.error["code"], outcome.error["hint"]) == (
+        "VERSION_MISMATCH",
+        "operable agent install scripted",
+    )
+    assert len(fetched.read_text().splitlines()) == 1

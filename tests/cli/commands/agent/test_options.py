@@ -133,13 +133,13 @@ def _(scene: Scene) -> None:
     assert [outcome.summary["agent_session_id"] for outcome in resumed] == ["their-own-id"] * 2
 
 
-@effect(TALKS, "--no-install")
+@effect(TALKS, "--install")
 def _(scene: Scene) -> None:
     folder = scene.user(bin="scripted")
-    for outcome in talked(scene, "x", "--no-install"):
+    for outcome in talked(scene, "x"):
         assert outcome.error["code"] == "AGENT_NOT_INSTALLED"
     assert not (folder / "calls").exists()
-    for outcome in talked(scene, "x"):
+    for outcome in talked(scene, "x", "--install"):
         assert outcome.exit_code == 0, outcome
 
 

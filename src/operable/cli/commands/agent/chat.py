@@ -46,7 +46,7 @@ def chat(
     env: list[str] | None = None,
     session: str | None = None,
     resume: str | None = None,
-    install: bool = True,
+    install: bool = False,
     thoughts: bool = False,
     context: Context,
 ) -> Iterator[Said]:
@@ -67,7 +67,7 @@ def chat(
     env: give the agent this variable, as NAME=VALUE, or NAME=@FILE for a secret; may be repeated
     session: the id that this session gets in our own books
     resume: go on with this earlier session: our id of it, or the agent's own
-    install: do not install it when it is not there
+    install: install it, with your rights, when it is not there in the right version; else that is refused, or asked
     thoughts: show what it thinks, too
     """
     from operable.cli.agent.chat import chatted

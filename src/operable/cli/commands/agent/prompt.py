@@ -52,7 +52,7 @@ def prompt(
     session: str | None = None,
     resume: str | None = None,
     continuation: str | None = None,
-    install: bool = True,
+    install: bool = False,
     thoughts: bool = False,
     context: Context,
 ) -> Iterator[Said]:
@@ -74,7 +74,7 @@ def prompt(
     session: the id that this session gets in our own books
     resume: go on with this earlier session: our id of it, or the agent's own
     continuation: how earlier turns reach the agent, one of those that its manifest supports
-    install: do not install it when it is not there
+    install: install it, with your rights, when it is not there in the right version; else that is refused, or asked
     thoughts: show people what it thinks, too
     """
     from operable.cli.agent.conversation import Talk, Wanted, policy_of
