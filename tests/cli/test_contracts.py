@@ -17,7 +17,7 @@ def test_a_directory_is_the_sum_of_its_files(tmp_path):
 
 
 def test_a_directory_without_any_is_an_error(tmp_path):
-    with pytest.raises(Fail, match="holds no event schema"):
+    with pytest.raises(Fail, match="contains neither an event schema"):
         contract(str(tmp_path))
 
 

@@ -108,7 +108,7 @@ def test_a_machine_that_cannot_be_had_says_why(tmp_path, cloud, monkeypatch):
     "more, why",
     [
         ({"mounts": [{"source": "workspace", "at": "/inside"}]}, "does not come back"),
-        ({"network": {"egress": ["db.example.com:5432"]}}, "no ports"),
+        ({"network": {"egress": ["db.example.com:5432"]}}, "not support ports"),
         ({"limits": {"memory_mb": 512}}, "template"),
         ({"config": {"template": "t", "region": "eu"}}, "region"),
     ],

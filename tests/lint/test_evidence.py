@@ -15,7 +15,7 @@ def seen(stdout: bytes, status: int = 0, **invocation) -> Observation:
     [
         (b"", "the line is blank"),
         (b"hello", "it is not JSON"),
-        (b"[1]", "it is JSON, but no object"),
+        (b"[1]", "it is JSON, but not an object"),
         (b'{"a":1}', "it has no `type`"),
         (b'{"type":7}', "it has no `type`"),
         (b'{"type":"x","n":NaN}', "it is not JSON"),

@@ -129,7 +129,7 @@ def test_mistakes_of_a_tool_as_a_whole_are_found_too():
             review(Tool(name, version="1", schema_name="x"))
     tool = Tool("t", version="1", schema_name="x", schema_version="1.0.0")
     tool.older_schema("1.0.0", events=[], convert=lambda event: event)
-    with pytest.raises(TypeError, match="cannot be an older one too"):
+    with pytest.raises(TypeError, match="cannot also be an older version"):
         review(tool)
 
 

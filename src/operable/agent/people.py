@@ -94,7 +94,7 @@ def _answer(options: Mapping[str, Any]) -> str:
             raise Fail(
                 "usage",
                 "NO_PROTOCOL",
-                "Say how to talk: --json-stream or --acp",
+                "Choose a protocol: --json-stream or --acp",
                 hint="operable-agent --help; for people: operable chat",
             )
         case words:

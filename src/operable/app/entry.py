@@ -64,7 +64,7 @@ def require_states(package: Package) -> None:
         raise Fail(
             "validation",
             "APP_CODE_IN_STATE",
-            f"{found} of {package.slug} could run as code, and lies where an approval sees only data",
+            f"{found} of {package.slug} could run as code, and is in a folder that an approval treats as data",
             target=found,
             hint="move it out of the folders of data, or remove it",
         )
@@ -136,9 +136,9 @@ def _require_inside(package: Package, word: str) -> None:
         raise Fail(
             "validation",
             "APP_ENTRY_OUTSIDE",
-            f"entry.command names {word}, which lies outside of the package and is not part of what is approved",
+            f"entry.command names {word}, which is outside of the package and not part of what is approved",
             target=word,
-            hint="what an application needs lies in its package",
+            hint="put everything that an application needs into its package",
         )
     path = os.path.relpath(real, package.root)
     if any(path == place or inside(path, place) for place in left_out(package)):

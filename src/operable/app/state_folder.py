@@ -27,7 +27,7 @@ _CODE_FILES = frozenset(("package.json", ".npmrc", "makefile", "gnumakefile"))
 def problem_of(path: str) -> str | None:
     """Why this path from the root, normalised, cannot be a folder of data; None: it can."""
     if not path.startswith("app/"):
-        return "it does not lie below app/"
+        return "it is not below app/"
     for name in path.split("/")[1:]:
         if name in _CODE_FOLDERS or name in sys.stdlib_module_names:
             return f"an import finds {name}"

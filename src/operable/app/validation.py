@@ -95,7 +95,7 @@ def _layout(root: str, manifest: Part) -> Iterator[Problem]:
     for folder, what in (("app", "the application and its data"), ("skills", "one folder per skill")):
         if not os.path.isdir(os.path.join(root, folder)):
             yield manifest.problem(
-                "FOLDER_MISSING", f"the package has no folder {folder}/", f"make one: it holds {what}"
+                "FOLDER_MISSING", f"the package has no folder {folder}/", f"create it: it contains {what}"
             )
 
 
@@ -114,7 +114,7 @@ def _skills(root: str, manifest: Part) -> Iterator[Problem]:
             if name not in named:
                 yield Problem(
                     path, 1, 1, "SKILL_NOT_NAMED", f"skills of {FILE} does not name {name!r}",
-                    "agents will not be shown it", "warning",
+                    "agents will not see it", "warning",
                 )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ def contract(place: str) -> Contract:
         raise Fail(
             "not_found",
             "CONTRACT_NOT_FOUND",
-            f"{place} holds no event schema and no capability manifest",
+            f"{place} contains neither an event schema nor a capability manifest",
             target=place,
             hint=f"TOOL schema --output json > {os.path.join(place, 'schema.json')}",
         )

@@ -61,10 +61,10 @@ def processes() -> Check:
     """A tool that is run is ended with us, also when we are killed; that needs a shell (see `operable.proc.tree.warden`)."""
     if not os.access("/bin/sh", os.X_OK):
         return Check(
-            ok=False, severity="warning", detail="no /bin/sh: tools can outlive an operable that is killed"
+            ok=False, severity="warning", detail="no /bin/sh: tools can go on running if operable is killed"
         )
     if not sys.platform.startswith("linux"):
-        return Check(ok=True, detail="process groups: what makes a session of its own can outlive its tool")
+        return Check(ok=True, detail="process groups: a process that makes its own session can outlive its tool")
     return Check(ok=True, detail="no orphans")
 
 

@@ -61,7 +61,7 @@ def exposed(given: Sequence[str]) -> list[str]:
 def warn_of_exposed(given: Sequence[str], context: Context) -> None:
     """One warning per secret that any user of this machine can read while we run."""
     for name in exposed(given):
-        message = f"the value of {name} stands on the command line, where other processes can read it"
+        message = f"the value of {name} is on the command line, where other processes can read it"
         context.warn(EXPOSED, message, hint=f"write it to a file and say --env {name}=@FILE")
 
 

@@ -177,7 +177,7 @@ def _write(value: Any, pieces: list[str], depth: int) -> None:
 
 def _number(value: float) -> str:
     if not math.isfinite(value):
-        raise NoCanonicalTextError("a number is larger than every number that JSON readers can hold")
+        raise NoCanonicalTextError("a number is larger than any number that JSON readers support")
     return number(value)
 
 

@@ -264,7 +264,7 @@ def _claim(folder: str, ask: Ask, decision: Decision) -> None:
         raise Fail(
             "conflict",
             "ASK_CHANGED",
-            "the answer is for something else than what is being asked",
+            "the answer is for a different question",
             target=ask.id,
             hint="look at the question again",
         )
@@ -278,7 +278,7 @@ def _claim(folder: str, ask: Ask, decision: Decision) -> None:
         with contextlib.suppress(_DamagedError):
             other = _answered(folder, ask.id)
         by = "another process" if other is None or not other.by else other.by
-        raise Fail("conflict", "ALREADY_ANSWERED", f"{by} has answered already", target=ask.id) from None
+        raise Fail("conflict", "ALREADY_ANSWERED", f"{by} has already answered", target=ask.id) from None
     except OSError as error:
         raise _unwritable("an answer", ask.id, error) from error
 

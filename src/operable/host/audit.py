@@ -163,7 +163,7 @@ class Audit:
             raise Fail(
                 "config",
                 "AUDIT_SETTING_INVALID",
-                f"the audit chain cannot be written as wanted: {error.strerror}",
+                f"the audit chain cannot be written as configured: {error.strerror}",
                 target=error.filename,
                 hint=error.hint,
             ) from error
@@ -173,7 +173,7 @@ class Audit:
                 "AUDIT_UNWRITABLE",
                 f"the audit chain cannot be written: {error.strerror or error}",
                 target=self.path,
-                hint="nothing goes on unrecorded; make the file writable",
+                hint="nothing runs without a record; make the file writable",
             ) from error
 
     def _opened(self) -> SealedLog:

@@ -91,7 +91,7 @@ def check_resume(manifest: AgentCli, arm: Arm, wanted: StartOptions) -> None:
         raise Fail(
             "usage",
             "RESUME_ID_MISSING",
-            "native-resume takes up an earlier session: say which",
+            "native-resume needs the id of an earlier session",
             target="resume",
         )
     if wanted.resume is None:

@@ -258,7 +258,7 @@ def _conclude(place: Confined, wanted: Wanted) -> None:
     place.timeout = None if block.limits.timeout_ms is None else block.limits.timeout_ms / 1000
     place.enforcement = () if place._enclosure is None else place._enclosure.report  # noqa: SLF001
     if block.lifecycle.pause_after_idle or block.lifecycle.destroy_on:
-        how = f"{place.provider} knows no lifecycle; ignored, as AIP-36 has it"
+        how = f"{place.provider} has no lifecycle; the setting is ignored (AIP-36)"
         place.enforcement += (Item("lifecycle", "declared", "unconfined", how),)
 
 

@@ -96,7 +96,7 @@ def _source(mount: Mount, workspace: str) -> str:
         raise Fail(
             "config",
             "SANDBOX_MOUNT_UNSUPPORTED",
-            f"the mount at {mount.at} names a storage (AIP-35), and this host has folders only",
+            f"the mount at {mount.at} names a storage (AIP-35), and this host supports only folders",
             target=mount.at,
             hint='use source: workspace or source: {file: "path in the workspace"}',
         )
@@ -131,7 +131,7 @@ def is_free(at: str) -> bool:
 
 def _check_place(at: str) -> None:
     if not is_free(at):
-        message = f"{at!r} belongs to the system inside: not a place for a mount"
+        message = f"{at!r} belongs to the system inside the sandbox, and cannot be a mount"
         raise Fail("config", "SANDBOX_MOUNT_INVALID", message, target=at)
 
 

@@ -250,4 +250,4 @@ class Conversation:
         return [happening for question in stale for happening in self.withdraw(question)]
 
     def _outside(self, what: str, quoted: str, code: str = "outside_turn") -> list[Happening]:
-        return self.notice(code, f"{what} at a moment that has no place for it: {quoted[:_QUOTED]}")
+        return self.notice(code, f"{what} at an unexpected moment: {quoted[:_QUOTED]}")

@@ -111,7 +111,7 @@ class Course:
         self.busy = False
         if self.stale:
             self.stale = False
-            text = f"the agent came to rest; {self.dropped} events of the cancelled turn were left out"
+            text = f"the agent is idle again; {self.dropped} events of the cancelled turn were left out"
             shown.append(e.Notice("turn_settled", text, self._works.id, {"dropped": self.dropped}))
             then.append((self._settle, None))
             return
@@ -188,7 +188,7 @@ class Course:
             self.end(self.ending or e.CANCELLED)
 
     def _never_settled(self) -> None:
-        text = "the agent did not come to rest after a cancelled turn and was ended"
+        text = "the agent did not stop after a cancelled turn and was ended"
         self._works.commit([self._works.fail("cancel_unanswered", text)])
         self._works.stop("cancel_unanswered", "cancel unanswered")
 

@@ -180,7 +180,7 @@ def draft(command: Command) -> Draft:
     """The manifest of an agent that speaks ACP and is started by this command."""
     program = os.path.expanduser(command.program)
     if redact_argv([program, *command.args]) != [program, *command.args]:
-        raise Unusable("its arguments hold what looks like a secret; a manifest is not a place for one")
+        raise Unusable("its arguments contain what looks like a secret; a manifest is not a place for one")
     if not _PROGRAM.fullmatch(program):
         raise Unusable(f"the program {command.program!r} has a name that no manifest can have")
     notes = list(command.notes)

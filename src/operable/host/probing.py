@@ -92,7 +92,7 @@ class Probe:
         except Fail as problem:
             if problem.code == "SANDBOX_UNAVAILABLE":
                 problem.hint = (
-                    "install bubblewrap, or accept with --unconfined that it may do what you may do"
+                    "install bubblewrap, or run it with all your rights: --unconfined"
                 )
             raise
 

@@ -21,7 +21,7 @@ def arm_for(manifest: AgentCli) -> Arm:
         raise Fail(
             "config",
             "PROTOCOL_UNKNOWN",
-            f"there is no way to speak the protocol {manifest.protocol!r}",
+            f"no arm speaks the protocol {manifest.protocol!r}",
             target=manifest.id,
         )
     return adapter_named(manifest.adapter)

@@ -33,7 +33,7 @@ def needs_auth(agent: str, message: str, methods: Sequence[str]) -> Fail:
     return Fail(
         "authn",
         "AUTH_REQUIRED",
-        message or "the agent wants a login first",
+        message or "the agent needs a login first",
         target=agent,
         hint=f"operable agent login {agent}; then start again",
         aip_code="auth_required",
@@ -47,7 +47,7 @@ def session_ended(session_id: str, status: str) -> Fail:
         "SESSION_ENDED",
         f"this session has ended ({status})",
         target=session_id,
-        hint=f"start another one; --resume {session_id} takes this one up where the agent can",
+        hint=f"start another one; --resume {session_id} continues this one if the agent supports it",
     )
 
 

@@ -122,7 +122,7 @@ class Registry:
             os.mkdir(folder, 0o700)
         except FileExistsError:
             raise Fail(
-                "conflict", "SESSION_EXISTS", f"there is a session {meta.id} already", target=meta.id
+                "conflict", "SESSION_EXISTS", f"the session {meta.id} already exists", target=meta.id
             ) from None
         except OSError as error:
             raise _unwritable(folder, error) from error

@@ -63,7 +63,7 @@ class Kept:
         found = []
         if self.in_place_of_another:
             found.append(
-                Notice("conversation_let_go", "the conversation that was idle for longest was let go")
+                Notice("conversation_let_go", "the conversation that was idle for longest was ended")
             )
             self.in_place_of_another = False
         if quoting and self.forgotten:

@@ -128,7 +128,7 @@ class Case:
         if invocation is None:
             raise Untested(problem)
         if not self.lab.observe(invocation).events:
-            raise Untested("stdout holds no event that could be read; see check 2")
+            raise Untested("stdout contains no readable event; see check 2")
         return invocation
 
     def fail(

@@ -231,5 +231,5 @@ def _line(number: int, raw: bytes) -> Line:
     except (msgspec.DecodeError, RecursionError) as error:
         return Line(number, raw, None, f"it is not JSON: {error}")
     if not isinstance(value, dict):
-        return Line(number, raw, None, f"it is JSON, but no object: {type(value).__name__}")
+        return Line(number, raw, None, f"it is JSON, but not an object: {type(value).__name__}")
     return Line(number, raw, value, None if _typed(value) else "it has no `type` that is a string")

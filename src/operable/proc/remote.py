@@ -55,7 +55,7 @@ class Cloud:
     )
     network: Callable[[tuple[str, ...]], str | None] = lambda _: None  # hosts -> why they cannot be held
     memory: str | None = None  # by what a limit of memory is held; None: by nothing
-    end: str = f"by the provider, {LIFETIME} s after the last word"  # of a machine whose bridge was killed
+    end: str = f"by the provider, {LIFETIME} s after the last message"  # of a machine whose bridge was killed
 
 
 def remote(cloud: Cloud) -> Sandbox:
@@ -105,13 +105,13 @@ def plain_hosts(egress: tuple[str, ...], *, wildcards: bool) -> str | None:
     for host in egress:
         rule = parse(host)
         if rule.host == "*":
-            return f"every host is not a list ({host})"
+            return f"it needs a list of hosts, not every host ({host})"
         if address(rule.host) is not None:
-            return f"it knows names, not addresses ({host})"
+            return f"it supports names, not addresses ({host})"
         if rule.port not in (None, 80, 443):
-            return f"it knows no ports ({host})"
+            return f"it does not support ports ({host})"
         if rule.host.startswith("*.") and not wildcards:
-            return f"it knows no wildcards ({host})"
+            return f"it does not support wildcards ({host})"
     return None
 
 
@@ -164,7 +164,7 @@ def _enforce(cloud: Cloud, confinement: Confinement) -> Enforcement:
         lacking = f"neither a reference to a secret in `config` nor {' and '.join(cloud.key)} is there"
         found.append(Item("credential", "of the provider", "refused", lacking))
     found += _settings(cloud, confinement)
-    copied = f"a copy, at most {COPY_LIMIT} bytes: nothing leads back"
+    copied = f"a copy of at most {COPY_LIMIT} bytes; changes do not come back"
     shown = (*confinement.readable, *confinement.contents)
     found += [Item(f"mount {place}", "read-only", "enforced", copied) for place in shown]
     away = "what is written on that machine does not come back; declare it read-only"
@@ -204,7 +204,7 @@ def _limits(cloud: Cloud, confinement: Confinement) -> list[Item]:
         found.append(Item("limits.memory_mb", str(limits.memory_mb), outcome, held))
     for name, value in (("cpu_ms", limits.cpu_ms), ("pids", limits.pids)):
         if value is not None:
-            found.append(Item(f"limits.{name}", str(value), "refused", "it knows no such limit"))
+            found.append(Item(f"limits.{name}", str(value), "refused", "it has no such limit"))
     if limits.timeout_ms is not None:
         found.append(Item("limits.timeout_ms", str(limits.timeout_ms), "enforced", "deadline of the host"))
     return found

@@ -175,7 +175,7 @@ def _entrance(command: Command) -> "Entrance":
     from operable.proc.sandbox.entry import Entrance
 
     if command.entry is None or command.gives_up:
-        raise ValueError("a command that a sandbox has wrapped gives nothing up outside of it")
+        raise ValueError("a command in a sandbox cannot give up rights outside of it")
     return Entrance(command.entry)
 
 

@@ -48,7 +48,7 @@ class ConsentFile:
         except (OSError, ValueError, RecursionError) as error:
             raise ConsentFileError(path, _reason(error)) from error
         if not isinstance(records, dict) or not all(isinstance(each, dict) for each in records.values()):
-            raise ConsentFileError(path, "it is not of the form that is written here")
+            raise ConsentFileError(path, "it does not have the expected format")
         return records
 
     @contextmanager

@@ -77,7 +77,7 @@ def _opened(real: str, limit: int) -> Iterator[tuple[BinaryIO, os.stat_result]]:
         if not stat.S_ISREG(status.st_mode):
             raise NotAFileError("not a file")
         if status.st_size > limit:
-            raise TooLargeError(f"it has {status.st_size} bytes, and {limit} are the limit")
+            raise TooLargeError(f"it has {status.st_size} bytes; the limit is {limit}")
         yield file, status
 
 

@@ -74,7 +74,7 @@ def read_end(
     elif found.seq < stated.head.seq:
         reason = "records are missing"
     else:
-        reason = "the newest records are others, or none of ours"
+        reason = "the newest records are different, or not ours"
     damage = _damage(stated.head, found, reason)
     return End(stated.head, stated.open, whole, at, damage, seen=found.seq, is_marked=stated.is_marked)
 
@@ -144,7 +144,7 @@ def _distrust(
         is_signed = stated.signature is not None
         return "the log is signed, and this program was not given the operator's key" if is_signed else None
     if not stated.is_of(name):
-        return "the head is the one of another log"
+        return "the head belongs to another log"
     if stated.is_signed_with(signer) or _never_signed(path, format, stated):
         return None
     return "the head does not have the signature of the operator's key"

@@ -227,7 +227,7 @@ def _judge_head(
             message = f"the records after {stated.head.seq} were added, or the head was set back"
             verdict.add(TAMPERED, message)
     if not all(each.is_of(name) for each in (stated, coming) if each is not None):
-        verdict.add(TAMPERED, "the head is the one of another log")
+        verdict.add(TAMPERED, "the head belongs to another log")
     signed_after = verdict.signed_from is None or verdict.signed_from > stated.head.seq
     if coming is not None and coming.signature is not None and signed_after and stated.is_unsigned:
         return  # a crash in the first signed write

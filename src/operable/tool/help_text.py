@@ -163,7 +163,7 @@ def _effects(command: Command) -> list[str]:
     elif command.mutates:
         lines = ["Changes things. --dry-run shows the plan."]
     elif command.runs_tools:
-        lines = ["Changes what the tools change that it runs."]
+        lines = ["Runs other tools and may change whatever they change."]
     else:
         lines = ["Changes nothing."]
     explained = command.assurances().get("explained")

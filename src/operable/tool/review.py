@@ -29,7 +29,7 @@ def review(tool: Tool) -> None:
         msg = f"the name of a tool is one word, not {tool.name!r}"
         raise TypeError(msg)
     if tool.schema_version in tool.older:
-        msg = f"{tool.name} speaks schema version {tool.schema_version} now; it cannot be an older one too"
+        msg = f"{tool.name} uses schema version {tool.schema_version} now; that cannot also be an older version"
         raise TypeError(msg)
     if not tool.machine_flags:
         msg = f"{tool.name} has no option for its machine mode: machine_flags needs a name"
@@ -52,7 +52,7 @@ def _mistakes(tool: Tool, command: Command) -> Iterator[str]:
     own = [param.flag for param in command.params]
     for flag in (*tool.machine_flags, "help"):
         if flag in own:
-            yield f"--{flag} is an option of every command; call the parameter otherwise, or change the tool's machine_flags"
+            yield f"--{flag} is an option of every command; rename the parameter, or change the tool's machine_flags"
     for letter, flag in command.short.items():
         if len(letter) != 1 or not letter.isalpha() or letter == "h" or flag not in own:
             yield f"-{letter} must be a letter other than h, for one of its options"
@@ -76,10 +76,10 @@ def _signature(command: Command) -> Iterator[str]:
             yield f"a word cannot become the parameter {param.name!r}; take a Stream for structured input"
     operands = [param for param in params if param.operand]
     if any(param.many for param in operands[:-1]):
-        yield "no operand can follow one that takes all the words"
+        yield "no operand can follow one that takes all remaining words"
     positional = code.co_varnames[: code.co_argcount]
     if any(param.spread for param in operands) and any(name in command.injected for name in positional):
-        yield "what the SDK provides (Page, Context, Stream) stands after the *operands"
+        yield "put what the SDK provides (Page, Context, Stream) after the *operands"
 
 
 def _fits_a_word(param: Param) -> bool:

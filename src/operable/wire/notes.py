@@ -74,7 +74,7 @@ def _about_meta(meta: Meta) -> Iterator[tuple[str, str]]:
 def _about_error(error: Error) -> Iterator[tuple[str, str]]:
     yield from _about_missing("ERROR_INCOMPLETE", error, _ERROR_FIELDS)
     if isinstance(error.category, str) and error.category not in CATEGORIES:
-        yield "CATEGORY_UNKNOWN", f"{_quoted(error.category)} is none of the standard categories (9.1)"
+        yield "CATEGORY_UNKNOWN", f"{_quoted(error.category)} is not a standard category (9.1)"
     if isinstance(error.code, str) and not _is_upper_snake(error.code):
         yield (
             "CODE_NOT_UPPER_SNAKE",

@@ -55,7 +55,7 @@ CODES: Final[dict[str, tuple[Outcome, str]]] = {
     "INVALID_UTF8": ("violation", "Line {line} is not UTF-8."),
     "NESTED_TOO_DEEP": ("violation", "Line {line} is nested too deep to be read."),
     "NOT_JSON": ("violation", "Line {line} is not JSON: {detail}."),
-    "NOT_AN_OBJECT": ("violation", "Line {line} is JSON but no object."),
+    "NOT_AN_OBJECT": ("violation", "Line {line} is JSON but not an object."),
     "NO_TYPE": ("violation", "Line {line} has no `type`: it must be a string that is not empty."),
     "MALFORMED_EVENT": ("violation", "Line {line} is a malformed {detail}."),
     "TYPE_MISMATCH": ("violation", "Line {line} is not what its type promises: {detail}."),

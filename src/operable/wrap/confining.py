@@ -116,7 +116,7 @@ def _refused(sandbox: ToolSandbox, *, reaches_all: bool) -> Generator[tuple[str,
         yield "exec.spawn", ", ".join(sandbox.exec.spawn), "no mechanism limits which programs are executed"
     if sandbox.network.ingress and not reaches_all:
         ingress = ", ".join(sandbox.network.ingress)
-        yield "network.ingress", ingress, "who has no network of the host cannot be reached through it"
+        yield "network.ingress", ingress, "a program without the host's network cannot be reached through it"
     for key in ("read", "write", "deny"):
         for pattern in getattr(sandbox.fs, key):
             if pattern not in _EVERYTHING and any(sign in _place(pattern) for sign in "*?["):

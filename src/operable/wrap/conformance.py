@@ -63,7 +63,7 @@ def verdicts(folder: str) -> dict[str, dict[str, str]]:
     if found is None:
         return {}
     if not isinstance(found, dict) or not all(_is_verdict(each) for each in found.values()):
-        raise invalid(path, f"its verdicts are none: each is one of {', '.join(_RESULTS)}")
+        raise invalid(path, f"its verdicts are not valid: each must be one of {', '.join(_RESULTS)}")
     return found
 
 

@@ -62,5 +62,5 @@ def _is_replaced(value: Any) -> bool:
 
 
 def _warning(program: str) -> Warn:
-    message = f"{program} writes U+FFFD for bytes that are not UTF-8: what has `lossy` may have been called otherwise"
+    message = f"{program} writes U+FFFD for bytes that are not UTF-8: a name with `lossy` may be different in reality"
     return Warn("UPSTREAM_LOSSY", message, source=program)

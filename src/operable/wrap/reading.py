@@ -163,7 +163,7 @@ def _check(path: str, tool: ToolManifest, extra: Mapping[str, Any]) -> None:
     known = tool.inputs.get("properties", {})
     for name in (*extra.get("operands", ()), *extra.get("options", {}), *extra.get("secrets", ())):
         if name not in known:
-            raise invalid(path, f"metadata.operable speaks of the input {name!r}, which is not declared")
+            raise invalid(path, f"metadata.operable names the input {name!r}, which is not declared")
     for elements in extra.get("options", {}).values():
         for element in elements:
             wrong = next(mistakes(element), None) or next(
@@ -193,7 +193,7 @@ def _check_plan(path: str, rule: Any) -> None:
         )
     if rule.get("plans_without_code") and not rule.get("project_code"):
         raise invalid(
-            path, "plans_without_code says that project_code is only for who consents: it needs that key"
+            path, "plans_without_code needs the key project_code"
         )
 
 

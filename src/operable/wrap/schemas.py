@@ -107,7 +107,7 @@ def _decoded(name: str, given: Any, value: Any) -> Any:
         raise Fail(
             "usage",
             "INVALID_VALUE",
-            f"--{name}-b64 holds a null byte, which no path can",
+            f"--{name}-b64 contains a null byte, which no path can have",
             target=f"--{name}-b64",
         )
     if isinstance(given, list):

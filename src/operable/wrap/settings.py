@@ -51,7 +51,7 @@ def named() -> list[str]:
     path, found = _read()
     for name, table in found.items():
         if not isinstance(table, dict):
-            raise _invalid(path, f"has something else than a table for {name}")
+            raise _invalid(path, f"needs a table for {name}")
     return [name for name in found if name != SERVERS]
 
 
@@ -69,7 +69,7 @@ def strays(spoken_of: Sequence[str]) -> Iterator[Warn]:
                 if near
                 else "take it out, or name its folder in OPERABLE_WRAPPERS"
             )
-            message = f"{FILE} speaks of {name[:64]!r}, and there is no such wrapper"
+            message = f"{FILE} names {name[:64]!r}, and there is no such wrapper"
             yield Warn("WRAP_SETTINGS_UNUSED", message, hint=f"{meant} ({place()})")
 
 
@@ -80,7 +80,7 @@ def allowed_to_server(argv: Sequence[str]) -> list[str]:
     path, found = _read()
     servers = found.get(SERVERS, {})
     if not isinstance(servers, dict):
-        raise _invalid(path, f"has something else than tables for {SERVERS}")
+        raise _invalid(path, f"needs tables for {SERVERS}")
     for line, table in servers.items():
         try:
             meant = shlex.split(line) == list(argv)
@@ -119,7 +119,7 @@ def _decoded(path: str, data: bytes) -> dict[str, Any]:
 
 def _variables(path: str, name: str, table: Any) -> list[str]:
     if not isinstance(table, dict):
-        raise _invalid(path, f"has something else than a table for {name}")
+        raise _invalid(path, f"needs a table for {name}")
     unknown = sorted(table.keys() - set(_KEYS))
     if unknown:
         raise _invalid(path, f"has {unknown[0]!r} for {name}; it knows {', '.join(_KEYS)}")

@@ -77,7 +77,7 @@ def mark(tool: WrappedTool) -> str:
             text = file.read()
         changed, count = _MARK.subn(r"\g<key>false", text, count=1)
         if not count:
-            raise invalid(path, "the mark of a draft cannot be found in it")
+            raise invalid(path, "it has no mark of a draft")
         write_whole(path, changed.encode(), private=False)
     except OSError as problem:
         raise Fail(

@@ -99,7 +99,7 @@ def test_no_with_a_reason_reaches_the_model_and_always_is_asked_once(chat, tmp_p
         person.type(lines('call Bash {"command": "touch x"}', "say {result}"))
         after(person, "Allow it?")
         person.type("perhaps\r")
-        after(person, "none of the answers")
+        after(person, "not one of the answers")
         after(person, "Allow it?")
         person.type("n not today\r")
         after(person, "Tool denied: not today")

@@ -20,6 +20,6 @@ def test_who_waits_at_a_terminal_sees_from_the_beginning_what_goes_on(words, tmp
     sample.chmod(0o755)
 
     with terminal(*verb, str(sample), "--only", "3", tool=BIN / program, leader=True) as person:
-        person.read_until("asking what it can do")
+        person.read_until("reading its capabilities")
         person.type("\x03")
         assert person.finish().exit_code == 130

@@ -184,7 +184,7 @@ def test_a_bundle_needs_no_server(tmp_path, kind):
     [
         ({"a.txt": "x"}, "no Rego module"),
         ({**BUNDLE, ".signatures.json": "{}"}, "signed bundles"),
-        ({**BUNDLE, "data.json": "[1]"}, "is no object"),
+        ({**BUNDLE, "data.json": "[1]"}, "is not an object"),
         ({**BUNDLE, "data.json": "{"}, "cannot be read"),
         ({**BUNDLE, "blocked/data.yaml": "people: [agent://a]"}, "data.yaml"),
         ({**BUNDLE, "blocked/data.yml": "people: [agent://a]"}, "data.yml"),

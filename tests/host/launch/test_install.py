@@ -173,7 +173,7 @@ def test_a_private_installation_that_fails_leaves_nothing(tmp_path):
 def test_one_that_ends_well_but_leaves_no_program_has_failed(tmp_path):
     program(tmp_path / "agent")  # on the search path, but not what npm was asked for
     recorder(tmp_path, "npm")
-    with pytest.raises(Fail, match="left no program"):
+    with pytest.raises(Fail, match="installed no program"):
         installation(tmp_path, agent(install=(Install(method="npm", package="a"),)), tmp_path).install()
     assert leftovers(tmp_path) == []
 

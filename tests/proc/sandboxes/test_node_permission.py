@@ -49,7 +49,7 @@ def test_a_script_is_kept_from_other_files_and_from_programs(tmp_path: Path):
 @pytest.mark.parametrize(
     "wanted, missing",
     [
-        ({"network": True, "tunnel": Tunnel("/no", 1, (), ("example.com",))}, "no list of hosts"),
+        ({"network": True, "tunnel": Tunnel("/no", 1, (), ("example.com",))}, "no list of allowed hosts"),
         ({"network": True, "readable": {"/here": "/there"}}, "mount namespace"),
     ],
 )
@@ -67,7 +67,7 @@ def test_a_node_that_cannot_forbid_the_network_refuses_to_promise_it(tmp_path: P
 
 
 def test_a_program_that_is_no_node_script_is_refused():
-    with pytest.raises(Fail, match="confines Node scripts"):
+    with pytest.raises(Fail, match="confines only Node scripts"):
         NODE.wrap(prepare(["true"]), Confinement(cwd="/", network=True))
 
 

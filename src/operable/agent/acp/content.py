@@ -39,7 +39,7 @@ def blocks(prompt: Sequence[Any], *, images: bool) -> list[Block]:
             case ImageContentBlock(mime_type=kind):
                 raise _refused(f"The model does not see images of type {kind}")
             case _:
-                raise _refused(f"A prompt cannot hold {getattr(block, 'type', 'this')}")
+                raise _refused(f"A prompt cannot contain {getattr(block, 'type', 'this')}")
     text = "".join(said)
     if not text.strip() and not pictures:
         raise _refused("The prompt is empty")

@@ -88,7 +88,7 @@ class Dialogue:
                     return chat.deny(call_id, reason or _REFUSED)
                 case "q" | "quit":
                     return chat.stop()
-            self._screen.aside("That is none of the answers.", "yellow")
+            self._screen.aside("That is not one of the answers.", "yellow")
 
     def _line(self, question: str) -> str:
         self._reader = self._reader or _line_reader()

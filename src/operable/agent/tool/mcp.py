@@ -68,7 +68,7 @@ class McpServers:
                 raise Fail(
                     "usage",
                     "MCP_SERVER_TWICE",
-                    f"AddMcpServer '{server.name[:200]}': there is a server of this name already",
+                    f"AddMcpServer '{server.name[:200]}': a server with this name already exists",
                     hint="give each server a name of its own",
                 )
             self._names.add(server.name)

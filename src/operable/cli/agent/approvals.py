@@ -57,7 +57,7 @@ def planned_answer(session: str, question: str, *, allowed: bool, digest: str | 
         raise Fail(
             "conflict",
             "ASK_CHANGED",
-            "the answer is for something else than what is being asked",
+            "the answer is for a different question",
             target=question,
             hint="look at the question again: operable agent approvals",
         )
@@ -108,7 +108,7 @@ def planned_approval(name: str, workspace: str, *, adapter: bool, digest: str | 
         raise Fail(
             "conflict",
             "DIGEST_MISMATCH",
-            f"{name} is not what was looked at: it is {found}",
+            f"{name} has changed since it was reviewed: it is now {found}",
             target=name,
             hint="look at it again",
         )

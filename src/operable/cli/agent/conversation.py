@@ -203,7 +203,7 @@ class Talk:
                 "START_TIMEOUT",
                 f"{self._wanted.name} was not ready within {self._context.timeout:g} s",
                 target=self._wanted.name,
-                hint=f"raise --timeout; see what takes its time: {doctor}",
+                hint=f"raise --timeout; to see what takes long: {doctor}",
                 exit_code=EX_TIMEOUT,
             ) from late
 

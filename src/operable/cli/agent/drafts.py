@@ -79,9 +79,9 @@ def probed(
         raise Fail(
             "not_found",
             "NO_PROTOCOL_FOUND",
-            f"{program} answered to none of the protocols that agents speak",
+            f"{program} does not answer in any known agent protocol",
             target=program,
-            hint="give the arguments that start it as an agent behind its name",
+            hint="add the arguments that start it as an agent after its name",
             exit_code=EX_DATAERR,
         )
     files = draft.files()
@@ -152,8 +152,8 @@ def _free(place: str, *, force: bool) -> None:
         raise Fail(
             "conflict",
             "FILE_EXISTS",
-            f"{place} has a manifest already",
+            f"{place} already has a manifest",
             target=place,
-            hint="--force writes it anew",
+            hint="--force overwrites it",
             exit_code=EX_CANTCREAT,
         )

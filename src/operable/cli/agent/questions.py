@@ -78,7 +78,7 @@ def _decide(session: SyncSession, ask: Ask, context: Context, screen: Screen) ->
             allowed = not choice.kind.startswith("reject")
             session.answer(ask.id, allowed, by=_BY, digest=ask.digest, option_id=choice.id)
             return
-        screen.aside("That is none of the answers.")
+        screen.aside("That is not one of the answers.")
 
 
 def _give_input(session: SyncSession, ask: Ask, context: Context) -> None:

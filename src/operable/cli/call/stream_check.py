@@ -30,7 +30,7 @@ def published_schema(path: str | None, tool: str | None) -> dict[str, Any] | Non
     """The JSON Schema to check events against: from a file, or from the tool itself."""
     if path is not None and tool is not None:
         raise Fail(
-            "usage", "CONFLICTING_OPTIONS", "--schema and --tool say the same thing twice", hint="use one"
+            "usage", "CONFLICTING_OPTIONS", "give either --schema or --tool, not both", hint="use one"
         )
     if path is not None:
         return _from_file(path)

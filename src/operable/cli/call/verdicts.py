@@ -25,13 +25,13 @@ _BY_OUTCOME = {
     "incomplete": "io",
     "violation": "validation",
 }
-_ACCEPT = "--accept-partial takes partial results for good"
+_ACCEPT = "--accept-partial accepts partial results"
 _HINTS = {
     "PARTIAL": _ACCEPT,
-    "SCHEMA_VIOLATION": "without --validate, events pass whatever the tool's schema says",
+    "SCHEMA_VIOLATION": "without --validate, events are not checked against the tool's schema",
     "DEADLINE_EXCEEDED": "raise --timeout",
-    "EXIT0_WITHOUT_SUMMARY": "a stream without an end of its own is judged with --unbounded",
-    "LINE_TOO_LONG": "what is larger than a line belongs in a file",
+    "EXIT0_WITHOUT_SUMMARY": "judge an endless stream with --unbounded",
+    "LINE_TOO_LONG": "write larger values to a file, and send its path",
 }
 # What a tool does that was not made for machines, or does not know the option that was added to its words.
 _NOT_AOI = ("NOT_JSON", "BLANK_LINE", "NOT_AN_OBJECT", "NO_TYPE", "NEVER_STARTED", "EXIT0_WITHOUT_SUMMARY")

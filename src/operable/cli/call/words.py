@@ -112,7 +112,7 @@ def check_target(path: str, *, force: bool) -> None:
             "FILE_EXISTS",
             f"{path} exists already",
             target=path,
-            hint="--force writes it anew",
+            hint="--force overwrites it",
             exit_code=EX_CANTCREAT,
         )
 

@@ -67,7 +67,7 @@ def listing(toolbox: Toolbox) -> Iterator[McpTool]:
 
 def serve_client(context: Context, toolbox: Toolbox) -> None:
     """Serve who started us, until it closes its end."""
-    context.conclude(message="The client has left.")
+    context.conclude(message="The client has closed the connection.")
     with contextlib.closing(toolbox.results):
         asyncio.run(serve_stdio(toolbox, 0, 1))
 

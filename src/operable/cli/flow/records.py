@@ -74,7 +74,7 @@ def verdict(
         found = audit_log.verify(by.place("audit"), anchor=_head(anchor), key=key)
         lost = lost_uses(by.place("audit"), by.approvals.events())
     found["problems"] += [
-        {"code": "approval_use_lost", "message": f"the log does not hold the use of approval {name}"}
+        {"code": "approval_use_lost", "message": f"the log does not contain the use of approval {name}"}
         for name in lost
     ]
     for problem in found["problems"]:

@@ -46,7 +46,7 @@ def linted(
     reports: list[engine.Report] = []
     failed = 0
     for tool in tools:
-        yield from _so_far(context, 0, f"asking what it can do: {tool}")
+        yield from _so_far(context, 0, f"reading its capabilities: {tool}")
         job = _job(tool, options)
         for done, finding in enumerate(job.run(), 1):
             is_known = fingerprint(job.report.tool, finding) in known

@@ -100,7 +100,7 @@ def require_whole(path: str, events: list[Json]) -> None:
     if lost:
         shown = ", ".join(lost[:3])
         message = (
-            f"The audit log {path} does not hold the use of {len(lost)} approvals that were used ({shown})"
+            f"The audit log {path} does not contain the use of {len(lost)} approvals that were used ({shown})"
         )
         raise FlowError(
             "approval_log_invalid",

@@ -127,7 +127,7 @@ def _of_the_future(each: Json) -> FlowError:
 def _in_words(ended: Json) -> str:
     if ended["kind"] == "revoke":
         return f"revoked by {ended['revoked_by'] or 'somebody'}"
-    return f"used by execution {ended['execution_id']} already"
+    return f"already used by execution {ended['execution_id']}"
 
 
 def _disputed(name: str, why: str) -> FlowError:

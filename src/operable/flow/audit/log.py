@@ -299,7 +299,7 @@ def _writing() -> Iterator[None]:
         message = f"the audit log is damaged; nothing is appended to it: {error}"
         raise FlowError("internal_error", message) from None
     except SettingError as error:
-        message = f"the audit log cannot be written as wanted: {error.strerror}"
+        message = f"the audit log cannot be written as configured: {error.strerror}"
         failure = FlowError(
             "internal_error",
             message,

@@ -22,7 +22,7 @@ def unschedulable(manifest: Json) -> Iterator[tuple[str, str]]:
                 if not _is_zone(schedule.get("tz")):
                     yield f"{path}.schedule.tz", f"is not a time zone: {schedule['tz']}"
             elif task["id"] in lost:
-                yield f"{path}.trigger.parent", "leads to no scheduled task: the triggers form a circle"
+                yield f"{path}.trigger.parent", "has no scheduled root: the triggers form a cycle"
 
 
 def _is_zone(name: str | None) -> bool:

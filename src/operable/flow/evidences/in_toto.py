@@ -121,7 +121,7 @@ def _trusted_key(config: Mapping[str, Any], surroundings: Surroundings) -> Any:
 
 def _checked(envelope: Mapping[str, Any], key: Any) -> dict[str, Any]:
     if envelope.get("payloadType") != _TYPE:
-        raise ValueError("the envelope holds no in-toto statement")
+        raise ValueError("the envelope contains no in-toto statement")
     body = signature_bytes(envelope["payload"])
     wanted = key_id(key)
     own = [one for one in envelope["signatures"] if one.get("keyid") in (None, "", wanted)]

@@ -25,4 +25,4 @@ def _look(manifest: Any) -> Iterator[Sighting]:
                 )
 
 
-LINT = Lint("error", "schedules are cron expressions that come", _look)
+LINT = Lint("error", "schedules are cron expressions with a next time", _look)

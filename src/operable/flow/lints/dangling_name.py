@@ -69,4 +69,4 @@ class _Names:
         )
 
 
-LINT = Lint("error", "names lead to what they name", _look)
+LINT = Lint("error", "every reference has a target", _look)

@@ -39,7 +39,7 @@ def _sightings(path: str, task: Json) -> Iterator[Sighting]:
     script = text(block(task, "verify"), "shell")
     what = None if script is None else destruction_in_script(script)
     if what is not None:
-        yield Sighting(f"{path}.verify.shell", f"a check {what}", "a check should only look")
+        yield Sighting(f"{path}.verify.shell", f"a check {what}", "a check should only read")
 
 
 LINT = Lint("warning", "destructive shells ask for approval", _look)

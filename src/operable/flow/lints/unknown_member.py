@@ -49,4 +49,4 @@ def _known(path: str, *, strict: bool) -> list[str]:
     return known + list(FLAT_IDENTITY.fields) if node.name == "identity" and not strict else known
 
 
-LINT = Lint("warning", "every member is known where it stands", _look)
+LINT = Lint("warning", "every member is known in its place", _look)

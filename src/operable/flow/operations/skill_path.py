@@ -16,4 +16,4 @@ def _run(_params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     return {"ok": True, "skill_path": ours, "home_skill_path": paths(home)["skill_path"]}
 
 
-OPERATION = Operation(verb="skill-path", place=34, summary="Where the skill for manifests lies", run=_run)
+OPERATION = Operation(verb="skill-path", place=34, summary="The path of the skill for manifests", run=_run)

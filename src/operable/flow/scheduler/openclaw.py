@@ -237,7 +237,7 @@ def _adopt(step: Step, client: SchedulerClient, spec: Json) -> None:
         try:
             client.delete(step.job_id)
         except FlowError:
-            words = "the old row could not be deleted, nor the new one taken back; look at both by hand"
+            words = "the old row could not be deleted, nor the new one taken back; check both rows yourself"
             raise FlowError("scheduler_error", f"{told}: {words}: {problem.message}") from None
         words = "the old row could not be deleted; the new one was taken back"
         raise FlowError("scheduler_error", f"{told}: {words}: {problem.message}") from None

@@ -33,7 +33,7 @@ def proof_source_problems(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
     block = proof.get("value_from")
     given = [name for name in SOURCES if isinstance(block, Mapping) and name in block]
     if "literal" in given:
-        return [("proof.value_from.literal", "is not supported: a proof must not stand in the manifest")]
+        return [("proof.value_from.literal", "is not supported: a proof must not be in the manifest")]
     if len(given) != 1:
         return [("proof.value_from", "must include exactly one of: env, file, or command")]
     return []

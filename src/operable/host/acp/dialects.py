@@ -106,7 +106,7 @@ def open_session(opening: Opening, peer: Peer) -> tuple[str, dict[str, Any]]:
         return "session/resume", params
     if peer.words["load"]:
         return "session/load", params
-    raise PeerError("resume_unsupported", "The agent cannot take up an earlier session.")
+    raise PeerError("resume_unsupported", "The agent cannot resume an earlier session.")
 
 
 def _server(given: Mapping[str, Any], peer: Peer) -> dict[str, Any]:

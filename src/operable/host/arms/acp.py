@@ -208,7 +208,7 @@ class AcpConnection:
         ours, purpose = self._link.settle(message.id)
         error = message.failure()
         if not ours:
-            text = error.message if error else "A response to no request of ours."
+            text = error.message if error else "It answers no request of ours."
             return [self._notice("unexpected_response", text[:_NOISE_LIMIT])]
         result: dict[str, Any] = {}
         if error is None:

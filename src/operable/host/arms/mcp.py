@@ -174,7 +174,7 @@ class McpConnection:
         if not ours:
             return [
                 self._notice(
-                    "unexpected_response", error.message if error else "It answers nothing that we asked."
+                    "unexpected_response", error.message if error else "It answers no request of ours."
                 )
             ]
         result: dict[str, Any] = {}

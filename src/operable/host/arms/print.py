@@ -78,7 +78,7 @@ def _resuming(quirks: Mapping[str, Any]) -> list[str]:
 def _words(quirks: Mapping[str, Any], name: str) -> list[str]:
     words = quirks.get(name, ())
     if isinstance(words, str) or not isinstance(words, Sequence):
-        raise Fail("config", "BAD_QUIRK", f"metadata.operable.{name} is a list of words.", target=name)
+        raise Fail("config", "BAD_QUIRK", f"metadata.operable.{name} must be a list of words.", target=name)
     return [str(word) for word in words]
 
 

@@ -13,5 +13,5 @@ async def _resumed(pool: Pool, request: TurnRequest, kept: Kept) -> Session:
 
 
 CONTINUATION = Strategy(
-    "native-resume", "The agent takes up its own stored session", _resumed, as_it_is, closed
+    "native-resume", "The agent resumes its own stored session", _resumed, as_it_is, closed
 )

@@ -81,7 +81,7 @@ class Receiver:
         if not secrets.compare_digest(parts.path.encode(), self._path.encode()):
             return 404, "There is nothing here."
         if headers.get("Host", "") != f"127.0.0.1:{self._server.server_port}":
-            return 421, "This address was not meant for this name."
+            return 421, "This address was not requested under this host name."
         page = headers.get("Origin")
         if page is not None and page.lower() not in self._origins:
             return 403, "The page that sent this is not the one that was expected."
@@ -98,7 +98,7 @@ class Receiver:
                 return 410, "This address is no longer valid."
             self._over, self._answer, self.answer = True, given, f"{self.url}?{parts.query}"
         self._arrived.set()
-        return 200, "Thank you, that was all."
+        return 200, "The login is complete. You can close this page."
 
     def _give_up(self) -> bool:
         """What comes from now on is too late; False: the answer came in the last moment."""

@@ -116,7 +116,7 @@ def _save(job: Job, response: Any, target: str, limit: int, over: threading.Even
         while chunk := response.read1(_CHUNK):
             received += len(chunk)
             if over.is_set():
-                raise MethodFailed("the download was given up")
+                raise MethodFailed("the download was abandoned")
             if received > limit:
                 raise MethodFailed(f"the file is larger than {limit} bytes")
             digest.update(chunk)

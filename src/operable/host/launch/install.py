@@ -190,7 +190,7 @@ class Installation:
             for candidate in (place, os.path.join(place, name)):
                 if is_program(candidate):
                     return os.path.abspath(candidate)
-        raise MethodFailed(f"it ended well but left no program {name!r}")
+        raise MethodFailed(f"it succeeded but installed no program {name!r}")
 
 
 def _described(install: Install) -> str:

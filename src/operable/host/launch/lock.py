@@ -26,7 +26,7 @@ def exclusive(
         try:
             stack.enter_context(held(path, EXCLUSIVE, wait=timeout, pause=waits))
         except TimeoutError:
-            message = f"{what} is being done elsewhere and did not end in time"
+            message = f"another process is {what}, and did not end in time"
             raise Fail("timeout", "LOCK_TIMEOUT", message) from None
         except OSError as error:
             raise Fail("io", "LOCK_UNUSABLE", f"cannot lock {path}: {error.strerror}", target=path) from error

@@ -142,7 +142,7 @@ def parse(text: str) -> Pattern:
         return Pattern(kind=rest)
     if colon and head in TOOL_KINDS:
         if not rest:
-            raise ValueError(f"what follows {head}: is empty; write kind:{head} for every {head}")
+            raise ValueError(f"the part after {head}: is empty; write kind:{head} for every {head}")
         return Pattern(kind=head, argument=rest)
     if colon and re.fullmatch(r"[a-z_]+", head):
         # `exec:rm *` would be a rule about a tool of that name, which no agent has: a rule about nothing.
@@ -154,7 +154,7 @@ def parse(text: str) -> Pattern:
     if not parenthesis:
         return Pattern(tool=text)
     if not argument.endswith(")") or not tool:
-        raise ValueError("an argument stands in parentheses behind the tool: Bash(git *)")
+        raise ValueError("write an argument in parentheses after the tool: Bash(git *)")
     return Pattern(tool=tool, argument=argument[:-1])
 
 

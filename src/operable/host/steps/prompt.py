@@ -69,7 +69,7 @@ def _accepted(question: Question, answer: str) -> str:
             raise StepFailed("the answer is neither yes nor no")
         return _BOOLEANS[answer.lower()]
     if question.type == "select" and answer not in [value for value, _ in question.options]:
-        raise StepFailed("the answer is none of the choices")
+        raise StepFailed("the answer is not one of the choices")
     return answer
 
 

@@ -36,9 +36,9 @@ def _command(case: Case) -> Iterator[Finding]:
         if name in _NAMES and value:
             yield case.fail(f"aoi:meta has a field `{name}`", seen, excerpt=excerpt(encode(value)))
         elif _MARK[1] in encode(value):
-            yield case.fail(f"aoi:meta.{name} holds the environment", seen, excerpt=excerpt(encode(value)))
+            yield case.fail(f"aoi:meta.{name} contains the environment", seen, excerpt=excerpt(encode(value)))
         elif len(words) > 3 and _holds(value, words):
-            yield case.fail(f"aoi:meta.{name} holds the command line", seen, excerpt=excerpt(encode(value)))
+            yield case.fail(f"aoi:meta.{name} contains the command line", seen, excerpt=excerpt(encode(value)))
 
 
 def _holds(value: Any, words: list[str]) -> bool:

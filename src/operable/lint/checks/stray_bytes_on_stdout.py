@@ -123,7 +123,7 @@ def _twice(case: Case, what: str, observation: Observation, line: Line) -> Itera
 CHECK = Check(
     name="stray-bytes-on-stdout",
     number=2,
-    title="stdout holds events only",
+    title="stdout contains only events",
     characteristics=("Typed",),
     level="MUST",
     section="2",

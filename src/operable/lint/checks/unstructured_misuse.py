@@ -108,7 +108,7 @@ def _flaws(event: dict[str, Any]) -> Iterator[tuple[str, bool]]:
             yield f"aoi:error lacks `{name}`", True
     category, code, retryable = event.get("category"), event.get("code"), event.get("retryable")
     if isinstance(category, str) and category and category not in CATEGORIES:
-        yield f"the category `{category}` is none of the standard ones", False
+        yield f"the category `{category}` is not a standard one", False
     if isinstance(code, str) and code and not _CODE.fullmatch(code):
         yield f"the code `{code}` is not upper snake case", False
     if (

@@ -35,7 +35,7 @@ def _command(case: Case) -> Iterator[Finding]:
         raise Untested(problem)
     sample = case.observe(call)
     if sample.stdout and not sample.events:
-        raise Untested("stdout holds no event that could be read; see check 2")
+        raise Untested("stdout contains no readable event; see check 2")
     told: set[str] = set()
     for message, level in _sampled(case, sample):
         told.add(_kind(message))
@@ -116,7 +116,7 @@ def _any(case: Case, seen: Observation) -> Iterator[_Problem]:
     elif ok is False and seen.status == 0:
         yield "summary.ok is false, but the exit status is 0", "MUST"
     elif not isinstance(ok, bool):
-        yield "summary.ok is not there, or no boolean", "MUST"
+        yield "summary.ok is missing, or not a boolean", "MUST"
     if seen.readable:
         yield from _counts(case, seen, summary)
 

@@ -100,7 +100,7 @@ def _no_values(root: Part) -> Iterator[Problem]:
             if key.lower() in VALUE_KEYS and not (nested and key.lower() in _EVERYDAY):
                 yield part.problem(
                     "SECRET_VALUE",
-                    f"a secret's manifest must not hold its value: the key {key!r} is refused",
+                    f"a secret's manifest must not contain its value: the key {key!r} is refused",
                     "put the value into the vault, and take it out of the history of this file",
                 )
 

@@ -79,7 +79,7 @@ def _exit_codes(root: Part) -> Iterator[Problem]:
                 "EXIT_RESERVED", f"exit {code} always means {RESERVED_EXITS[code]}, not {word[:40]!r}"
             )
         elif word == "ok" and code != "0":
-            yield part.problem("EXIT_RESERVED", f"only exit 0 is ok; give exit {code[:8]} a word of its own")
+            yield part.problem("EXIT_RESERVED", f"only exit 0 is ok; give exit {code[:8]} its own word")
         if code.isdigit() and int(code[:8]) > 255:
             yield part.problem("EXIT_RESERVED", f"{code[:8]} is not an exit status: they end at 255")
 

@@ -126,7 +126,7 @@ def _opened(content: bytes | str) -> int:
             return os.open(content, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError as error:
             # Not "not found": that is what a start says of the program.
-            raise OSError(errno.ESTALE, f"{content} is not there any more") from error
+            raise OSError(errno.ESTALE, f"{content} no longer exists") from error
     descriptor = os.memfd_create("operable-content")
     try:
         with open(descriptor, "wb", closefd=False) as file:

@@ -64,7 +64,7 @@ def given_up_items(what: frozenset[str]) -> list[Item]:
 def _sockets(place: Confinement, *, scopes: bool) -> Item:
     if not place.sockets:
         return Item("unix sockets", "connected pairs only", "enforced", "seccomp filter")
-    abstract = "a Landlock scope holds the host's abstract ones" if scopes else "abstract ones of its network"
+    abstract = "a Landlock scope blocks the host's abstract ones" if scopes else "abstract ones of its network"
     how = f"every socket file in what is shown can be connected to; {abstract}"
     return Item("unix sockets", "declared", "unconfined", how)
 
@@ -85,7 +85,7 @@ def _quantities(place: Confinement) -> list[Item]:
         found.append(Item("processor time", _UNDECLARED, "unconfined", "shared with the machine"))
     if place.limits.timeout_ms is None:
         found.append(Item("time", _UNDECLARED, "unconfined", "until the session ends or its caller stops it"))
-    how = "what is written to a mount fills the host's disk; empty folders lie in memory, 256 MiB each"
+    how = "what is written to a mount fills the host's disk; empty folders are in memory, 256 MiB each"
     found.append(Item("disk space", _UNDECLARED, "unconfined", how))
     how = "inotify watches, pipes and timers count with those of the user"
     return [*found, Item("kernel objects", _UNDECLARED, "unconfined", how)]

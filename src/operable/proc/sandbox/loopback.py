@@ -93,5 +93,5 @@ def _opened(pid: int) -> Loopback:
 
 def _unavailable(reason: str) -> Fail:
     return Fail(
-        "config", "NETWORK_UNAVAILABLE", f"no network of its own can be made that is shared: {reason}"
+        "config", "NETWORK_UNAVAILABLE", f"no private network can be made that is shared: {reason}"
     )

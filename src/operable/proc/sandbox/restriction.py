@@ -47,7 +47,7 @@ def missing(what: frozenset[str]) -> str | None:
     if not what:
         return None
     if not what <= WORDS | {ATTRIBUTES}:
-        return f"nothing is known that gives up {', '.join(sorted(what - WORDS))}"
+        return f"no mechanism is known that gives up {', '.join(sorted(what - WORDS))}"
     if not sys.platform.startswith("linux") or seccomp.missing() is not None:
         return f"there is no Landlock and seccomp for {sys.platform} on {os.uname().machine}"
     version = landlock.version() if what & {WRITES, SIGNALS} else 0

@@ -118,6 +118,6 @@ SANDBOX = remote(
             " name a snapshot (config.snapshot of the provider daytona)"
         },
         network=lambda egress: plain_hosts(egress, wildcards=True),
-        end=f"by Daytona, {_MINUTES} minutes after the last word",
+        end=f"by Daytona, {_MINUTES} minutes after the last message",
     )
 )

@@ -29,7 +29,7 @@ def _processes() -> Item:
     reason = keeper.missing()
     if reason is None:
         return Item("processes", "end with the session", "enforced", "keeper: subreaper and control socket")
-    how = f"process group and warden, which do not reach what makes a session of its own ({reason})"
+    how = f"process group and warden, which do not reach a process that makes its own session ({reason})"
     return Item("processes", "end with the session", "narrowed", how)
 
 
@@ -45,7 +45,7 @@ def _enforce(confinement: Confinement) -> Enforcement:
         Item("files", "declared mounts only", "unconfined", _OPEN),
     ]
     for inside in confinement.contents:
-        missing = "without a mount namespace its content would have to lie on disk"
+        missing = "without a mount namespace its content would have to be on disk"
         found.append(Item(f"file {inside}", "read-only, in memory", "refused", missing))
     for inside, folder in {**confinement.readable, **confinement.writable}.items():
         mode = "read-write" if inside in confinement.writable else "read-only"

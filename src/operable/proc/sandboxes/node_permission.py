@@ -68,7 +68,7 @@ def _script(command: Command) -> tuple[str, str]:
         raise Fail(
             "config",
             "SANDBOX_CANNOT_ENFORCE",
-            f"node-permission confines Node scripts, and {command.executable} is none",
+            f"node-permission confines only Node scripts, and {command.executable} is not one",
             target=command.argv[0],
             hint="use the provider bubblewrap",
         )
@@ -107,7 +107,7 @@ def _enforce(confinement: Confinement) -> Enforcement:
                 "network.egress",
                 ", ".join(confinement.tunnel.allowed),
                 "refused",
-                "node knows no list of hosts",
+                "node has no list of allowed hosts",
             )
         )
     elif confinement.network:

@@ -55,7 +55,7 @@ def test_what_a_person_denies_does_not_happen_and_the_conversation_goes_on(scene
         person.type(f"{asks}\n")
         person.read_until("Allow it?")
         person.type("nonsense\n")
-        person.read_until("none of the answers")
+        person.read_until("not one of the answers")
         person.type("n\n")
         person.read_until("as you wish")
         person.type("\x04")

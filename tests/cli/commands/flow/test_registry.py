@@ -59,7 +59,7 @@ def test_bad_names_bad_manifests_and_bad_entries_are_told(flow, tmp_path):
     flow("register", "disk.json")
     (tmp_path / "home" / "registry" / "broken.json").write_text("{")
     assert [event["problem"] for event in flow("registry").of("registered_flow")] == [
-        "it is no manifest",
+        "it is not a manifest",
         None,
     ]
 

@@ -210,5 +210,5 @@ def _strings(data: bytes, count: int, *, rest: bool = False) -> list[bytes]:
         found.append(data[at + 4 : at + 4 + size])
         at += 4 + size
     if at != len(data) and not rest:
-        raise ValueError("the SSH data has a tail")
+        raise ValueError("the SSH data has extra bytes at its end")
     return found

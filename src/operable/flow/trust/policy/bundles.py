@@ -21,8 +21,8 @@ _WHOLE_LIMIT = 64 * 1024 * 1024
 _FILES = 10_000
 _REFUSED = {
     ".signatures.json": "signed bundles are not supported: their signatures would go unchecked",
-    "data.yaml": "the bundle holds data.yaml; only data.json is read",
-    "data.yml": "the bundle holds data.yml; only data.json is read",
+    "data.yaml": "the bundle contains data.yaml; only data.json is read",
+    "data.yml": "the bundle contains data.yml; only data.json is read",
 }
 
 
@@ -43,7 +43,7 @@ def read_bundle(path: str) -> tuple[dict[str, str], dict[str, Any]]:
     except (OSError, tarfile.TarError, ValueError, EOFError, RecursionError) as error:
         raise _invalid(f"the bundle cannot be read: {type(error).__name__}") from None
     if not modules:
-        raise _invalid("the bundle holds no Rego module")
+        raise _invalid("the bundle contains no Rego module")
     return modules, data
 
 
@@ -58,7 +58,7 @@ def _bounded(files: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
         if total > _LIMIT or count > _FILES:
             raise _invalid("the bundle is too large")
         if name in seen:
-            raise _invalid(f"the bundle holds {name} twice")
+            raise _invalid(f"the bundle contains {name} twice")
         seen.add(name)
         yield name, content
 
@@ -70,7 +70,7 @@ def _folder(path: str) -> Iterator[tuple[str, bytes]]:
             place = os.path.join(folder, name)
             shown = os.path.relpath(place, path).replace(os.sep, "/")
             if os.path.islink(place):
-                raise _invalid(f"the bundle holds a link: {shown}")
+                raise _invalid(f"the bundle contains a link: {shown}")
             if name in names and _is_wanted(name):
                 yield shown, _content(place)
 
@@ -92,7 +92,7 @@ def _archive(path: str) -> Iterator[tuple[str, bytes]]:
             if total > _WHOLE_LIMIT or count > _FILES:
                 raise _invalid("the bundle is too large")
             if member.issym() or member.islnk():
-                raise _invalid(f"the bundle holds a link: {name}")
+                raise _invalid(f"the bundle contains a link: {name}")
             if member.isreg() and _is_wanted(name.rpartition("/")[2]):
                 content = archive.extractfile(member)
                 yield name, content.read(_LIMIT + 1) if content else b""

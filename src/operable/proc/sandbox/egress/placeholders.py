@@ -65,7 +65,7 @@ class Substitution:
 
     def _in_header(self, match: re.Match[bytes]) -> bytes:
         if _NOT_IN_FIELDS.search(self._value(match[1].decode())):
-            raise Malformed("a secret with control characters cannot stand in a header")
+            raise Malformed("a secret with control characters cannot be in a header")
         return self._plain(match)
 
     def _plain(self, match: re.Match[bytes]) -> bytes:

@@ -189,7 +189,7 @@ class Proxy:
         opening, name = await read_hello(client[0], first)
         if name is not None and normal(name) != where[0]:
             self._log.report(*where, "sni-mismatch")
-            raise ConnectionAbortedError("the name in TLS is another than in CONNECT")
+            raise ConnectionAbortedError("the name in TLS differs from the name in CONNECT")
         return opening
 
     async def _look_into_http(self, client: Ends, where: tuple[str, int]) -> None:
@@ -247,4 +247,4 @@ class Proxy:
     def _count(self, size: int) -> None:
         self._moved += size
         if self.bounds.total is not None and self._moved > self.bounds.total:
-            raise ConnectionAbortedError("the sandbox has used up what it may transfer")
+            raise ConnectionAbortedError("the sandbox has used up its transfer limit")

@@ -214,7 +214,7 @@ def vet(upstream: Upstream) -> Iterator[Any]:
         raise Fail(
             "config",
             "GO_TOO_OLD",
-            "this go writes the findings of vet to stderr, where they cannot be distinguished from other words",
+            "this go writes the findings of vet to stderr, where they cannot be distinguished from other output",
             target="go",
             hint="use go 1.26 or later",
         )
