@@ -64,7 +64,9 @@ def processes() -> Check:
             ok=False, severity="warning", detail="no /bin/sh: tools can go on running if operable is killed"
         )
     if not sys.platform.startswith("linux"):
-        return Check(ok=True, detail="process groups: a process that makes its own session can outlive its tool")
+        return Check(
+            ok=True, detail="process groups: a process that makes its own session can outlive its tool"
+        )
     return Check(ok=True, detail="no orphans")
 
 

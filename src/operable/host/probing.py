@@ -91,9 +91,7 @@ class Probe:
             return confine(Wanted(block, workspace, trusted=True, programs=folders))
         except Fail as problem:
             if problem.code == "SANDBOX_UNAVAILABLE":
-                problem.hint = (
-                    "install bubblewrap, or run it with all your rights: --unconfined"
-                )
+                problem.hint = "install bubblewrap, or run it with all your rights: --unconfined"
             raise
 
     def _all(self, binary: str, place: Confined, workspace: str) -> Iterator[Finding]:

@@ -93,7 +93,9 @@ def from_mapping(
         if _too_deep(plain):
             raise ValueError(f"values are nested more than {DEPTH} deep")
     except (TypeError, ValueError, RecursionError) as error:
-        problem = Problem(path, 1, 1, "NOT_PLAIN", f"the mapping contains a value that no manifest can have: {error}")
+        problem = Problem(
+            path, 1, 1, "NOT_PLAIN", f"the mapping contains a value that no manifest can have: {error}"
+        )
         raise ManifestError([problem]) from error
     document = Document(plain, {}, body, 1, ())
     return _judged(

@@ -60,7 +60,10 @@ def load(path: str | os.PathLike[str]) -> Cassette:
             raise _invalid(path, count, "its last line is missing")
         if end.get("truncated"):
             raise Fail(
-                "validation", "CASSETTE_TRUNCATED", f"{path} does not contain the whole output", target=str(path)
+                "validation",
+                "CASSETTE_TRUNCATED",
+                f"{path} does not contain the whole output",
+                target=str(path),
             )
         return Cassette(
             argv=tuple(head["argv"]),

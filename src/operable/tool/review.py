@@ -29,7 +29,9 @@ def review(tool: Tool) -> None:
         msg = f"the name of a tool is one word, not {tool.name!r}"
         raise TypeError(msg)
     if tool.schema_version in tool.older:
-        msg = f"{tool.name} uses schema version {tool.schema_version} now; that cannot also be an older version"
+        msg = (
+            f"{tool.name} uses schema version {tool.schema_version} now; that cannot also be an older version"
+        )
         raise TypeError(msg)
     if not tool.machine_flags:
         msg = f"{tool.name} has no option for its machine mode: machine_flags needs a name"

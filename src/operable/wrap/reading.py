@@ -192,9 +192,7 @@ def _check_plan(path: str, rule: Any) -> None:
             path, f"metadata.operable.plan has no key {unknown[0]!r}; it has {', '.join(sorted(_PLAN_KEYS))}"
         )
     if rule.get("plans_without_code") and not rule.get("project_code"):
-        raise invalid(
-            path, "plans_without_code needs the key project_code"
-        )
+        raise invalid(path, "plans_without_code needs the key project_code")
 
 
 def _extra(path: str, metadata: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:

@@ -29,7 +29,9 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
     expected = _EXTENSIONS.get(os.path.splitext(real)[1].lower())
     found = image(real)
     if found is None or found.media_type != expected:
-        return Outcome(f"{path} is not an image of the type that its name says (png, jpeg, gif or webp)", ok=False)
+        return Outcome(
+            f"{path} is not an image of the type that its name says (png, jpeg, gif or webp)", ok=False
+        )
     return Outcome(
         f"{path} ({found.media_type}, {size} bytes)",
         output_type="image",

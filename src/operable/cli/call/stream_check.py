@@ -29,9 +29,7 @@ def told(verdict: Judgement, name: str) -> Iterator[Verdict]:
 def published_schema(path: str | None, tool: str | None) -> dict[str, Any] | None:
     """The JSON Schema to check events against: from a file, or from the tool itself."""
     if path is not None and tool is not None:
-        raise Fail(
-            "usage", "CONFLICTING_OPTIONS", "give either --schema or --tool, not both", hint="use one"
-        )
+        raise Fail("usage", "CONFLICTING_OPTIONS", "give either --schema or --tool, not both", hint="use one")
     if path is not None:
         return _from_file(path)
     if tool is None:

@@ -38,7 +38,9 @@ def _command(case: Case) -> Iterator[Finding]:
         elif _MARK[1] in encode(value):
             yield case.fail(f"aoi:meta.{name} contains the environment", seen, excerpt=excerpt(encode(value)))
         elif len(words) > 3 and _holds(value, words):
-            yield case.fail(f"aoi:meta.{name} contains the command line", seen, excerpt=excerpt(encode(value)))
+            yield case.fail(
+                f"aoi:meta.{name} contains the command line", seen, excerpt=excerpt(encode(value))
+            )
 
 
 def _holds(value: Any, words: list[str]) -> bool:

@@ -64,7 +64,9 @@ def given_up_items(what: frozenset[str]) -> list[Item]:
 def _sockets(place: Confinement, *, scopes: bool) -> Item:
     if not place.sockets:
         return Item("unix sockets", "connected pairs only", "enforced", "seccomp filter")
-    abstract = "a Landlock scope blocks the host's abstract ones" if scopes else "abstract ones of its network"
+    abstract = (
+        "a Landlock scope blocks the host's abstract ones" if scopes else "abstract ones of its network"
+    )
     how = f"every socket file in what is shown can be connected to; {abstract}"
     return Item("unix sockets", "declared", "unconfined", how)
 

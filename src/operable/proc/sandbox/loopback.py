@@ -92,6 +92,4 @@ def _opened(pid: int) -> Loopback:
 
 
 def _unavailable(reason: str) -> Fail:
-    return Fail(
-        "config", "NETWORK_UNAVAILABLE", f"no private network can be made that is shared: {reason}"
-    )
+    return Fail("config", "NETWORK_UNAVAILABLE", f"no private network can be made that is shared: {reason}")

@@ -68,9 +68,7 @@ def _written(file: str, manifest: dict[str, Any]) -> ScaffoldedFlow:
 
 def _require_free(file: str) -> None:
     if os.path.lexists(file):
-        raise Fail(
-            "conflict", "FILE_EXISTS", f"{file} already exists", target=file, hint="name another file"
-        )
+        raise Fail("conflict", "FILE_EXISTS", f"{file} already exists", target=file, hint="name another file")
 
 
 COMMAND = init
