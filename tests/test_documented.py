@@ -15,9 +15,9 @@ import pytest
 from operable.cli import tool as operable_tool
 from operable.kernel import errors
 from operable.tool import Tool
-from operable.tool.arguments import STANDARD
-from operable.tool.capabilities import command_capabilities
-from operable.tool.help_text import command_help
+from operable.tool.discovery.capabilities import command_capabilities
+from operable.tool.discovery.help_text import command_help
+from operable.tool.parse.arguments import STANDARD
 from outline.cli import tool as outline_tool
 from tests.requirement import requirement
 from tools import commands, failures, pages

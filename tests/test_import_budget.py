@@ -40,19 +40,43 @@ def search(words: str, *, times: int = 10, kind: Literal["a", "b"] = "a", page: 
 
 # Declaring the tool, and ending the process.
 ALWAYS = {
-    *("operable", "operable.tool", "operable.tool.declare", "operable.tool.json_text", "operable.tool.kinds"),
-    *("operable.tool.records", "operable.tool.descriptors", "operable.tool.leaving", "atexit"),
+    *(
+        "operable",
+        "operable.tool",
+        "operable.tool.declare",
+        "operable.tool.declare.tool",
+        "operable.tool.json_text",
+    ),
+    *("operable.tool.declare.kinds", "operable.tool.declare.records", "operable.tool.descriptors"),
+    *("operable.tool.exit", "atexit"),
 }
 ERRORS = {"operable.kernel", "operable.kernel.errors"}
 BUILDING = {
-    *("_json", "operable.spec", "operable.spec.framework_events", "operable.tool.describe"),
-    *("operable.tool.discovery", "operable.tool.prebuilt", "operable.tool.signature"),
+    *("_json", "operable.spec", "operable.spec.framework_events", "operable.tool.discovery"),
+    *("operable.tool.discovery.commands", "operable.tool.discovery.schema", "operable.tool.prebuilt"),
+    "operable.tool.declare.signature",
     *("operable.state", "operable.state.cache"),  # once: what was built is kept
 }
 CALL = {
-    *("operable.tool.arguments", "operable.tool.convert", "operable.tool.emit", "operable.tool.front"),
-    *("operable.tool.interrupt", "operable.tool.outflow", "operable.tool.runner", "operable.tool.signature"),
-    *("operable.tool.sinks", "operable.tool.supervise"),
+    *(
+        "operable.tool.parse",
+        "operable.tool.parse.arguments",
+        "operable.tool.parse.convert",
+        "operable.tool.front",
+    ),
+    *(
+        "operable.tool.run",
+        "operable.tool.run.interrupt",
+        "operable.tool.run.runner",
+        "operable.tool.run.supervision",
+    ),
+    *(
+        "operable.tool.emit",
+        "operable.tool.emit.outflow",
+        "operable.tool.emit.sinks",
+        "operable.tool.emit.writer",
+    ),
+    "operable.tool.declare.signature",
 }
 NAMES = {"operable.kernel.redact", "operable.kernel.redact.names"}
 # The watch over a run takes its first look after some milliseconds, which a busy machine makes of the shortest run.
@@ -64,13 +88,14 @@ BUDGETS = {
     | ERRORS
     | {
         *(
-            "operable.tool.arguments",
-            "operable.tool.capabilities",
-            "operable.tool.convert",
-            "operable.tool.help_text",
-            "operable.tool.review",
+            "operable.tool.parse",
+            "operable.tool.parse.arguments",
+            "operable.tool.discovery.capabilities",
+            "operable.tool.parse.convert",
+            "operable.tool.discovery.help_text",
+            "operable.tool.declare.review",
         ),
-        "operable.tool.versions",
+        "operable.tool.discovery.versions",
     },
     "search x --output jsonl": CALL | ERRORS,
     # An option of the tool's own might be a secret.
@@ -79,7 +104,7 @@ BUDGETS = {
     "search x --limit 3 --output jsonl": CALL
     | ERRORS
     | NAMES
-    | {"_json", "binascii", "operable.kernel.canonical", "operable.tool.cursor", SHA256},
+    | {"_json", "binascii", "operable.kernel.canonical", "operable.tool.run.cursor", SHA256},
 }
 
 

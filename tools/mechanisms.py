@@ -122,7 +122,7 @@ MECHANISMS = (
     Mechanism(
         "locks",
         # The SDK locks a byte for each key and waits in the kernel; `state.lock` would load threads and more for it.
-        ("operable.state.lock", "operable.tool.idempotency"),
+        ("operable.state.lock", "operable.tool.run.idempotency"),
         "use operable.state.lock",
         calls("fcntl.flock", "fcntl.lockf", "flock", "lockf"),
     ),

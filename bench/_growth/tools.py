@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench._growth.operation import BIN, Operation, Run, operable, script
-from operable.tool.idempotency import _TABLES
+from operable.tool.run.idempotency import _TABLES
 
 _TOOLS = (5, 50, 500)
 _SCHEMA = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:t", "$defs": {}}

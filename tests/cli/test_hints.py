@@ -15,7 +15,7 @@ import pytest
 from operable.cli import tool
 from operable.kernel.errors import Fail
 from operable.tool import Tool
-from operable.tool.arguments import locate, parse
+from operable.tool.parse.arguments import locate, parse
 from operable.wrap.places import RESERVED
 from operable.wrap.places import names as wrappers
 from operable.wrap.tools import load

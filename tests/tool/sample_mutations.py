@@ -9,19 +9,8 @@ from __future__ import annotations
 import os
 import signal
 
-from operable.tool import (
-    Change,
-    Context,
-    Event,
-    Fail,
-    Input,
-    ItemError,
-    Progress,
-    Stream,
-    Tool,
-    Warn,
-    interrupt,
-)
+from operable.tool import Change, Context, Event, Fail, Input, ItemError, Progress, Stream, Tool, Warn
+from operable.tool.run import interrupt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

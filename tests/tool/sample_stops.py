@@ -6,7 +6,8 @@ import os
 import sys
 import time
 
-from operable.tool import Event, Tool, interrupt
+from operable.tool import Event, Tool
+from operable.tool.run import interrupt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operable.tool.declare.records import Record
 from operable.tool.json_text import fast_encoder, json_text, quote, wire_bytes
-from operable.tool.records import Record
 from tests.requirement import requirement
 
 fast_quote, fast_text = fast_encoder()

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from operable.spec import schema
-from operable.tool.capabilities import capabilities_document
+from operable.tool.discovery.capabilities import capabilities_document
 from outline.cli import tool
 from tools.markdown import block, code, table
 from tools.pages.events import resolved, type_of

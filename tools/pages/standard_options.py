@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from operable.tool import Change, Command, Event, Input, Page, Stream, Tool
-from operable.tool.arguments import COUNT, DIGEST, FLAG, POSITIVE, SECONDS, STANDARD, standard_options
-from operable.tool.help_text import command_help, description
+from operable.tool.discovery.help_text import command_help, description
+from operable.tool.parse.arguments import COUNT, DIGEST, FLAG, POSITIVE, SECONDS, STANDARD, standard_options
 from tools.markdown import code, table
 
 PATH = "docs/reference/standard-options.md"

@@ -111,7 +111,7 @@ def _sessions(workspace: str | None) -> str:
 
     from operable.agent.places import sessions_folder
     from operable.agent.session.store import Sessions
-    from operable.tool.people import cell
+    from operable.tool.human.mode import cell
 
     wanted = None if workspace is None else os.path.realpath(workspace)
     rows = [("ID", "USED", "TURNS", "MODEL", "WORKSPACE", "BEGAN WITH")]
@@ -129,7 +129,7 @@ def _sessions(workspace: str | None) -> str:
 def _places(workspace: str) -> str:
     from operable.agent.instructions import instruction_files
     from operable.agent.places import sessions_folder
-    from operable.tool.people import cell
+    from operable.tool.human.mode import cell
 
     rows = [["sessions", sessions_folder()]]
     rows += [["instructions", path] for path in instruction_files(workspace)]

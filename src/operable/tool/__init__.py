@@ -8,39 +8,39 @@ from operable import lazily
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from operable.kernel.errors import Fail as Fail
-    from operable.tool.context import Context as Context
-    from operable.tool.declare import Command as Command
-    from operable.tool.declare import Page as Page
-    from operable.tool.declare import Stream as Stream
-    from operable.tool.declare import Tool as Tool
-    from operable.tool.declare import command as command
-    from operable.tool.framework import Change as Change
-    from operable.tool.framework import Check as Check
-    from operable.tool.framework import ItemError as ItemError
-    from operable.tool.framework import Progress as Progress
-    from operable.tool.framework import Warn as Warn
-    from operable.tool.records import Event as Event
-    from operable.tool.records import Input as Input
-    from operable.tool.records import Record as Record
-    from operable.tool.relay import Relay as Relay
+    from operable.tool.declare.framework import Change as Change
+    from operable.tool.declare.framework import Check as Check
+    from operable.tool.declare.framework import ItemError as ItemError
+    from operable.tool.declare.framework import Progress as Progress
+    from operable.tool.declare.framework import Warn as Warn
+    from operable.tool.declare.records import Event as Event
+    from operable.tool.declare.records import Input as Input
+    from operable.tool.declare.records import Record as Record
+    from operable.tool.declare.tool import Command as Command
+    from operable.tool.declare.tool import Page as Page
+    from operable.tool.declare.tool import Stream as Stream
+    from operable.tool.declare.tool import Tool as Tool
+    from operable.tool.declare.tool import command as command
+    from operable.tool.run.context import Context as Context
+    from operable.tool.run.relay import Relay as Relay
 
 _HOMES = {
     "Fail": "operable.kernel.errors",
-    "Context": "operable.tool.context",
-    "Command": "operable.tool.declare",
-    "Page": "operable.tool.declare",
-    "Stream": "operable.tool.declare",
-    "Tool": "operable.tool.declare",
-    "command": "operable.tool.declare",
-    "Change": "operable.tool.framework",
-    "Check": "operable.tool.framework",
-    "ItemError": "operable.tool.framework",
-    "Progress": "operable.tool.framework",
-    "Warn": "operable.tool.framework",
-    "Event": "operable.tool.records",
-    "Input": "operable.tool.records",
-    "Record": "operable.tool.records",
-    "Relay": "operable.tool.relay",
+    "Context": "operable.tool.run.context",
+    "Command": "operable.tool.declare.tool",
+    "Page": "operable.tool.declare.tool",
+    "Stream": "operable.tool.declare.tool",
+    "Tool": "operable.tool.declare.tool",
+    "command": "operable.tool.declare.tool",
+    "Change": "operable.tool.declare.framework",
+    "Check": "operable.tool.declare.framework",
+    "ItemError": "operable.tool.declare.framework",
+    "Progress": "operable.tool.declare.framework",
+    "Warn": "operable.tool.declare.framework",
+    "Event": "operable.tool.declare.records",
+    "Input": "operable.tool.declare.records",
+    "Record": "operable.tool.declare.records",
+    "Relay": "operable.tool.run.relay",
 }
 
 __all__ = [

@@ -9,17 +9,17 @@ from __future__ import annotations
 import os
 
 from operable.kernel.errors import EX_IOERR, Fail
-from operable.tool.arguments import STANDARD, Call, locate, parse
-from operable.tool.declare import Command, Tool
-from operable.tool.leaving import leave
+from operable.tool.declare.tool import Command, Tool
+from operable.tool.exit import leave
+from operable.tool.parse.arguments import STANDARD, Call, locate, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import NoReturn
 
-    from operable.tool.interrupt import Interrupts
-    from operable.tool.sinks import Sink
+    from operable.tool.emit.sinks import Sink
+    from operable.tool.run.interrupt import Interrupts
 
 JSONL, JSON, HUMAN = "jsonl", "json", "human"
 # Flags that mean a built-in command when no command is given.
@@ -56,14 +56,14 @@ def run_command_line(tool: Tool, argv: list[str]) -> NoReturn:
     call, refusal = understand(tool, argv)
     secrets = suspects(argv, call, refused=refusal is not None)
     if output == JSON:
-        from operable.tool.document import answer
+        from operable.tool.emit.document import answer
 
         leave(answer(call, refusal, secrets))
     try:
         stream = _open_terminal(tool, call, secrets) if output == HUMAN else _open_stream(call, secrets)
     except OSError:
         os._exit(EX_IOERR)  # stdout is closed: there is no caller to answer and no stream to say so
-    from operable.tool.runner import Run  # after the signals are taken: loading it takes a while
+    from operable.tool.run.runner import Run  # after the signals are taken: loading it takes a while
 
     sink, interrupts = stream
     try:
@@ -103,7 +103,7 @@ def understand(tool: Tool, argv: list[str]) -> tuple[Call, Fail | None]:
     if command is None:
         if name and _asks_for_help(words) and any(each.startswith(f"{name} ") for each in tool.names()):
             return Call(_help(tool, name)), None
-        from operable.tool.misuse import unknown_command, unknown_global_option
+        from operable.tool.parse.misuse import unknown_command, unknown_global_option
 
         unknown = next((word for word in words if _is_unknown(tool, word)), "")
         refusal = (
@@ -116,7 +116,7 @@ def understand(tool: Tool, argv: list[str]) -> tuple[Call, Fail | None]:
         call = parse(tool, command, words)
         _check_output(tool, call)
         if command.document and call.options.keys() & {"schema-version", "accept-schema"}:
-            from operable.tool.versions import negotiate
+            from operable.tool.discovery.versions import negotiate
 
             negotiate(
                 tool, call.options
@@ -178,13 +178,13 @@ def _built_in(tool: Tool, name: str) -> Command | None:
         return _help(tool, None)
     if name != "version":
         return None
-    from operable.tool.discovery import version_command
+    from operable.tool.discovery.commands import version_command
 
     return version_command(tool)
 
 
 def _help(tool: Tool, about: Command | str | None) -> Command:
-    from operable.tool.discovery import help_command
+    from operable.tool.discovery.commands import help_command
 
     return help_command(tool, about)
 
@@ -213,13 +213,13 @@ def _nothing() -> None:
 
 def _open_stream(call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
     """Machine mode: stdout becomes private, no code can prompt. Raises OSError when stdout is closed."""
-    from operable.tool.interrupt import Interrupts
+    from operable.tool.run.interrupt import Interrupts
 
     interrupts = Interrupts()
     interrupts.install()
     from operable.tool.descriptors import STDIN_NAMES, let_go_of_terminal, take_stdin, take_stdout
-    from operable.tool.emit import Emitter
-    from operable.tool.sinks import MachineSink
+    from operable.tool.emit.sinks import MachineSink
+    from operable.tool.emit.writer import Emitter
 
     sink = MachineSink(Emitter(take_stdout(), interrupts), secrets)
     words = [
@@ -233,10 +233,10 @@ def _open_stream(call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts
 
 def _open_terminal(tool: Tool, call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
     """Human mode."""
-    from operable.tool.interrupt import Interrupts
+    from operable.tool.run.interrupt import Interrupts
 
     interrupts = Interrupts()
     interrupts.install()
-    from operable.tool.people import PeopleSink
+    from operable.tool.human.mode import PeopleSink
 
     return PeopleSink(tool, call, secrets, interrupts.told), interrupts

@@ -17,14 +17,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from operable.tool.declare import Tool
-    from operable.tool.records import Record
+    from operable.tool.declare.records import Record
+    from operable.tool.declare.tool import Tool
 
 KEPT = ("schema", "capabilities")
 # The parts of the SDK that decide what a document says.
 _SDK = (
-    *("arguments.py", "capabilities.py", "command_files.py", "declare.py", "describe.py", "discovery.py"),
-    *("help_text.py", "kinds.py", "records.py", "rows.py", "signature.py", "versions.py"),
+    *(
+        "declare/command_files.py",
+        "declare/kinds.py",
+        "declare/records.py",
+        "declare/signature.py",
+        "declare/tool.py",
+    ),
+    *("discovery/capabilities.py", "discovery/commands.py", "discovery/help_text.py", "discovery/schema.py"),
+    *("discovery/versions.py", "emit/rows.py", "parse/arguments.py"),
     *("../kernel/errors.py", "../spec/framework_events.py"),
 )
 
@@ -35,7 +42,7 @@ def answer(tool: Tool, name: str) -> None:
     if document is None:
         return
     from operable.tool.descriptors import take_stdout
-    from operable.tool.leaving import leave, write_all
+    from operable.tool.exit import leave, write_all
 
     try:
         stdout = take_stdout()  # what the author's modules printed while they were imported goes to stderr
@@ -63,11 +70,11 @@ def _build(tool: Tool, name: str) -> bytes | None:
 
     try:
         if name == "schema":
-            from operable.tool.discovery import schema_document
+            from operable.tool.discovery.commands import schema_document
 
             content = schema_document(tool, tool.schema_version)
         else:
-            from operable.tool.capabilities import capabilities_document
+            from operable.tool.discovery.capabilities import capabilities_document
 
             content = capabilities_document(tool)
         document = wire_bytes(fast_encoder()[1](content) + "\n")
@@ -131,7 +138,7 @@ def _fingerprint(tool: Tool) -> str:
 
 def _closed(tool: Tool) -> bool:
     """Whether everything that the documents say is declared in the tool's own folders."""
-    from operable.tool.describe import all_events
+    from operable.tool.discovery.schema import all_events
 
     folders = {os.path.realpath(directory) for directory in _directories(tool)}
     modules = {
@@ -149,7 +156,7 @@ def _closed(tool: Tool) -> bool:
 
 def _with_nested(models: list[type[Record]]) -> list[type[Record]]:
     """Record classes with those that their fields are made of, and the classes they inherit fields from."""
-    from operable.tool.records import field_kinds
+    from operable.tool.declare.records import field_kinds
 
     found: list[type[Record]] = []
     todo: list[Any] = list(models)

@@ -10,7 +10,7 @@ import os
 import sys
 
 from operable.kernel.errors import Fail
-from operable.tool.declare import Command
+from operable.tool.declare.tool import Command
 from operable.wrap.schemas import event_class, inputs, params
 from operable.wrap.upstream import GRACE, Upstream
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
     from typing import Any
 
-    from operable.tool.context import Context
-    from operable.tool.declare import Page
-    from operable.tool.framework import Change
-    from operable.tool.records import Event
-    from operable.tool.signature import Param
+    from operable.tool.declare.framework import Change
+    from operable.tool.declare.records import Event
+    from operable.tool.declare.signature import Param
+    from operable.tool.declare.tool import Page
+    from operable.tool.run.context import Context
 
 
 # A page of the default limit, and some more. Loading msgspec costs as much as it saves on ten thousand rows.
@@ -148,7 +148,7 @@ def _concealed(plan: Mapping[str, Any], rows: Iterator[Any]) -> Iterator[Any]:
 
 
 def _eased(rows: Iterator[Any]) -> Generator[Any, None, None]:
-    """The first rows one by one, lists only once there are many: lists are what loads msgspec (`operable.tool.rows`)."""
+    """Yield the first rows one by one, then lists: lists make `operable.tool.emit.rows` load msgspec."""
     count = 0
     try:
         for row in rows:
@@ -240,7 +240,7 @@ def planned(
             yield planned_change(change, given)
         return
     from operable.manifest.argv import expand
-    from operable.tool.framework import Change
+    from operable.tool.declare.framework import Change
 
     upstream.words()  # inputs that cannot be put on a command line are refused before anything is planned
     flat = {name: value for name, value in given.items() if not isinstance(value, list)}

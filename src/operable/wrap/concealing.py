@@ -25,7 +25,7 @@ def secrets(names: Sequence[str]) -> list[str]:
 def concealed(rows: Iterable[Any], values: Sequence[str]) -> Iterator[Any]:
     """The same rows without these values."""
     from operable.kernel.redact import Known
-    from operable.tool.framework import Notice
+    from operable.tool.declare.framework import Notice
 
     known = Known(values)
     try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import shlex
 
 from operable.kernel.errors import Fail
-from operable.tool.framework import Check
+from operable.tool.declare.framework import Check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

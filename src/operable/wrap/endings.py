@@ -59,7 +59,7 @@ def judged(upstream: Upstream) -> Iterator[Any]:
         raise upstream.failure
     yield from _terminal(upstream)
     if stderr.strip() and upstream.command["stderr"] == "warn":
-        from operable.tool.framework import Warn
+        from operable.tool.declare.framework import Warn
 
         yield Warn("UPSTREAM_STDERR", shown(stderr, known_secrets(upstream)), source=upstream.plan["bin"])
 
@@ -147,7 +147,7 @@ def _denied(upstream: Upstream, stderr: str) -> Mapping[str, Any]:
 
 def foreign(upstream: Upstream, line: bytes) -> Any:
     """The warning for a record that is not what was promised, with its bytes if they are not text."""
-    from operable.tool.framework import Warn
+    from operable.tool.declare.framework import Warn
 
     program, secrets = upstream.plan["bin"], known_secrets(upstream)
     try:

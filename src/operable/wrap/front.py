@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from operable.tool.declare import Tool
+    from operable.tool.declare.tool import Tool
     from operable.wrap.tools import WrappedTool
 
 _ABOUT = ("--help", "-h", "--version", "--schema", "--capabilities")
@@ -66,7 +66,7 @@ def _with_default(tool: Tool, default: str | None, words: list[str]) -> list[str
     """The words with the name of the main command where no command is named."""
     if default is None:
         return words
-    from operable.tool.arguments import locate
+    from operable.tool.parse.arguments import locate
 
     found, _ = locate(tool, words)
     if tool.knows(found) or found == "help":
@@ -77,7 +77,7 @@ def _with_default(tool: Tool, default: str | None, words: list[str]) -> list[str
 def refuse(words: list[str], fail: Fail) -> NoReturn:
     """A wrapper that cannot be loaded is reported in the format of the caller."""
     from operable import __version__
-    from operable.tool.declare import Command, Tool
+    from operable.tool.declare.tool import Command, Tool
 
     tool = Tool("operable", version=__version__, schema_name="org.operable.events")
 

@@ -9,7 +9,7 @@ the output does not show it.
 
 from __future__ import annotations
 
-from operable.tool.framework import Change, Notice, Warn
+from operable.tool.declare.framework import Change, Notice, Warn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from operable.kernel.redact import redact_value
-from operable.tool.framework import Change
+from operable.tool.declare.framework import Change
 from operable.wrap.fields import base64, put_path
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.tool.declare import Tool
+from operable.tool.declare.tool import Tool
 from operable.wrap.commands import WrappedCommand
 from operable.wrap.places import folder_of
 from operable.wrap.plans import plan_of
@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from operable.tool.framework import Check
-    from operable.tool.records import Event
+    from operable.tool.declare.framework import Check
+    from operable.tool.declare.records import Event
     from operable.wrap.conformance import Conformance
 
 
@@ -45,7 +45,7 @@ class WrappedTool(Tool):
         self.checks["lint"] = self._check_lint
 
     def _check_verified(self) -> Check:
-        from operable.tool.framework import Check
+        from operable.tool.declare.framework import Check
 
         return Check(ok=False, severity="warning", detail="this wrapper is an unfinished draft")
 

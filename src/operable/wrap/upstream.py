@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from operable.proc.child import End
     from operable.proc.tree.orphans import Adoption
-    from operable.tool.context import Context
-    from operable.tool.declare import Page
+    from operable.tool.declare.tool import Page
+    from operable.tool.run.context import Context
     from operable.wrap.confining import Confined
 
 # A record of a program is held in memory while it is read: more than this is not a record (wire.lines has the same limit).

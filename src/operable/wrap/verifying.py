@@ -49,7 +49,7 @@ def _run(tool: WrappedTool, command: str, example: str, *, changes: bool) -> Tri
     from operable.proc.run import output
     from operable.proc.spawn import prepare
     from operable.run import check
-    from operable.tool.discovery import schema_document
+    from operable.tool.discovery.commands import schema_document
 
     words = [word for word in shlex.split(example) if word != "--confirm"]
     words += (

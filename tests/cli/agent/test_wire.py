@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from operable.cli.agent import wire
-from operable.tool.records import REQUIRED, Event
+from operable.tool.declare.records import REQUIRED, Event
 from operable.wire import events as e
 from operable.wire.reserved_names import RESERVED
 

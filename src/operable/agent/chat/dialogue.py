@@ -15,7 +15,7 @@ from operable.agent.chat.conversation import Chat
 from operable.agent.chat.screen import ChatScreen
 from operable.agent.tool.permissions import MODES
 from operable.kernel.errors import Fail
-from operable.tool.context import discard_input
+from operable.tool.run.context import discard_input
 from operable.wire import events as e
 from operable.wire.json_stream import SetConfig
 

@@ -9,8 +9,8 @@ import sys
 from typing import Any
 
 from operable.agent.tool import presentation
-from operable.tool.context import Context
-from operable.tool.people import cell, visible
+from operable.tool.human.mode import cell, visible
+from operable.tool.run.context import Context
 from operable.wire import events as e
 
 _LINES = 60  # of a diff or an output; more is more than a screen

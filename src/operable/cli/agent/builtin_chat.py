@@ -17,7 +17,7 @@ from operable.cli.agent.manifests import read_text
 from operable.cli.agent.wire import Said, row
 from operable.kernel.errors import Fail
 from operable.tool import Warn
-from operable.tool.context import interactive_required
+from operable.tool.run.context import interactive_required
 from operable.wire import events as e
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from operable.cli.agent.conversation import Talk, Wanted
 from operable.cli.agent.manifests import read_text
 from operable.cli.agent.wire import Said
 from operable.kernel.errors import Fail
-from operable.tool.context import interactive_required
+from operable.tool.run.context import interactive_required
 
 if TYPE_CHECKING:
     from operable.tool import Context

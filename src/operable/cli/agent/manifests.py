@@ -17,7 +17,7 @@ from operable.host.launch.places import Places
 from operable.host.launch.step import Question
 from operable.kernel.errors import Fail
 from operable.proc.terminal import Terminal
-from operable.tool.people import visible
+from operable.tool.human.mode import visible
 
 if TYPE_CHECKING:
     from operable.host.agent_cli import AgentCliHandle

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from operable.cli.agent.screen import Screen
 from operable.host.approvals import Ask, needs_option
 from operable.kernel.errors import Fail
-from operable.tool.people import cell
+from operable.tool.human.mode import cell
 
 if TYPE_CHECKING:
     from operable.host.sync import SyncSession

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from operable.tool.people import cell
+from operable.tool.human.mode import cell
 from operable.wire import events as e
 
 if TYPE_CHECKING:

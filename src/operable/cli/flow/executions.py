@@ -16,7 +16,7 @@ from operable.flow.run.executor import ExecOptions, execute, preview
 from operable.flow.run.workflow import RunOptions, WorkflowRun
 from operable.tool import Change, Context, Warn
 from operable.tool.descriptors import complain
-from operable.tool.people import visible
+from operable.tool.human.mode import visible
 
 _FAILED = 65
 # They differ from one look to the next; a plan that is confirmed must not.

@@ -5,7 +5,7 @@ What stands before the name of the tool are standard options (`--output jsonl`);
 
 from __future__ import annotations
 
-from operable.tool.arguments import STANDARD, takes_value
+from operable.tool.parse.arguments import STANDARD, takes_value
 
 
 def call_wrapped(words: list[str]) -> None:

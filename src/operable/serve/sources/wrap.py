@@ -15,8 +15,8 @@ from operable.offer.aoi import AoiAdapter, own_variables
 from operable.proc.tree.escalation import Graces
 from operable.serve.logins import login_state
 from operable.serve.operables import Operable, Source
-from operable.tool.capabilities import command_capabilities
-from operable.tool.describe import input_schema
+from operable.tool.discovery.capabilities import command_capabilities
+from operable.tool.discovery.schema import input_schema
 from operable.wrap import load, names
 from operable.wrap.doctor import binary
 from operable.wrap.upstream import GRACE

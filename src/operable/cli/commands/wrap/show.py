@@ -21,8 +21,8 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
 
     tool: the name of the tool
     """
-    from operable.tool.capabilities import is_read_only
-    from operable.tool.help_text import summary
+    from operable.tool.discovery.capabilities import is_read_only
+    from operable.tool.discovery.help_text import summary
     from operable.wrap import load
     from operable.wrap.assurance import assurance, rights, stays_open
     from operable.wrap.conformance import Conformance, verdicts

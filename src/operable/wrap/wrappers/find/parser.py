@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from operable.tool.framework import Warn
+from operable.tool.declare.framework import Warn
 from operable.wrap.entries import as_fail, described
 
 TYPE_CHECKING = False

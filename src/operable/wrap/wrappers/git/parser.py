@@ -8,7 +8,7 @@ import os
 import re
 
 from operable.kernel.errors import Fail
-from operable.tool.framework import Change, Warn
+from operable.tool.declare.framework import Change, Warn
 from operable.wrap.fields import put
 
 TYPE_CHECKING = False

@@ -1,0 +1,1 @@
+"""What authors write: tools, commands, events, inputs, and what their annotations mean."""

@@ -1,0 +1,1 @@
+"""What a tool says about itself: schema, capabilities, help, completion, versions."""

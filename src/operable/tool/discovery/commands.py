@@ -1,0 +1,206 @@
+"""What a tool says about itself without credentials, network, configuration or a query (AOI sections 3, 16.2 and 17).
+
+The discovery commands are ordinary commands that yield one `Document`; `--output json` prints the document alone,
+`jsonl` wraps it in a stream like everything else. `doctor` is a stream of checks. What the documents say is made by
+`describe` (schemas), `capabilities`, `help_text` and `completion`.
+"""
+
+from __future__ import annotations
+
+from operable.kernel.errors import Fail
+from operable.tool.declare.records import Event
+from operable.tool.declare.tool import Command, Tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, Literal
+
+    from operable.tool.declare.framework import Check
+
+
+class Document(Event, type="discovery_document"):
+    """A whole document as one event: what discovery commands answer with in a stream. The plain name is left to authors."""
+
+    name: str
+    content: Any
+
+
+def built_in(tool: Tool, name: str, called: str) -> Command:
+    """One of the commands that every tool has, under the name by which it was called."""
+    makers = {
+        "schema": _schema_command,
+        "input-schema": _input_schema_command,
+        "capabilities": _capabilities_command,
+        "doctor": _doctor_command,
+        "completion": _completion_command,
+    }
+    command = makers[name](tool)
+    command.name, command.auth = called, {"required": False}
+    return command
+
+
+def _schema_command(tool: Tool) -> Command:
+    def schema(
+        *, name: str | None = None, schema_version: str | None = None, accept_schema: str | None = None
+    ) -> Iterator[Document]:
+        """Print the JSON Schema of the events.
+
+        name: the schema to print; this tool has one
+        schema_version: the version to print, or only its first number; the newest by default
+        accept_schema: the same as NAME@MAJOR
+        """
+        version = tool.schema_version
+        if schema_version or accept_schema:
+            from operable.tool.discovery.versions import negotiate
+
+            version, _ = negotiate(tool, {"schema-version": schema_version, "accept-schema": accept_schema})
+        yield Document(name="schema", content=schema_document(tool, version, name))
+
+    return Command(schema, "schema", {"document": True, "examples": ["schema --output json"]})
+
+
+def schema_document(tool: Tool, version: str, name: str | None = None) -> dict[str, Any]:
+    from operable.tool.discovery.schema import all_events, event_schema
+
+    if name is not None and name != tool.schema_name:
+        raise Fail(
+            "not_found",
+            "UNKNOWN_SCHEMA",
+            f"{tool.name} has no schema {name[:80]!r}, only {tool.schema_name}",
+            hint=f"--name {tool.schema_name}",
+            supported=[tool.schema_name],
+        )
+    events: list[type[Event]] = (
+        all_events(tool) if version not in tool.older else [*tool.older[version][0], Document]
+    )
+    return event_schema(tool, version, events)
+
+
+def _input_schema_command(tool: Tool) -> Command:
+    def input_schema(*, command: str, items: bool = False) -> Iterator[Document]:
+        """Print the strict JSON Schema of what a command takes.
+
+        command: the command in question
+        items: the schema of one item of its structured input instead of its arguments
+        """
+        from operable.tool.discovery import schema as describe
+
+        found = tool.find(command)
+        if found is None:
+            from operable.tool.parse.misuse import unknown_command
+
+            raise unknown_command(tool, command)
+        if items and found.stream_model() is None:
+            raise Fail(
+                "validation",
+                "NO_STRUCTURED_INPUT",
+                f"{command} takes no structured input",
+                hint="leave out --items for its arguments",
+            )
+        yield Document(name="input-schema", content=describe.input_schema(tool, found, items=items))
+
+    return Command(
+        input_schema,
+        "input-schema",
+        {"document": True, "examples": ["input-schema --command doctor --output json"]},
+    )
+
+
+def _capabilities_command(tool: Tool) -> Command:
+    def capabilities() -> Iterator[Document]:
+        """Print what this tool can do and promises, command by command."""
+        from operable.tool.discovery.capabilities import capabilities_document
+
+        yield Document(name="capabilities", content=capabilities_document(tool))
+
+    return Command(
+        capabilities, "capabilities", {"document": True, "examples": ["capabilities --output json"]}
+    )
+
+
+def _doctor_command(tool: Tool) -> Command:
+    def doctor() -> Iterator[Check]:
+        """Check that everything this tool needs is there."""
+        from operable.tool.declare.framework import Check
+
+        for name, function in tool.checks.items():
+            check = _checked(name, function)
+            check.fields["name"] = name
+            yield check
+        if not tool.checks:
+            check = Check(ok=True, detail=f"{tool.name} {tool.version} starts")
+            check.fields["name"] = "tool"
+            yield check
+
+    return Command(
+        doctor, "doctor", {"examples": ["doctor --output jsonl"], "limit": None, "has_results": False}
+    )
+
+
+def _checked(name: str, function: Callable[..., Any]) -> Check:
+    """The result of one check. One that breaks has found something too, and must not keep the others from being made."""
+    from operable.tool.declare.framework import Check
+
+    try:
+        result = function()
+        if hasattr(result, "__await__"):
+            from operable.tool.run.coroutines import drain
+
+            (result,) = drain(result)
+    except Fail as fail:
+        return Check(ok=False, detail=fail.message, hint=fail.hint)
+    except Exception as problem:  # noqa: BLE001 - whatever it is, it is what the doctor was asked to find
+        from operable.kernel.redact import redact_text
+
+        return Check(ok=False, detail=redact_text(f"{type(problem).__name__}: {problem}"[:2000]))
+    if not isinstance(result, Check):
+        msg = f"the check {name!r} returned {type(result).__name__}; a check returns a Check"
+        raise TypeError(msg)
+    return result
+
+
+def _completion_command(tool: Tool) -> Command:
+    def completion(shell: Literal["bash", "zsh", "fish"]) -> Iterator[Document]:
+        """Print a completion script for a shell.
+
+        shell: the shell to complete in
+        """
+        from operable.tool.discovery.completion import script
+
+        if tool.invocation.split() != [tool.invocation]:
+            # A shim is a program, and has a completion; an MCP server has no schema.
+            is_wrapper = tool.invocation == f"operable wrap {tool.name}"
+            raise Fail(
+                "usage",
+                "NOT_A_PROGRAM",
+                f"a shell completes the words of a program, and {tool.invocation!r} is none",
+                hint=f"operable wrap shim {tool.name}" if is_wrapper else None,
+            )
+        yield Document(name="completion", content=script(tool, shell))
+
+    return Command(completion, "completion", {"document": True, "examples": ["completion bash"]})
+
+
+def help_command(tool: Tool, about: Command | str | None) -> Command:
+    """About the tool, a command of it, or the commands that begin with a word."""
+
+    def help_() -> Iterator[Document]:
+        """Say how to use this."""
+        from operable.tool.discovery.help_text import command_help, group_help, tool_help
+
+        if about is None:
+            content = tool_help(tool)
+        else:
+            content = group_help(tool, about) if isinstance(about, str) else command_help(tool, about)
+        yield Document(name="help", content=content)
+
+    return Command(help_, "help", {"document": True, "hidden": True})
+
+
+def version_command(tool: Tool) -> Command:
+    def version() -> Iterator[Document]:
+        """Say which release this is."""
+        yield Document(name="version", content=f"{tool.name} {tool.version}")
+
+    return Command(version, "version", {"document": True, "hidden": True})

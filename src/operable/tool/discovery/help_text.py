@@ -1,0 +1,269 @@
+"""Help for people, from what the author declared: docstring, signature, examples.
+
+A docstring line `name: text` with the name of a parameter is the help of that parameter; it may go on over lines that are
+indented deeper. Everything else is the description. The text is the same everywhere; a terminal gets it `fitted`.
+"""
+
+from __future__ import annotations
+
+from operable.tool.parse.arguments import standard_options
+from operable.tool.parse.convert import spelled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from operable.tool.declare.signature import Param
+    from operable.tool.declare.tool import Command, Tool
+
+_STANDARD_HELP = {
+    "schema-version": ("VERSION", "speak this version of the schema ({major} or {version})"),
+    "accept-schema": ("NAME@MAJOR", "speak this schema"),
+    "timeout": ("SECONDS", "give up after this time"),
+    "no-color": ("", "no colour"),
+    "debug": ("", "tracebacks on stderr, redacted"),
+    "help": ("", "show this help; also -h"),
+    "limit": ("N", "at most N results"),
+    "cursor": ("TOKEN", "go on where an earlier page ended (its next_cursor)"),
+    "max-bytes": ("N", "at most N bytes of results"),
+    "max-lines": ("N", "at most N lines of results"),
+    "dry-run": ("", "show the plan and its digest, do nothing"),
+    "confirm": ("[DIGEST]", "do it; with a digest, only the plan that a dry run showed"),
+    "confirm-count": ("N", "do it only if exactly N things are affected"),
+    "idempotency-key": ("KEY", "do it once, however often this is sent with the same key"),
+    "input-json": ("FILE|-", "read a JSON value or array"),
+    "input-jsonl": ("FILE|-", "read one JSON object per line, or the stream of another tool"),
+    "continue-on-error": ("", "report bad items and go on with the others"),
+    "fail-fast": ("", "stop at the first bad item, before any effect (default)"),
+}
+
+
+def description(command: Command) -> str:
+    """The docstring without its parameter lines."""
+    return _read(command)[0]
+
+
+def parameter_help(command: Command) -> dict[str, str]:
+    """The help of each parameter that has any."""
+    return _read(command)[1]
+
+
+def _read(command: Command) -> tuple[str, dict[str, str]]:
+    names = {name: param.name for param in command.params for name in (param.name, param.flag)}
+    kept: list[str] = []
+    texts: dict[str, str] = {}
+    current, indent = "", 0
+    for line in (command.function.__doc__ or "").strip().splitlines():
+        words = line.strip()
+        deeper = len(line) - len(line.lstrip()) > indent
+        name, colon, text = words.partition(":")
+        if current and words and deeper:
+            texts[current] += f" {words}"
+        elif colon and name in names:
+            current, indent = names[name], len(line) - len(line.lstrip())
+            texts[current] = text.strip()
+        else:
+            current = ""
+            if words or (kept and kept[-1]):  # one blank line is enough where parameters were
+                kept.append(words)
+    return "\n".join(kept).strip(), texts
+
+
+def tool_help(tool: Tool) -> str:
+    machine = f"--{tool.machine_flags[0]} jsonl"
+    groups = dict.fromkeys(name.partition(" ")[0] for name in tool.names() if " " in name)
+    lines = [
+        f"{tool.name} {tool.version}" + (f": {tool.summary}" if tool.summary else ""),
+        "",
+        f"Usage: {tool.invocation} COMMAND [ARGUMENTS] [OPTIONS]",
+        *(line for group in groups for line in _other_usage(tool, group)),
+        "",
+        "Commands:",
+        *_table(_summaries(tool, tool.names())),
+        "",
+        "Every tool has:",
+        *_table(_summaries(tool, tool.built_in_names())),
+        "",
+        f"{tool.invocation} COMMAND --help says more. Add {machine} to any command for the machine stream.",
+        "--schema, --capabilities and --version are answered without a command.",
+    ]
+    return "\n".join(lines)
+
+
+def group_help(tool: Tool, group: str) -> str:
+    """The commands that begin with this word, as `app list` and `app call` do with `app`."""
+    names = [name for name in tool.names() if name.startswith(f"{group} ")]
+    lines = [
+        f"Usage: {tool.invocation} {group} COMMAND [ARGUMENTS] [OPTIONS]",
+        *_other_usage(tool, group),
+        "",
+        "Commands:",
+        *_table(_summaries(tool, names)),
+        "",
+        f"{tool.invocation} {group} COMMAND --help says more.",
+    ]
+    return "\n".join(lines)
+
+
+def _other_usage(tool: Tool, group: str) -> list[str]:
+    return [f"       {tool.invocation} {group} {form}" for form in tool.other_forms(group)]
+
+
+def _summaries(tool: Tool, names: list[str]) -> list[tuple[str, str]]:
+    commands = [tool.find(name) for name in names]
+    return [(command.name, summary(command)) for command in commands if command and not command.hidden]
+
+
+def summary(command: Command) -> str:
+    """What a command does, in one line."""
+    return description(command).partition("\n")[0]
+
+
+def command_help(tool: Tool, command: Command) -> str:
+    texts = parameter_help(command)
+    lines = [
+        usage(tool, command),
+        "",
+        *([text, ""] if (text := description(command)) else []),
+        *_effects(command),
+    ]
+    operands = [
+        (param.flag.upper(), _operand_text(param, texts)) for param in command.params if param.operand
+    ]
+    letters = {flag: f"-{letter}, " for letter, flag in command.short.items()}
+    options = [
+        (letters.get(param.flag, "") + _option(param), _option_text(param, texts))
+        for param in command.params
+        if not param.operand
+    ]
+    standard = [(f"--{flag} MODE", _mode_text(tool, command, flag)) for flag in tool.machine_flags]
+    for name in standard_options(tool, command):
+        if name not in tool.machine_flags:
+            value, text = _STANDARD_HELP[name]
+            text = text.format(version=tool.schema_version, major=tool.schema_version.partition(".")[0])
+            standard.append((f"--{name} {value}".rstrip(), _with_default(command, name, text)))
+    for title, rows in (("Operands", operands), ("Options", options), ("Standard options", standard)):
+        if rows:
+            lines += ["", f"{title}:", *_table(rows)]
+    if command.examples:
+        lines += ["", "Examples:", *(f"  {tool.invocation} {example}" for example in command.examples)]
+    return "\n".join(lines)
+
+
+def _mode_text(tool: Tool, command: Command, flag: str) -> str:
+    if flag != tool.machine_flags[0]:
+        return f"the same as --{tool.machine_flags[0]}"
+    document = "json for the document alone, " if command.document else ""
+    return f"{document}jsonl for the machine stream, human (default) for people"
+
+
+def _effects(command: Command) -> list[str]:
+    """What a caller must know before calling: does it change anything, does it end, what does bad input do."""
+    if command.destructive:
+        count = "; for more than one thing at once, --confirm-count N" if command.bulk else ""
+        lines = [f"Destructive: needs --confirm{count}. --dry-run shows the plan."]
+    elif command.mutates:
+        lines = ["Changes things. --dry-run shows the plan."]
+    elif command.runs_tools:
+        lines = ["Runs other tools and may change whatever they change."]
+    else:
+        lines = ["Changes nothing."]
+    explained = command.assurances().get("explained")
+    if explained:
+        lines.append(explained)
+    if command.unbounded:
+        lines.append(
+            f"Unbounded: it goes on until it is stopped, with a heartbeat every {command.heartbeat:g} s."
+        )
+    if command.stream_model() is not None:
+        when = "before any effect" if command.mutates else "at once"
+        lines.append(
+            f"A malformed item of its input ends it {when}; --continue-on-error reports it and goes on."
+        )
+    return lines
+
+
+def usage(tool: Tool, command: Command) -> str:
+    words = [tool.invocation, command.name]
+    for param in command.params:
+        if param.operand:
+            word = param.flag.upper() + ("…" if param.many else "")
+            words.append(word if param.required else f"[{word}]")
+    words += [_option(param) for param in command.params if not param.operand and param.required]
+    return f"Usage: {' '.join(words)} [OPTIONS]"
+
+
+def _option(param: Param) -> str:
+    kind = param.kind.item if param.kind.base == "array" and param.kind.item else param.kind
+    if kind.base == "boolean" and kind is param.kind:
+        return f"--no-{param.flag}" if param.default is True else f"--{param.flag}"
+    if kind.base == "choice":
+        word = "|".join(map(spelled, kind.choices))
+    else:
+        word = {"integer": "INTEGER", "number": "NUMBER", "boolean": "true|false"}.get(kind.base, "TEXT")
+    return f"--{param.flag} {word}" + ("…" if kind is not param.kind else "")
+
+
+def _operand_text(param: Param, texts: dict[str, str]) -> str:
+    """The usage has only the name of an operand, so this has the words that can stand there."""
+    text = texts.get(param.name, "")
+    if param.kind.base == "choice":
+        text = f"{text}: {', '.join(map(spelled, param.kind.choices))}".removeprefix(": ")
+    return _and_default(param, text)
+
+
+def _option_text(param: Param, texts: dict[str, str]) -> str:
+    text = texts.get(param.name, "")
+    return f"{text} (required)".strip() if param.required else _and_default(param, text)
+
+
+def _and_default(param: Param, text: str) -> str:
+    default = param.default
+    if default is None or isinstance(default, bool) or default in ("", [], ()) or param.secret:
+        return text
+    shown = f"{default:g}" if isinstance(default, float) else default
+    return f"{text} (default {shown})".strip()
+
+
+def _with_default(command: Command, name: str, text: str) -> str:
+    default = {"limit": command.limit, "timeout": command.timeout}.get(name)
+    if default is None:
+        return text
+    return f"{text} (default {int(default) if default == int(default) else default})"
+
+
+def _table(rows: list[tuple[str, str]]) -> list[str]:
+    width = min(max((len(left) for left, _ in rows), default=0), 30)
+    return [f"  {left:<{width}}  {right}".rstrip() for left, right in rows]
+
+
+def fitted(text: str, width: int) -> str:
+    """Help in lines of this width, each going on below where its own text begins. Examples stay whole, to be copied."""
+    lines: list[str] = []
+    heading = ""
+    for line in text.splitlines():
+        if line and not line.startswith(" "):
+            heading = line
+        lines += [line] if len(line) <= width or heading == "Examples:" else _folded(line, width)
+    return "\n".join(lines)
+
+
+def _folded(line: str, width: int) -> list[str]:
+    from textwrap import wrap
+
+    indent = len(line) - len(line.lstrip())
+    name, gap, text = line[indent:].partition("  ")
+    text = text.lstrip()
+    column = len(line) - len(text)
+    if not gap:  # a sentence; a usage goes on below its first word
+        name, text, column = "", line[indent:], indent + 7 * line.startswith("Usage: ")
+    elif column > width // 2:  # beside such a name there is no room
+        folded = _folded(" " * (indent + 4) + text, width)
+        return [f"{' ' * indent}{name}", *folded]
+    first = f"{' ' * indent}{name}".ljust(column) if gap else " " * indent
+    return wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=" " * column,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,1 @@
+"""What a run sends: bounds, encoding, sinks, and the private stdout."""

@@ -1,0 +1,1 @@
+"""Human mode: the same run, shown to a person."""

@@ -1,0 +1,273 @@
+"""Human mode: the same run, shown to a person. Loaded only there; uses rich when it is installed, plain text otherwise.
+
+Results of one type become a table whose rows appear in blocks, a document is printed as it is, notices and the
+closing line go to stderr so that a redirected stdout holds only results.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from operable.kernel.errors import Fail
+from operable.tool.declare.tool import Tool
+from operable.tool.emit.sinks import masked, shown_error
+from operable.tool.emit.writer import Emitter, OutputLost
+from operable.tool.json_text import json_text
+from operable.tool.parse.arguments import Call
+
+# Rows are shown in blocks: enough to align columns, few enough that a slow command is seen to move.
+BLOCK = 50
+# Sign and colour of a check: by its severity if it failed. A sign that warns must not look like one that refuses.
+_PASSED = ("✓", "green")
+_FAILED = {"error": ("✗", "red"), "warning": ("!", "yellow"), "info": ("-", "cyan")}
+
+
+class PeopleSink:
+    """Tables, colour and prose."""
+
+    def __init__(
+        self, tool: Tool, call: Call, secrets: tuple[str, ...], on_lost: Callable[[int], object]
+    ) -> None:
+        self.secrets = secrets
+        self._on_lost = on_lost  # the exit code when nothing can be shown any more, before anything unwinds
+        self.emitter: Emitter | None = None
+        self.put = self._event
+        self._tool = tool
+        self._command = call.command
+        self._rows: list[dict[str, Any]] = []
+        self._columns: list[str] | None = None
+        self._kind = ""  # the type of the rows
+        self._results = 0
+        self._prose = False  # running text was shown, of which nothing is to be counted
+        if sys.__stdout__ is None:
+            raise OSError("stdout is closed")
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # a locale that lacks a letter must not end the command
+                stream.reconfigure(errors="backslashreplace")
+        plain = bool(call.options.get("no-color")) or bool(os.environ.get("NO_COLOR"))
+        self._screen = _screen(plain=plain)
+
+    def encoder(self, kind: type[Any]) -> Any:  # noqa: ARG002 - every class looks the same to people
+        return lambda event: self.encode(event.to_dict())
+
+    def encode(self, event: dict[str, Any]) -> dict[str, Any]:
+        return masked(event, self.secrets) if self.secrets else event
+
+    def size(self, encoded: dict[str, Any]) -> int:
+        return len(json_text(encoded).encode("utf-8", "replace")) + 1
+
+    def meta(self, fields: dict[str, Any]) -> None:
+        """A person knows what they called."""
+
+    def results(self) -> int:
+        return self._results
+
+    def _event(self, event: dict[str, Any]) -> None:
+        self._results += 1
+        if event["type"] == "discovery_document":
+            self._document(event.get("name"), event["content"])
+            return
+        if self._kind != event["type"]:
+            self._show_rows()
+            self._kind, self._columns = event["type"], None
+        self._rows.append(event)
+        if len(self._rows) >= BLOCK or self._command.unbounded:
+            self._show_rows()
+
+    def notice(self, fields: dict[str, Any]) -> None:
+        self._show_rows()
+        fields = self.encode(fields)
+        kind = fields["type"].removeprefix("aoi:")
+        if kind == "progress":
+            self._screen.progress(fields | {"message": cell(fields.get("message", ""))})
+        elif kind == "check":
+            severity = str(fields.get("severity"))
+            sign, style = _PASSED if fields["ok"] else _FAILED.get(severity, _FAILED["error"])
+            self._print(f"{sign} {fields['name']}: {fields.get('detail', '')}", style)
+            if not fields["ok"] and fields.get("hint"):
+                self._print(f"  hint: {fields['hint']}", "cyan")
+        elif kind == "plan":
+            details = {k: v for k, v in fields.items() if k not in ("type", "action", "target")}
+            long = {
+                k: v for k, v in details.items() if isinstance(v, dict) or (isinstance(v, str) and "\n" in v)
+            }
+            brief = _brief({k: v for k, v in details.items() if k not in long})
+            self._print(f"would {fields['action']} {fields.get('target', '')} {brief}".rstrip(), "yellow")
+            for name, value in long.items():
+                for line in _lines(name, value):
+                    self._print(f"  {line}")
+        else:
+            self._aside(f"{kind}: {fields.get('message', '')}", "yellow")
+
+    def error(self, fail: Fail) -> None:
+        self._show_rows()
+        shown = shown_error(fail, self.secrets)
+        message, target = shown["message"], shown.get("target")
+        if target and target not in message and target not in (shown.get("hint") or ""):
+            # "No such file or directory" alone does not help.
+            message = f"{message}: {target}" if os.sep in target else f"{message} ({target})"
+        self._aside(f"{self._tool.name}: {message}", "bold red")
+        for problem in shown.get("problems", [])[1:]:
+            self._aside(f"  also: {_problem(problem)}", "red")
+        if shown.get("hint"):
+            self._aside(f"  hint: {shown['hint']}", "cyan")
+
+    def summary(self, fields: dict[str, Any]) -> None:
+        self._show_rows()
+        self._screen.end()
+        text = self._closing_line(fields)
+        if text:
+            self._aside(text, "dim")
+        if fields.get("message"):
+            self._aside(cell(fields["message"]), "green" if fields["ok"] else "bold red")
+        self.close()
+
+    def _closing_line(self, fields: dict[str, Any]) -> str:
+        if self._command.document or self._prose or (not fields["ok"] and not fields["count"]):
+            return str(fields.get("reason", ""))
+        parts = [f"{fields['count']} {'planned' if fields.get('dry_run') else 'in all'}"]
+        if fields.get("plan_digest"):
+            parts.append(f"apply exactly this with --confirm {fields['plan_digest']}")
+        if fields.get("replayed"):
+            parts.append("recorded earlier under this key, not done again")
+        if fields["truncated"]:
+            cursor = fields["next_cursor"]
+            parts.append(f"there is more: --cursor {cursor}" if cursor else "there is more: raise --limit")
+        if fields.get("reason"):
+            parts.append(str(fields["reason"]))
+        return "; ".join(parts)
+
+    def prose(self, text: str, style: str) -> None:
+        """Running text: shown as it comes, with no line end of our own."""
+        self._show_rows()
+        self._screen.end()  # a bar is drawn below whole lines, and would be drawn into these
+        self._prose = True
+        self._write(self._screen.prose, visible(self.encode({"text": text})["text"]), style)
+        self.close()
+
+    def settle(self) -> None:
+        """Show what has come so far, though the block is not full."""
+        self._show_rows()
+        self.close()
+
+    def complain(self, text: str) -> None:
+        self._tell(text, "bold red")
+
+    def close(self) -> None:
+        self._write(sys.stdout.flush)
+
+    def _aside(self, text: str, style: str) -> None:
+        self.close()  # what came before is to be seen before
+        self._tell(text, style)
+
+    def _tell(self, text: str, style: str) -> None:
+        try:
+            self._screen.aside(visible(text), style)
+        except OSError:
+            return  # stderr has no reader: the results and the exit code have to do
+
+    def _write(self, write: Callable[..., object], *what: Any, **how: Any) -> None:
+        try:
+            write(*what, **how)
+        except OSError as failure:
+            self._screen.end()
+            lost = OutputLost(failure)
+            self._on_lost(lost.exit_code)
+            raise lost from failure
+
+    def _document(self, name: Any, content: Any) -> None:
+        if isinstance(content, str):
+            if name == "help" and sys.stdout.isatty():
+                from shutil import get_terminal_size
+
+                from operable.tool.discovery.help_text import fitted
+
+                content = fitted(content, get_terminal_size().columns)
+            self._print(content)
+            return
+        import json
+
+        self._print(json.dumps(content, indent=2, ensure_ascii=False))
+
+    def _show_rows(self) -> None:
+        if not self._rows:
+            return
+        rows, self._rows = self._rows, []
+        if self._columns is None:
+            wanted = [name for name in self._command.columns if name in rows[0]]
+            self._columns = wanted or [name for name in rows[0] if name != "type"] or ["type"]
+            header = True
+        else:
+            header = False
+        cells = [[cell(row.get(name)) for name in self._columns] for row in rows]
+        self._write(self._screen.table, self._columns, cells, header=header)
+        self.close()
+
+    def _print(self, text: str, style: str = "") -> None:
+        self._write(self._screen.show, visible(text), style)
+
+
+def _problem(problem: Any) -> str:
+    """One of several problems: a text, or where it is and what it is."""
+    if not isinstance(problem, dict):
+        return str(problem)
+    if not problem.get("message"):
+        return _brief(problem)
+    place = [cell(problem[name]) for name in ("path", "line", "target") if problem.get(name)]
+    return f"{':'.join(place)} {cell(problem['message'])}".strip()
+
+
+def _brief(details: dict[str, Any]) -> str:
+    return " ".join(f"{name}={cell(value)}" for name, value in details.items() if value is not None)
+
+
+def _lines(name: str, value: Any) -> Iterator[str]:
+    """A value with values inside, one a line by its path, and a text in its own lines; an empty one has nothing to say."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _lines(f"{name}.{key}", inner)
+    elif isinstance(value, str) and "\n" in value:
+        yield f"{name}:"
+        yield from (f"  {line}" for line in value.splitlines())
+    elif value not in (None, "", []):
+        yield f"{name}: {cell(value)}"
+
+
+def cell(value: Any) -> str:
+    """A value as one line of text, with nothing in it that could act on a terminal."""
+    if value is None:
+        return ""
+    text = (
+        value
+        if isinstance(value, str)
+        else str(value)
+        if isinstance(value, int | float)
+        else json_text(value)
+    )
+    return visible(text.replace("\n", " ").replace("\t", " "))
+
+
+def visible(text: str) -> str:
+    """Text with nothing in it that could act on a terminal but line ends and tabs."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else "·" for c in text)
+
+
+def _screen(*, plain: bool) -> Any:
+    """Rich if the output is a terminal; it takes its time to load, and a pipe has no use for it."""
+    from operable.tool.human.plain import PlainScreen
+
+    watched = any(stream is not None and stream.isatty() for stream in (sys.stdout, sys.stderr))
+    if watched or os.environ.get("FORCE_COLOR"):
+        from operable.tool.human.rich import RichScreen
+
+        try:
+            return RichScreen(plain=plain)
+        except ImportError:  # the extra `people` is not installed
+            return PlainScreen()
+    return PlainScreen()

@@ -1,0 +1,1 @@
+"""What a caller sends: the command line and structured input, checked and converted."""

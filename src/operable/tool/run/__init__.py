@@ -1,0 +1,1 @@
+"""One run of a command: context, guards of changes, cursors, stops, and how it ends."""
