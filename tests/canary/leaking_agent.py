@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 NAMES = (
     "VAULTED PASSED_TOKEN GIVEN_WORD GIVEN_TOKEN KEPT_FILE KEPT_PASS KEPT_VAULT KEPT_RING"
-    " AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AZURE_CLIENT_SECRET"
+    " AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AZURE_CLIENT_SECRET CONSENTED"
 ).split()
 FILES = ("~/.leaking/login.json", "$GOOGLE_APPLICATION_CREDENTIALS", "$AWS_SHARED_CREDENTIALS_FILE")
 
@@ -44,6 +44,7 @@ values = [os.environ[name] for name in NAMES if name in os.environ]
 if os.path.exists("/home/agent/.vaulted"):
     with open("/home/agent/.vaulted") as file:
         values.append(file.read())
+values += re.findall(r"zEbra[A-Za-z0-9]+", os.environ.get("CONSENTED", ""))
 files = []
 for path in map(os.path.expanduser, map(os.path.expandvars, FILES)):
     if os.path.exists(path):

@@ -81,7 +81,8 @@ class Scene:
             found["sandbox"]["mounts"] = [{"at": "/workspace", "source": "workspace", "mode": "read-write"}]
         found["metadata"] = {"operable": {"login_files": ["~/.leaking/login.json"]}}
         self.manifest = agent / "AGENT-CLI.md"
-        self.manifest.write_text(render(found))
+        self._found = found
+        self.write()
         (folder / "given").write_text(CANARIES["given as a file"] + "\n")
         self._keep_logins(folder)
 
@@ -96,6 +97,10 @@ class Scene:
         (folder / "profiles").write_text(
             f"[default]\naws_secret_access_key = {IN_FILES['key in a profile']}\nregion = eu-central-1\n"
         )
+
+    def write(self, **more: Any) -> None:
+        """The manifest, with what `more` has."""
+        self.manifest.write_text(render(self._found | more))
 
     def command(self, *words: str) -> list[str]:
         given = f"GIVEN_WORD={CANARIES['given as a value']}"

@@ -211,12 +211,12 @@ class Authentication:
         if login.interactive and terminal is not None:
             end = surroundings.converse(command, terminal, timeout=LOGIN_TIMEOUT, feed=feed)
             judge(end, command, LOGIN_TIMEOUT)
-            status, said = end.status, ""
+            status = end.status
         else:
-            done = run(command, timeout=LOGIN_TIMEOUT, stop=self.stop, feed=feed)
-            status, said = done.status, done.said(1000)
+            status = run(command, timeout=LOGIN_TIMEOUT, stop=self.stop, feed=feed).status
         if status != 0:
-            raise self.required(f"its login ended with {status}" + (f": {said}" if said else ""))
+            # What a login prints may be the login: nothing of it is repeated.
+            raise self.required(f"its login ended with {status}; run {login.cmd!r} yourself to see why")
 
     def _await_completion(self, condition: CompletesWhen | None, deadline: float) -> None:
         """A login command may return while a person is still in the browser."""

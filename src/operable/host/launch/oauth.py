@@ -23,6 +23,11 @@ from operable.kernel.errors import Fail
 CONSENT_TIMEOUT = 600.0
 _TOKEN_TIMEOUT = 30.0
 _TOKEN_LIMIT = 256 * 1024
+# Of RFC 6749, section 4.1.2.1. Whatever else an answer says may repeat the code.
+_ERRORS = (
+    *("nothing", "invalid_request", "unauthorized_client", "access_denied", "unsupported_response_type"),
+    *("invalid_scope", "server_error", "temporarily_unavailable"),
+)
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -67,7 +72,8 @@ def authorize(
         if not secrets.compare_digest(answer.get("state", "").encode(), state.encode()):
             raise _refused("the answer does not belong to this question (state)")
         if "code" not in answer:
-            raise _refused(f"the provider said {answer.get('error', 'nothing')[:80]!r}")
+            said = answer.get("error", "nothing")
+            raise _refused(f"the provider said {said if said in _ERRORS else 'something else'!r}")
         return _token(client, answer["code"], verifier, receiver.url)
 
 
@@ -107,8 +113,10 @@ def _token(client: Client, code: str, verifier: str, redirect: str) -> dict[str,
             token = json.loads(response.read(_TOKEN_LIMIT))
     except HTTPError as problem:
         problem.close()  # it is also the answer, and keeps the connection
-        raise _refused(f"no token was given: {problem}") from problem
-    except (OSError, HTTPException, ValueError) as problem:
+        raise _refused(f"no token was given: the provider answered {problem.code}") from None
+    except (HTTPException, ValueError):
+        raise _refused("no token was given: the provider's answer cannot be read") from None
+    except OSError as problem:
         raise _refused(f"no token was given: {problem}") from problem
     if not isinstance(token, dict) or not isinstance(token.get("access_token"), str):
         raise _refused("no token was given")

@@ -10,6 +10,7 @@ import stat
 from operable.host.secret_backend import Backend
 from operable.kernel.errors import Fail
 from operable.state.atomic import advise, make_folder, write_whole
+from operable.state.lock import EXCLUSIVE, held
 from operable.state.paths import make_state
 
 # Private keys and service accounts are below 10 KB; a larger file is not a secret but a mistake.
@@ -62,7 +63,9 @@ def _unsafe(path: str, why: str, hint: str | None = None) -> Fail:
 def _write(path: str, value: str) -> None:
     try:
         make_folder(os.path.dirname(path))
-        write_whole(path, value.encode())
+        # One name for the draft, under a lock: what a killed process left of a secret does not outlive the next write.
+        with held(os.path.join(make_state("secrets"), ".lock"), EXCLUSIVE):
+            write_whole(path, value.encode(), draft=f"{path}.new")
     except OSError as error:
         raise Fail(
             "io",
