@@ -69,7 +69,7 @@ def main() -> int:
             "python": wall([sys.executable, "-I", "-c", "pass"]),
             "host": wall([sys.executable, "-I", "-c", "from operable.host import define_agent_cli"]),
             "all": wall(
-                [sys.executable, "-I", "-c", "import operable.host.starting, operable.host.arms.acp"]
+                [sys.executable, "-I", "-c", "import operable.host.start.assembly, operable.host.arms.acp"]
             ),
         },
         7,
@@ -115,8 +115,8 @@ def _ours() -> float:
 
 async def _relay(folder: str) -> float:
     from operable.host.arms.acp import ARM
-    from operable.host.registry import Registry
-    from operable.host.starting import Start, start_session
+    from operable.host.session.registry import Registry
+    from operable.host.start.assembly import Start, start_session
     from operable.proc.spawn import prepare
     from operable.wire.events import TextDelta
 
@@ -209,8 +209,8 @@ def _idle_bytes() -> float:
 
 async def _idle(count: int) -> float:
     from operable.host.arms.acp import ARM
-    from operable.host.registry import Registry
-    from operable.host.starting import Start, start_session
+    from operable.host.session.registry import Registry
+    from operable.host.start.assembly import Start, start_session
     from operable.proc.spawn import prepare
 
     # As a session of a manifest starts it: with its whole tree supervised.

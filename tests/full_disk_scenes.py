@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from operable.host.log import SessionLog
-from operable.host.log_files import read_log
-from operable.host.registry import Registry, SessionMeta
+from operable.host.session.log import SessionLog
+from operable.host.session.log_files import read_log
+from operable.host.session.registry import Registry, SessionMeta
 from operable.kernel.errors import Fail
 from operable.testing.cassettes import Cassette, save
 from operable.wire.events import TextDelta
@@ -21,7 +21,7 @@ from tests.agent.scene import scene as agent_scene
 from tests.agent.scene import use
 from tests.cli.agents import Scene, steps
 from tests.flow.disks import fill, free, take_names
-from tests.host.test_client_methods import call, methods
+from tests.host.session.test_client_methods import call, methods
 
 LONG = "x" * 20_000  # more than what is left of the last page of a file
 

@@ -19,7 +19,7 @@ from tests.cli.drive import PROGRAM
 from tests.flow.disks import with_disk
 from tests.full_disk_scenes import SCENES
 from tests.host.launch.making import program, server
-from tests.host.test_adapters import install as adapter
+from tests.host.start.test_adapters import install as adapter
 from tests.wrap.drive import CLI, TOOL, Made
 
 ROOT = Path(__file__).parents[1]
@@ -44,7 +44,7 @@ WRITERS = {
     "flow.scheduler.job_store": "tests/flow/scheduler/test_operable.py::test_a_full_disk_leaves_what_was_there_before",
     "flow.trust.proof_ledger": "tests/cli/commands/flow/test_durability.py::test_a_proof_whose_use_cannot_be_remembered_does_not_count",
     "host.approvals": "scene: answer",
-    "host.audit": "tests/host/test_session.py::test_a_full_disk_stops_the_session_and_tells_whoever_waits",
+    "host.audit": "tests/host/session/test_session.py::test_a_full_disk_stops_the_session_and_tells_whoever_waits",
     "host.launch.ledger": "case: session",
     "host.launch.unpack": "case: install",
     "host.registry": "scene: registry",

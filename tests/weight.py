@@ -14,7 +14,13 @@ import pytest
 
 _STARTERS = {"subprocess", "asyncio.subprocess", "multiprocessing", "pty"}
 # Parts of the product that start processes for whoever calls them.
-_PARTS = ("operable.proc", "operable.run", "operable.testing", "operable.host.session", "operable.serve")
+_PARTS = (
+    "operable.proc",
+    "operable.run",
+    "operable.testing",
+    "operable.host.session.session",
+    "operable.serve",
+)
 
 
 def is_heavy(item: pytest.Item) -> bool:

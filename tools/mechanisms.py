@@ -146,7 +146,12 @@ MECHANISMS = (
         # `proc.run` for a call; these have children that outlive one: transports of sessions, terminals, pipelines,
         # servers, and the experiments of the linter, which look at their child from outside while it runs.
         (
-            *("operable.proc", "operable.host.transport", "operable.host.terminals", "operable.run.chain"),
+            *(
+                "operable.proc",
+                "operable.host.session.transport",
+                "operable.host.session.terminals",
+                "operable.run.chain",
+            ),
             *("operable.run.mcp.process", "operable.lint.lab.trial", "operable.lint.lab.companions"),
         ),
         "use operable.proc.run",

@@ -7,8 +7,8 @@ import pytest
 import operable.host
 from operable.agent.acp.settings import _MODES
 from operable.host import define_agent_cli
-from operable.host.chosen import protocol_mode
-from operable.host.protocols import arm_for
+from operable.host.start.choices import protocol_mode
+from operable.host.start.protocols import arm_for
 from operable.manifest.versions import satisfies
 from tests.agents.install import PINS
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from operable.host.importing import profile
+from operable.host.importer import profile
 from operable.manifest import render
 from tests.cli.drive import operable, running
 from tests.host.agents import manifest, program

@@ -16,7 +16,7 @@ import pytest
 from operable.agent.tool.command import choose_enclosure, run_program
 from operable.flow.run.enclosure import enclosed
 from operable.flow.run.process import run_command
-from operable.host.confinement import Wanted, confine
+from operable.host.start.confinement import Wanted, confine
 from operable.lint.evidence import Invocation
 from operable.lint.lab.probe import Place, Probe
 from operable.manifest.blocks import Sandbox as Block

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from operable.host.arms.json_stream import ARM as JSON_STREAM
-from operable.host.registry import Registry
-from operable.host.starting import Start, start_session
-from operable.host.works import Limits
+from operable.host.session.context import Limits
+from operable.host.session.registry import Registry
+from operable.host.start.assembly import Start, start_session
 from operable.proc.spawn import prepare
 
 SCRIPTED = [sys.executable, "-m", "operable.testing.scripted_agent"]

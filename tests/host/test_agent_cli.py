@@ -11,8 +11,8 @@ from operable.host import define_agent_cli, rules
 from operable.host.launch.ledger import Ledger
 from operable.host.launch.places import Places
 from operable.host.launch.trust import approve
-from operable.host.log_files import read_log
 from operable.host.policy.policy_file import policy_from
+from operable.host.session.log_files import read_log
 from operable.kernel.errors import Fail
 from operable.manifest import ManifestError, SelectionError
 from operable.wire.events import TextDelta

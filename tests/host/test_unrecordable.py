@@ -12,14 +12,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from operable.host.audit import verify_audit
-from operable.host.registry import Registry
-from operable.host.starting import start_session
+from operable.host.audit.chain import verify_audit
+from operable.host.session.registry import Registry
+from operable.host.start.assembly import start_session
 from operable.kernel.errors import Fail
 from operable.proc.spawn import prepare
 from operable.wire.events import ToolResult
 from tests.host.scene import SCRIPTED, session, starting, steps
-from tests.host.test_client_methods import call, methods
+from tests.host.session.test_client_methods import call, methods
 
 
 def run(scene):
@@ -84,7 +84,7 @@ def heard(file):
 @pytest.mark.parametrize("is_locked", [True, False])
 def test_a_message_that_cannot_be_recorded_is_not_sent(tmp_path, monkeypatch, is_locked):
     """While the host waits for the lock, an agent that had the message would long have it in its file."""
-    monkeypatch.setattr("operable.host.audit._WAIT", 1.0)
+    monkeypatch.setattr("operable.host.audit.chain._WAIT", 1.0)
     file = tmp_path / "sent"
 
     async def scene():

@@ -16,54 +16,54 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from operable.host.agent_cli import AgentCliHandle as AgentCliHandle
     from operable.host.agent_cli import define_agent_cli as define_agent_cli
-    from operable.host.approvals import Ask as Ask
-    from operable.host.approvals import Decision as Decision
-    from operable.host.approvals import answer_ask as answer_ask
-    from operable.host.approvals import pending_asks as pending_asks
     from operable.host.arm import Message as Message
-    from operable.host.audit import verify_audit as verify_audit
+    from operable.host.audit.chain import verify_audit as verify_audit
     from operable.host.bridge import Completion as Completion
     from operable.host.bridge import complete as complete
     from operable.host.continuation import Conversations as Conversations
-    from operable.host.log_files import Record as Record
-    from operable.host.log_files import read_log as read_log
     from operable.host.policy.policy_file import load_policy as load_policy
     from operable.host.policy.rules import Policy as Policy
     from operable.host.policy.rules import rules as rules
-    from operable.host.registry import Registry as Registry
-    from operable.host.session import Session as Session
-    from operable.host.spoken import Said as Said
-    from operable.host.start_options import StartOptions as StartOptions
+    from operable.host.session.approvals import Ask as Ask
+    from operable.host.session.approvals import Decision as Decision
+    from operable.host.session.approvals import answer_ask as answer_ask
+    from operable.host.session.approvals import pending_asks as pending_asks
+    from operable.host.session.context import Limits as Limits
+    from operable.host.session.log_files import Record as Record
+    from operable.host.session.log_files import read_log as read_log
+    from operable.host.session.registry import Registry as Registry
+    from operable.host.session.session import Session as Session
+    from operable.host.session.transcript import Said as Said
+    from operable.host.session.turn import Turn as Turn
+    from operable.host.session.turn import TurnResult as TurnResult
+    from operable.host.start.options import StartOptions as StartOptions
     from operable.host.sync import SyncSession as SyncSession
-    from operable.host.turn import Turn as Turn
-    from operable.host.turn import TurnResult as TurnResult
-    from operable.host.works import Limits as Limits
 
 _HOMES = {
     "AgentCliHandle": "operable.host.agent_cli",
-    "Ask": "operable.host.approvals",
+    "Ask": "operable.host.session.approvals",
     "Completion": "operable.host.bridge",
     "Conversations": "operable.host.continuation",
-    "Decision": "operable.host.approvals",
-    "Limits": "operable.host.works",
+    "Decision": "operable.host.session.approvals",
+    "Limits": "operable.host.session.context",
     "Message": "operable.host.arm",
     "Policy": "operable.host.policy.rules",
-    "Record": "operable.host.log_files",
-    "Registry": "operable.host.registry",
-    "Said": "operable.host.spoken",
-    "Session": "operable.host.session",
-    "StartOptions": "operable.host.start_options",
+    "Record": "operable.host.session.log_files",
+    "Registry": "operable.host.session.registry",
+    "Said": "operable.host.session.transcript",
+    "Session": "operable.host.session.session",
+    "StartOptions": "operable.host.start.options",
     "SyncSession": "operable.host.sync",
-    "Turn": "operable.host.turn",
-    "TurnResult": "operable.host.turn",
-    "answer_ask": "operable.host.approvals",
+    "Turn": "operable.host.session.turn",
+    "TurnResult": "operable.host.session.turn",
+    "answer_ask": "operable.host.session.approvals",
     "complete": "operable.host.bridge",
     "define_agent_cli": "operable.host.agent_cli",
     "load_policy": "operable.host.policy.policy_file",
-    "pending_asks": "operable.host.approvals",
-    "read_log": "operable.host.log_files",
+    "pending_asks": "operable.host.session.approvals",
+    "read_log": "operable.host.session.log_files",
     "rules": "operable.host.policy.rules",
-    "verify_audit": "operable.host.audit",
+    "verify_audit": "operable.host.audit.chain",
 }
 
 __all__ = [

@@ -24,7 +24,7 @@ from operable.kernel.errors import Fail
 if TYPE_CHECKING:
     from operable.host.bridge import Completion
     from operable.host.continuation import Conversations
-    from operable.host.session import Session
+    from operable.host.session.session import Session
     from operable.host.sync import SyncSession
     from operable.manifest.kinds.agent_cli import AgentCli
     from operable.manifest.loader import Loaded
@@ -44,7 +44,7 @@ class AgentCliHandle:
 
     async def start(self, **options: Any) -> Session:
         """Start the agent; `options` are the fields of `StartOptions`. Fail says what is missing or refused."""
-        from operable.host.launching import begin
+        from operable.host.start.sequence import begin
 
         return await begin(self.loaded, options, trusted=self._require_trust())
 

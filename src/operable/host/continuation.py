@@ -21,10 +21,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from operable.host.arm import Message
-from operable.host.session import Session
-from operable.host.spoken import Said
+from operable.host.session.context import Limits
+from operable.host.session.session import Session
+from operable.host.session.transcript import Said
 from operable.host.strategy import Kept, Key, Strategy, TurnRequest
-from operable.host.works import Limits
 from operable.kernel.catalogue import load, to_name
 from operable.kernel.errors import Fail
 from operable.manifest.patches import strategy_for

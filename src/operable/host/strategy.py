@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from operable.host.arm import Message
-from operable.host.session import Session
-from operable.host.spoken import LIMIT, Said
+from operable.host.session.session import Session
+from operable.host.session.transcript import LIMIT, Said
 from operable.wire.events import Notice
 
 Key = tuple[tuple[str, str], ...]

@@ -12,11 +12,11 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from operable.host.approvals import Ask
 from operable.host.arm import Message
-from operable.host.log_files import Record, read_log
-from operable.host.session import Session
-from operable.host.turn import Turn, TurnResult
+from operable.host.session.approvals import Ask
+from operable.host.session.log_files import Record, read_log
+from operable.host.session.session import Session
+from operable.host.session.turn import Turn, TurnResult
 from operable.wire.events import AnyEvent, TurnEnd
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from operable.host.approvals import Decision, answer_ask, pending_asks
 from operable.host.arms.json_stream import ARM as JSON_STREAM
-from operable.host.audit import verify_audit
+from operable.host.audit.chain import verify_audit
 from operable.host.policy.pattern import ASK
 from operable.host.policy.rules import Policy
-from operable.host.registry import ALIVE, Registry
-from operable.host.starting import Start, start_session
+from operable.host.session.approvals import Decision, answer_ask, pending_asks
+from operable.host.session.registry import ALIVE, Registry
+from operable.host.start.assembly import Start, start_session
 from operable.kernel.errors import Fail
 from operable.wire.events import TextDelta
 from tests.campaign.command import verify

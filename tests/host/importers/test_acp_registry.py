@@ -2,7 +2,7 @@
 
 import platform
 
-from operable.host.importing import Draft, Left, convert
+from operable.host.importer import Draft, Left, convert
 
 
 def entry(**distribution):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from operable.host.importing import Draft, Left, convert
+from operable.host.importer import Draft, Left, convert
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from operable.host.importing import Draft, convert
+from operable.host.importer import Draft, convert
 
 
 @pytest.mark.parametrize("source", ["zed", "jetbrains"])

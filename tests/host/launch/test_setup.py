@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from operable.host.launch.oauth import Client
+from operable.host.launch.login.oauth import Client
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import CmdStep, ExternalStep, OauthStep, Persist, PromptStep, SkipIf
 from tests.host.launch.making import Somebody, Vault, agent, launch

@@ -5,7 +5,7 @@ import pytest
 from operable.host.launch.readiness import readiness
 from operable.host.launch.step import OWN
 from operable.host.launch.store import SecretStore
-from operable.host.vaulting import Actor, Use, Vault
+from operable.host.start.vault import Actor, Use, Vault
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import CmdStep, Persist, PromptStep
 from operable.manifest.kinds.secrets import Access, Grant, Secret, Secrets

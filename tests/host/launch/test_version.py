@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from operable.host.launch.ledger import InstallRecord, Ledger
-from operable.host.launch.running import Surroundings
+from operable.host.launch.process import Surroundings
 from operable.host.launch.version import check, find, in_range, mismatch, remembered, stamp
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import VersionCheck

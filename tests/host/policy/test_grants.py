@@ -10,14 +10,14 @@ from itertools import product
 
 import pytest
 
-from operable.host.approvals import Ask, Decision, Desk
 from operable.host.arm import ClientCall
-from operable.host.audit import Audit
-from operable.host.client_methods import ClientMethods
+from operable.host.audit.chain import Audit
 from operable.host.policy.gate import Gate
 from operable.host.policy.pattern import ALLOW, ASK, DENY
 from operable.host.policy.policy_file import policy_from
 from operable.host.policy.rules import Policy, Rule, rules
+from operable.host.session.approvals import Ask, Decision, Desk
+from operable.host.session.client_methods import ClientMethods
 from operable.proc.spawn import prepare
 from operable.wire.events import AgentPrompt, ToolCall
 

@@ -10,11 +10,11 @@ import pytest
 
 import operable.host
 from operable.host.agent_cli import define_agent_cli
-from operable.host.chosen import quirks_of
 from operable.host.policy.pattern import ALLOW, ASK, DENY
 from operable.host.policy.rules import rules
 from operable.host.policy.tool_call import Call, Facts
 from operable.host.policy.tool_map import ToolMap
+from operable.host.start.choices import quirks_of
 
 WORK = "/work/project"
 ECHO = "echo hi > made.txt"

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from operable.host.launch.oauth import Client
-from operable.host.launch.running import Surroundings
+from operable.host.launch.login.oauth import Client
+from operable.host.launch.process import Surroundings
 from operable.host.launch.step import StepFailed, StepJob, step_kind
 from operable.manifest.blocks import (
     Callback,

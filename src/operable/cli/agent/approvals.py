@@ -14,11 +14,11 @@ import msgspec
 
 from operable.cli.agent.events import AgentAdapter, AgentAnswer, AgentApproval, AgentQuestion
 from operable.cli.agent.manifests import discovery, find, json_file
-from operable.host import adapters
-from operable.host.approvals import Ask, Decision, answer_ask, pending_asks
 from operable.host.launch import trust
 from operable.host.launch.discover import Found
-from operable.host.registry import ALIVE, Registry
+from operable.host.session.approvals import Ask, Decision, answer_ask, pending_asks
+from operable.host.session.registry import ALIVE, Registry
+from operable.host.start import adapters
 from operable.kernel.errors import Fail
 from operable.tool import Change
 

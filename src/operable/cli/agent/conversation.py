@@ -21,24 +21,24 @@ from operable.cli.agent.screen import Screen
 from operable.cli.agent.wire import Said, row
 from operable.cli.variables import variables, warn_of_exposed
 from operable.host.arm import Message
-from operable.host.launching import UNCONFINED
-from operable.host.log_files import read_log
-from operable.host.placing import sandbox_of
 from operable.host.policy.pattern import ASK
 from operable.host.policy.policy_file import load_policy
 from operable.host.policy.rules import Policy, rules
-from operable.host.registry import Registry, SessionHome
-from operable.host.sandbox_choice import NONE, choose_sandbox, is_unconfined, kept_home
-from operable.host.spoken import quoted, spoken
+from operable.host.session.context import Limits
+from operable.host.session.log_files import read_log
+from operable.host.session.registry import Registry, SessionHome
+from operable.host.session.transcript import quoted, spoken
+from operable.host.start.placement import sandbox_of
+from operable.host.start.sandbox_choice import NONE, choose_sandbox, is_unconfined, kept_home
+from operable.host.start.sequence import UNCONFINED
 from operable.host.sync import SyncSession, interruptible
-from operable.host.works import Limits
 from operable.kernel.errors import EX_TIMEOUT, Fail
 from operable.wire import events as e
 
 if TYPE_CHECKING:
     from operable.host.agent_cli import AgentCliHandle
     from operable.host.launch.installer import Progress
-    from operable.host.session import Session
+    from operable.host.session.session import Session
     from operable.tool import Context
 
 TRANSCRIPT = "transcript"

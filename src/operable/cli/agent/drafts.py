@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from operable.cli.agent.events import ManifestDraft, ManifestWritten, ProbeFinding
 from operable.cli.agent.manifests import read_text
-from operable.host.importing import Draft, Left, convert, importer, importer_names, kebab, parse
+from operable.host.importer import Draft, Left, convert, importer, importer_names, kebab, parse
 from operable.host.launch.places import user_agents
-from operable.host.probing import GUESSES, Probe
+from operable.host.probe import GUESSES, Probe
 from operable.kernel.catalogue import unknown
 from operable.kernel.errors import EX_CANTCREAT, EX_DATAERR, Fail
 from operable.state.atomic import advise, write_together

@@ -64,7 +64,7 @@ def launch(
     name: str, workspace: str, *, person: Somebody | None = None, report: Any = None, **more: Any
 ) -> tuple[Loaded, Launch]:
     """A trusted manifest, and what installing, setting up and logging in work on."""
-    from operable.host.launching import launch_for
+    from operable.host.start.sequence import launch_for
 
     loaded = handle(name, workspace).loaded
     given: dict[str, Any] = {"workspace": workspace, "person": person, **more}

@@ -1,8 +1,8 @@
 """The person at the terminal answers what an agent asks: yes, no, for the whole session, or one of its own options.
 
-The question is in the session's approval queue (`operable.host.approvals`), so another process may be faster; its answer
-is then reported. Nothing is picked for the person: an agent that offers no plain one-time permission has its options
-shown, and one must be named.
+The question is in the session's approval queue (`operable.host.session.approvals`), so another process may be faster;
+its answer is then reported. Nothing is picked for the person: an agent that offers no plain one-time permission has its
+options shown, and one must be named.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from operable.cli.agent.screen import Screen
-from operable.host.approvals import Ask, needs_option
+from operable.host.session.approvals import Ask, needs_option
 from operable.kernel.errors import Fail
 from operable.tool.human.mode import cell
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from operable.cli.agent.events import AgentInstalled, AgentLogin, AgentMended, SetupStepDone
 from operable.cli.agent.manifests import json_file, launch, somebody
-from operable.host.confinement_places import HOST_ACCESS
 from operable.host.launch.doctor import Check as Checked
 from operable.host.launch.doctor import doctor, mend
 from operable.host.launch.installer import Progress as Told
@@ -22,9 +21,10 @@ from operable.host.launch.readiness import Launch, checked, not_installed
 from operable.host.launch.setup import Setup
 from operable.host.launch.step import step_kind
 from operable.host.launch.version import check
-from operable.host.launching import placing_for
-from operable.host.placing import needed, sandbox_of, vault_of
-from operable.host.start_options import options_from
+from operable.host.start.confinement_paths import HOST_ACCESS
+from operable.host.start.options import options_from
+from operable.host.start.placement import needed, sandbox_of, vault_of
+from operable.host.start.sequence import placing_for
 from operable.kernel.errors import Fail
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loader import Loaded

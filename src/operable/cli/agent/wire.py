@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from operable.host.log_files import Record
+    from operable.host.session.log_files import Record
     from operable.wire.events import AnyEvent
 
 ABSENT: Any = ...

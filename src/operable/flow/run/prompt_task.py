@@ -171,7 +171,7 @@ def _hold(it: Execution, agent: "AgentCliHandle") -> None:
 
 def _less(contract: Mapping[str, Any], agent: "AgentCliHandle") -> str | None:
     """What the agent's sandbox leaves open that the contract does not."""
-    from operable.host.placing import sandbox_of
+    from operable.host.start.placement import sandbox_of
 
     block, network = sandbox_of(agent.loaded), contract["network"]
     if block.provider.removeprefix("mastra-") != "bubblewrap":

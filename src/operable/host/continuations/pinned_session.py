@@ -8,8 +8,8 @@ that keep the context of a session in memory.
 
 import asyncio
 
-from operable.host.registry import ALIVE
-from operable.host.session import Session
+from operable.host.session.registry import ALIVE
+from operable.host.session.session import Session
 from operable.host.strategy import Kept, Pool, Strategy, TurnRequest, as_it_is
 
 

@@ -1,13 +1,14 @@
 """The last turns, as text, in front of the message; a fresh session for every turn.
 
-Costs tokens, keeps nothing, survives restarts. What is quoted is bounded and marked as a record (`operable.host.spoken`).
-The caller's own history, when given, is used instead of what this process received.
+Costs tokens, keeps nothing, survives restarts. What is quoted is bounded and marked as a record
+(`operable.host.session.transcript`). The caller's own history, when given, is used instead of what this process
+received.
 """
 
 from dataclasses import replace
 
 from operable.host.arm import Message
-from operable.host.spoken import quoted
+from operable.host.session.transcript import quoted
 from operable.host.strategy import Kept, Strategy, TurnRequest, closed, fresh
 
 

@@ -8,7 +8,7 @@ allows it without.
 import platform
 from typing import Any
 
-from operable.host.importing import Command, Importer, Unusable, entry, texts, variables
+from operable.host.importer import Command, Importer, Unusable, entry, texts, variables
 
 _LAUNCH = {"npx": ("npx", "--yes"), "uvx": ("uvx",)}
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}

@@ -7,7 +7,7 @@ and credentials are acpx's own and are not taken over.
 import shlex
 from typing import Any
 
-from operable.host.importing import Command, Importer, Unusable, entry, texts, variables
+from operable.host.importer import Command, Importer, Unusable, entry, texts, variables
 
 
 def _command(name: str, found: Any) -> Command:

@@ -1,6 +1,6 @@
 """`jetbrains`: the agents that the IDEs of JetBrains start (`agent_servers` of ~/.jetbrains/acp.json)."""
 
-from operable.host.importing import Importer, agent_server, entry
+from operable.host.importer import Importer, agent_server, entry
 
 IMPORTER = Importer(
     "jetbrains",

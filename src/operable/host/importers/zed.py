@@ -4,7 +4,7 @@ Entries that name an agent of Zed's own registry (`"type": "registry"`) have no 
 the registry itself.
 """
 
-from operable.host.importing import Importer, agent_server, entry
+from operable.host.importer import Importer, agent_server, entry
 
 IMPORTER = Importer(
     "zed",

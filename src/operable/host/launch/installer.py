@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from operable.host.launch.machine import Machine
-from operable.host.launch.running import Done, run
+from operable.host.launch.process import Done, run
 from operable.kernel.catalogue import load
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Install

@@ -15,14 +15,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from operable.host.launch.auth import Authentication
 from operable.host.launch.install import FOUND, Installation, Installed, Manifest
 from operable.host.launch.installer import Progress, Report
 from operable.host.launch.ledger import Ledger, Scope
+from operable.host.launch.login.auth import Authentication
+from operable.host.launch.login.oauth import Client
 from operable.host.launch.machine import Machine
-from operable.host.launch.oauth import Client
 from operable.host.launch.places import Places
-from operable.host.launch.running import Surroundings, search_path
+from operable.host.launch.process import Surroundings, search_path
 from operable.host.launch.setup import Setup
 from operable.host.launch.step import Person, Store
 from operable.host.launch.store import SecretStore

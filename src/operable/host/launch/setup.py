@@ -16,9 +16,9 @@ import msgspec
 from operable.host.launch.installer import Progress, Report
 from operable.host.launch.ledger import Ledger, Scope, StepRecord
 from operable.host.launch.lock import exclusive
-from operable.host.launch.oauth import Client
+from operable.host.launch.login.oauth import Client
 from operable.host.launch.places import Places
-from operable.host.launch.running import Surroundings
+from operable.host.launch.process import Surroundings
 from operable.host.launch.step import OWN, Person, StepFailed, StepJob, Store, step_kind
 from operable.host.launch.words import references
 from operable.kernel.canonical import digest

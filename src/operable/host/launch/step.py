@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from operable.host.launch.oauth import Client
-from operable.host.launch.running import Surroundings
+from operable.host.launch.login.oauth import Client
+from operable.host.launch.process import Surroundings
 from operable.kernel.catalogue import load
 from operable.manifest.blocks import SetupStep
 from operable.proc.terminal import Terminal

@@ -7,10 +7,10 @@ file each. An undeclared slug is refused: a manifest could otherwise overwrite a
 
 from dataclasses import dataclass
 
-from operable.host.launch.oauth import Client
+from operable.host.launch.login.oauth import Client
 from operable.host.launch.step import OWN
 from operable.host.secret_backend import backend
-from operable.host.vaulting import Vault
+from operable.host.start.vault import Vault
 from operable.kernel.errors import Fail
 
 _BACKEND = "file"

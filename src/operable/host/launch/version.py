@@ -17,7 +17,7 @@ from functools import partial
 
 import operable
 from operable.host.launch.ledger import InstallRecord, Ledger
-from operable.host.launch.running import Surroundings, run
+from operable.host.launch.process import Surroundings, run
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import VersionCheck

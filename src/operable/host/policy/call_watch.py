@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from operable.host.approvals import Decision, argument_digest
 from operable.host.policy.call_form import TITLE, TOOL, Form
 from operable.host.policy.grants import Thing, things
 from operable.host.policy.pattern import ALLOW, DENY
 from operable.host.policy.rules import Policy, Ruling
 from operable.host.policy.tool_call import Call, Facts
+from operable.host.session.approvals import Decision, argument_digest
 from operable.wire.events import MUTATING_KINDS, AgentPrompt, ToolCall, ToolResult
 
 # What changes something, and what is unknown.

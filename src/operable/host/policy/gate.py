@@ -10,8 +10,7 @@ the audit chain before it takes effect (`record`).
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from operable.host.approvals import Ask, Decision, argument_digest, needs_option
-from operable.host.audit import Audit
+from operable.host.audit.chain import Audit
 from operable.host.policy.call_watch import Alarm, CallWatch, call_of, reference
 from operable.host.policy.grants import Grants
 from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
@@ -19,6 +18,7 @@ from operable.host.policy.rules import Policy, Rule, Ruling
 from operable.host.policy.session_record import SessionRecord
 from operable.host.policy.tool_call import Call, Facts
 from operable.host.policy.tool_map import ToolMap
+from operable.host.session.approvals import Ask, Decision, argument_digest, needs_option
 from operable.kernel.redact import Known, Redactor
 from operable.wire.events import AgentPrompt, ToolCall, ToolResult
 

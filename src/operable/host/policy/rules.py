@@ -74,7 +74,7 @@ class Policy:
     default: str = DENY
     # A ceiling over every allow (AIP-7): a call whose risk reaches it is asked about; 4 is none, 0 asks about everything.
     autonomy: int = FULL
-    # The limits of the [budget] table, for `operable.host.budget`.
+    # The limits of the [budget] table, for `operable.host.session.budget`.
     budget: dict[str, float] = field(default_factory=dict)
     ask_timeout: float | None = None
 

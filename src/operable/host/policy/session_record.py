@@ -2,7 +2,7 @@
 
 A record of something that begins is on disk before the method returns; `Fail` means that it must not begin. What an agent
 reports of its own calls is due with the next record or with `flush`, which comes before the agent gets another word.
-The form of a record is that of `operable.host.audit`; here is which records a session has.
+The form of a record is that of `operable.host.audit.chain`; here is which records a session has.
 """
 
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from operable.host.approvals import Decision, argument_digest
-from operable.host.audit import Audit, Opened
+from operable.host.audit.chain import Audit, Opened
+from operable.host.session.approvals import Decision, argument_digest
 from operable.wire.events import AgentPrompt, ToolCall, ToolResult, TurnEnd
 
 _SESSION, _TURN = "session", "turn"

@@ -4,7 +4,7 @@ A status other than 0 fails the step. Its value is what it prints, without the b
 With `interactive: true` it runs on a terminal of its own that is joined to the person's; such a command has no value.
 """
 
-from operable.host.launch.running import judge
+from operable.host.launch.process import judge
 from operable.host.launch.step import Step, StepFailed, StepJob
 from operable.kernel.errors import Fail
 

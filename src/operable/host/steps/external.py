@@ -7,7 +7,7 @@ With `callback`, the browser comes back to an address on this machine that is va
 
 from urllib.parse import urlencode, urlsplit
 
-from operable.host.launch.callback import Receiver, origin
+from operable.host.launch.login.callback import Receiver, origin
 from operable.host.launch.step import Question, Step, StepFailed, StepJob
 from operable.host.launch.words import fill, references
 from operable.kernel.errors import Fail

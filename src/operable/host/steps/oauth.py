@@ -6,7 +6,7 @@ client_id, scopes). A secret without that cannot be authorized here, and the ste
 
 import json
 
-from operable.host.launch.oauth import authorize
+from operable.host.launch.login.oauth import authorize
 from operable.host.launch.step import Step, StepFailed, StepJob
 from operable.kernel.errors import Fail
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.host.test_adapters import install
+from tests.host.start.test_adapters import install
 from tests.requirement import requirement
 
 

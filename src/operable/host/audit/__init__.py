@@ -1,0 +1,1 @@
+"""The audit chain of agents: its records and its file."""

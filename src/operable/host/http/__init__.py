@@ -1,0 +1,1 @@
+"""Agents that are reached over HTTP."""

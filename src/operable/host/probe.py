@@ -1,0 +1,286 @@
+"""Ask a program what it is, and draft a manifest from its answers: version, then the protocols that agents speak.
+
+Theory of operation. Each question is one start of the program, with arguments that agents are known to take (or the given
+ones), bounded in time and ended with everything that it started. ACP and MCP servers answer an `initialize`; a JSON-stream
+agent says `ready` by itself. The first answer that is one decides. What runs is unknown, so it runs confined: no network,
+an empty home and workspace, its own folders read-only. If that is not available, nothing is run, unless the caller says so.
+
+A draft is a beginning: what a program does not say (how it is installed, what it needs, whether it asks) is in its notes.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from operable.host.importer import Command as Started
+from operable.host.importer import Draft, draft
+from operable.host.launch.process import run
+from operable.host.start.confinement import Confined, Wanted, confine
+from operable.kernel.errors import Fail
+from operable.kernel.redact import redact_text
+from operable.manifest.blocks import Mount, Sandbox
+from operable.proc.child import OPEN, End
+from operable.proc.run import supervise
+from operable.proc.spawn import Command, prepare
+from operable.wire.jsonrpc import request as rpc_request
+from operable.wire.lines import LineSplitter
+
+# Seconds for one question: opencode and gemini were seen to need seven.
+TIMEOUT = 15.0
+_LINE_LIMIT = 1024 * 1024
+_INSIDE = "/workspace"
+_SHOWN = 200
+# How agents are known to be asked for a protocol, most common first; () is the bare program.
+GUESSES = (("acp",), ("--acp",), ("--experimental-acp",), ("--json-stream",), (), ("mcp",), ("mcp", "serve"))
+_VERSION = re.compile(r"(\d+\.\d+\.\d+)")
+_CLIENT = {"name": "operable", "version": "0"}
+_ACP = {"protocolVersion": 1, "clientCapabilities": {}, "clientInfo": _CLIENT}
+_MCP = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": _CLIENT}
+
+Answer = tuple[str, dict[str, Any]]
+"""A protocol, and what the program said in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one question brought to light."""
+
+    question: str
+    command: tuple[str, ...]
+    answered: bool
+    detail: str
+
+
+@dataclass(slots=True)
+class Probe:
+    """One program that is being asked. `ask` yields findings; then `draft` is the manifest."""
+
+    program: str
+    arguments: tuple[tuple[str, ...], ...] = GUESSES
+    timeout: float = TIMEOUT
+    confined: bool = True
+    show: tuple[str, ...] = ()  # more folders that it may read
+    draft: Draft | None = None
+
+    def ask(self) -> Iterator[Finding]:
+        """Ask until one answer decides. Fail when there is no such program, or no way to confine it."""
+        binary = shutil.which(self.program)
+        if binary is None:
+            raise Fail(
+                "not_found", "PROGRAM_NOT_FOUND", f"there is no program {self.program!r}", target=self.program
+            )
+        workspace = tempfile.mkdtemp(prefix="operable-probe-")
+        try:
+            with self._place(binary, workspace) as place:
+                yield from self._all(os.path.abspath(binary), place, workspace)
+        finally:
+            shutil.rmtree(workspace, ignore_errors=True)
+
+    def _place(self, binary: str, workspace: str) -> Confined:
+        provider = "bubblewrap" if self.confined else "local"
+        folders = (*folders_of(binary), *map(os.path.abspath, self.show))
+        mounts = (Mount(source="workspace", at=_INSIDE),) if self.confined else ()
+        block = Sandbox(provider=provider, config={}, mounts=mounts)
+        try:
+            return confine(Wanted(block, workspace, trusted=True, programs=folders))
+        except Fail as problem:
+            if problem.code == "SANDBOX_UNAVAILABLE":
+                problem.hint = "install bubblewrap, or run it with all your rights: --unconfined"
+            raise
+
+    def _all(self, binary: str, place: Confined, workspace: str) -> Iterator[Finding]:
+        version, finding = self._version(binary, place, workspace)
+        yield finding
+        found: tuple[Answer, tuple[str, ...]] | None = None
+        for arguments in self.arguments:
+            for question, request in (("acp", _ACP), ("mcp", _MCP)):
+                answer, finding = self._protocol(binary, arguments, question, request, place, workspace)
+                yield finding
+                if answer is not None and answer[0] != "error":
+                    found = (answer, arguments)
+                    break
+                if answer is None:
+                    break  # it does not answer JSON-RPC at all: the other question would not fare better
+            if found is not None:
+                break
+        self.draft = _drafted(binary if "/" in self.program else self.program, version, found)
+
+    def _version(self, binary: str, place: Confined, workspace: str) -> tuple[str | None, Finding]:
+        words = (binary, "--version")
+        try:
+            done = run(place.wrap(prepare(words, cwd=workspace)), timeout=self.timeout)
+        except Fail as problem:
+            return None, Finding("version", words, answered=False, detail=problem.message)
+        said = done.text.strip() or done.stderr.strip()
+        match = _VERSION.search(said)
+        detail = match[1] if match else _brief(said) or f"it ended with {done.status} and said nothing"
+        return match[1] if match else None, Finding("version", words, bool(match), detail)
+
+    def _protocol(
+        self,
+        binary: str,
+        arguments: Sequence[str],
+        question: str,
+        request: dict[str, Any],
+        place: Confined,
+        workspace: str,
+    ) -> tuple[Answer | None, Finding]:
+        words = (binary, *arguments)
+        line = msgspec.json.encode(rpc_request(1, "initialize", request))
+        answer, end = converse(
+            place.wrap(prepare(words, cwd=workspace)), line + b"\n", recognised, self.timeout
+        )
+        decided = answer is not None and answer[0] != "error"
+        return answer, Finding(question, words, decided, _told(answer, end, self.timeout))
+
+
+def converse(
+    command: Command, line: bytes, judge: Callable[[Any], Answer | None], timeout: float
+) -> tuple[Answer | None, End]:
+    """Start it, say one line, and wait for an answer that the judge takes; then everything is ended."""
+    answers: list[Answer] = []
+    splitter = LineSplitter(_LINE_LIMIT)
+
+    def took(chunk: bytes) -> None:
+        for each in splitter.feed(chunk):
+            found = judge(_decoded(each))
+            if found is not None:
+                answers.append(found)
+                supervised.child.kill("answered")
+                return
+
+    with supervise(command, on_stdout=took, stdin=OPEN) as supervised:
+        if supervised.child.stdin is not None:
+            supervised.child.stdin.write(line)
+        supervised.reactor.call_later(timeout, lambda: supervised.child.kill("deadline"))
+        end = supervised.wait()
+    return (answers[0] if answers else None), end
+
+
+def recognised(message: Any) -> Answer | None:
+    """Which protocol a line belongs to; `error` for a JSON-RPC answer that says no. None if it belongs to none."""
+    if not isinstance(message, dict):
+        return None
+    if message.get("type") == "ready":
+        return "json-stream", message
+    if message.get("jsonrpc") != "2.0" or message.get("id") != 1:
+        return None
+    result = message.get("result")
+    if not isinstance(result, dict):
+        return "error", message
+    if isinstance(result.get("protocolVersion"), int):
+        return "acp", result
+    if isinstance(result.get("protocolVersion"), str):
+        return "mcp", result
+    return "error", message
+
+
+def folders_of(binary: str) -> tuple[str, ...]:
+    """The folders that a program needs to be seen in: its own, that of its packages, that of its interpreter."""
+    found: list[str] = []
+    interpreter = _interpreter(binary)
+    for path in (binary, *([interpreter] if interpreter else [])):
+        for each in (os.path.abspath(path), os.path.realpath(path)):
+            folder = os.path.dirname(each)
+            head, packages, _ = each.partition("/node_modules/")
+            if packages:
+                folder = f"{head}/node_modules"
+            elif os.path.isfile(os.path.join(folder, os.pardir, "pyvenv.cfg")):
+                folder = os.path.dirname(folder)
+            elif os.path.basename(folder) == "bin" and os.path.isdir(os.path.join(folder, os.pardir, "lib")):
+                folder = os.path.dirname(folder)  # a prefix of its own, such as that of an interpreter
+            found.append(folder)
+    return tuple(dict.fromkeys(folder for folder in found if folder not in ("/", "/usr", "/usr/bin", "/bin")))
+
+
+def _interpreter(path: str) -> str | None:
+    """The program that the first line of a script names."""
+    try:
+        with open(path, "rb") as file:
+            first = file.readline(512)
+    except OSError:
+        return None
+    words = first[2:].split() if first.startswith(b"#!") else []
+    if not words:
+        return None
+    name = os.fsdecode(words[-1] if words[0].endswith(b"/env") else words[0])
+    return shutil.which(name)
+
+
+def _drafted(program: str, version: str | None, found: tuple[Answer, tuple[str, ...]] | None) -> Draft | None:
+    if found is None:
+        return None
+    (protocol, said), arguments = found
+    name = os.path.basename(program)
+    notes = ("Made by asking the program; whether it asks before it acts, and what it needs, was not tried.",)
+    about = f"{name}, which speaks {protocol}."
+    made = draft(Started(name, program, arguments, description=about, notes=notes))
+    manifest = dict(made.manifest)
+    if version is not None:
+        manifest["version_check"] = {**manifest["version_check"], "range": f">={version}"}
+    manifest["tags"] = [protocol, "probed"]
+    if protocol == "acp":
+        return _acp(made, manifest, said)
+    del manifest["acp"]
+    if protocol == "mcp":
+        manifest |= {
+            "protocol": "mcp",
+            "mcp": {"transport": "stdio", "command": program, "args": list(arguments)},
+        }
+        manifest["capabilities"] = {"tool_calls": True}
+    else:
+        manifest |= {"protocol": "proprietary", "adapter": "operable/json-stream"}
+    return replace(made, manifest=manifest, profile=None)
+
+
+def _acp(made: Draft, manifest: dict[str, Any], said: dict[str, Any]) -> Draft:
+    offered = said.get("agentCapabilities")
+    agent = offered if isinstance(offered, dict) else {}
+    prompts = agent.get("promptCapabilities")
+    images = isinstance(prompts, dict) and prompts.get("image") is True
+    told: dict[str, Any] = {
+        "loadSession": agent.get("loadSession") is True,
+        "promptCapabilities": {"image": images},
+    }
+    manifest["capabilities"] = {
+        **manifest["capabilities"],
+        "resumable": told["loadSession"],
+        "multimodal": images,
+    }
+    profile = dict(made.profile or {})
+    aip44 = profile["metadata"]["aip44"]
+    profile["metadata"] = {"aip44": {**aip44, "capabilities": {"agent": told}}}
+    return replace(made, manifest=manifest, profile=profile)
+
+
+def _decoded(line: bytes) -> Any:
+    try:
+        return msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _told(answer: Answer | None, end: End, timeout: float) -> str:
+    if answer is not None:
+        protocol, said = answer
+        if protocol == "error":
+            error = said.get("error")
+            return _brief(
+                str(error.get("message", "it said no")) if isinstance(error, dict) else "it said no"
+            )
+        about = said.get("agentInfo") or said.get("serverInfo") or said
+        named = [about.get(key) for key in ("name", "version")] if isinstance(about, dict) else []
+        return " ".join([protocol, *(str(word) for word in named if isinstance(word, str))])
+    if end.cause == "deadline":
+        return f"no answer within {timeout:g} s"
+    return _brief(end.stderr.text().strip()) or f"it ended with {end.status}"
+
+
+def _brief(text: str) -> str:
+    return redact_text(" ".join(text.split()))[:_SHOWN]

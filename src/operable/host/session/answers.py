@@ -1,0 +1,99 @@
+"""What a session does about what its agent says: questions are decided, tool calls followed, requests served.
+
+Called with events that are in the log already. A decision is in the audit chain before the agent receives it; an approval
+is never sent after a cancel (real agents were seen to run a command that was allowed after its turn had been cancelled).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from operable.host.arm import Answer, CallRevised, CallWithdrawn, ClientCall
+from operable.host.policy.call_watch import Alarm
+from operable.host.session.approvals import Ask, Decision
+from operable.host.session.client_methods import DENIED
+from operable.host.session.context import Works
+from operable.host.session.turns import Course
+from operable.wire import events as e
+
+
+class Answering:
+    """The consequences of events, for one session."""
+
+    def __init__(self, works: Works, course: Course) -> None:
+        self._works = works
+        self._course = course
+
+    def act(self, happening: Any) -> None:
+        """Carry out what follows from one of the ACTS."""
+        ACTS[type(happening)](self, happening)
+
+    def prompted(self, prompt: e.AgentPrompt) -> None:
+        found = self._works.gate.rule(prompt)
+        if isinstance(found, Decision):
+            self._answer(prompt, found)
+        else:
+            self._works.desk.put(found)  # now: a reader of the event can answer it
+            self._works.spawn(self._wait(prompt, found))
+
+    def refuse(self, prompt: e.AgentPrompt) -> None:
+        """A question of a turn that has ended: it will not be answered, and the agent would wait forever."""
+        self._works.link.answer(prompt.tool_call_id, Answer(allowed=False, cancelled=True))
+
+    def withdrawn(self, withdrawn: CallWithdrawn) -> None:
+        self._works.desk.withdraw(withdrawn.call_id)
+        self._works.methods.withdraw(withdrawn.call_id)
+
+    def called(self, call: e.ToolCall) -> None:
+        self._alarm(self._works.gate.tool_called(call))
+
+    def revised(self, revised: CallRevised) -> None:
+        self._alarm(self._works.gate.tool_called(revised.call))
+
+    def finished(self, result: e.ToolResult) -> None:
+        self._alarm(self._works.gate.tool_finished(result))
+
+    def _alarm(self, alarm: Alarm | None) -> None:
+        """The agent does not do what it says: it is ended, and with it its turn."""
+        if alarm is not None and self._course.turn is not None:
+            self._works.gate.record.alarm(alarm.text, alarm.asked, alarm.told)
+            self._works.stop("unasked_tool_call", "alarm")
+            self._course.end(e.ERROR, "unasked_tool_call", alarm.text)
+
+    def used(self, usage: e.UsageUpdate) -> None:
+        self._works.budget.told(usage)
+        self._course.check_budget()
+
+    def requested(self, call: ClientCall) -> None:
+        self._works.spawn(self._serve(call))
+
+    async def _wait(self, prompt: e.AgentPrompt, ask: Ask) -> None:
+        decision = await self._works.desk.wait(ask.id)
+        if not decision.cancelled and self._course.ending is None and self._works.alive:
+            self._course.heard()
+            self._works.commit([], [(lambda found: self._answer(prompt, found), decision)])
+
+    def _answer(self, prompt: e.AgentPrompt, decision: Decision) -> None:
+        self._works.gate.decided(prompt, decision)
+        answer = Answer(decision.allowed, decision.option_id, decision.reason, decision.content)
+        self._works.link.answer(prompt.tool_call_id, answer)
+
+    async def _serve(self, call: ClientCall) -> None:
+        result, error = await self._works.methods.serve(call, self._works.desk)
+        if error is not None and error["code"] == DENIED and self._works.alive:
+            told = {"method": call.method, "path": call.params.get("path") or call.params.get("cwd")}
+            data = {name: value for name, value in told.items() if isinstance(value, str)}
+            text = f"{call.method} was refused: {error['message']}"
+            self._works.commit([e.Notice("access_denied", text, self._works.id, data)])
+        if self._works.alive:
+            self._works.link.reply(call.call_id, result, error)
+
+
+ACTS: dict[type, Callable[[Answering, Any], None]] = {
+    e.AgentPrompt: Answering.prompted,
+    e.ToolCall: Answering.called,
+    e.ToolResult: Answering.finished,
+    e.UsageUpdate: Answering.used,
+    CallRevised: Answering.revised,
+    CallWithdrawn: Answering.withdrawn,
+    ClientCall: Answering.requested,
+}

@@ -1,0 +1,208 @@
+"""The wire between a session and its agent: an arm's connection, and the process (or processes) it talks to.
+
+A conversation has one process from `start` to the end; a per-turn arm has one for each turn, which `send` starts. Either
+way the session sees the same: `on_happenings` with everything that one chunk of output gave, and `on_ended` when a process
+is gone. After each call into the connection its outgoing bytes are written. Noise on stdout is counted here, and
+reported a bounded number of times: an agent that prints warnings there must neither be refused nor fill the log.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from operable.host.arm import (
+    Answer,
+    Arm,
+    Connection,
+    Happening,
+    Message,
+    Noise,
+    Opening,
+    PeerError,
+    TurnCommand,
+)
+from operable.host.session.transport import EOF_GRACE, LINE_LIMIT, TERM_GRACE, Process, Transport
+from operable.kernel.redact import Known, Redactor
+from operable.proc.spawn import Command
+from operable.wire.events import AgentError, Notice
+
+# The first few say what kind of noise it is; then only its amount, when it has grown tenfold.
+NOISE_TOLD = 5
+_NOISE_QUOTED = 200
+_SAID = 1000
+_NOISE_READ = 16 * 1024  # of a line that may have 32 MiB: more than a key that begins in what is quoted
+
+Spawn = Callable[[tuple[str, ...]], Command]
+"""The command of the agent with further arguments; made once confinement and environment are decided."""
+
+
+Connect = Callable[[Callable[[list[bytes]], object], Callable[[Any], object]], Transport]
+"""(on_lines, on_end) -> a connection to an agent that runs elsewhere."""
+
+
+def no_process(words: tuple[str, ...]) -> Command:
+    raise ValueError(f"there is nothing to start with {words}")
+
+
+class Link:
+    """One agent, from its arm's point of view on one side and its process on the other."""
+
+    def __init__(
+        self,
+        arm: Arm,
+        spawn: Spawn,
+        opening: Opening,
+        *,
+        on_happenings: Callable[[list[Happening]], object],
+        on_ended: Callable[[Transport], object],
+        on_broken: Callable[[PeerError], object],
+        connect: Connect | None = None,
+        secrets: Known | Iterable[str] = (),
+        line_limit: int = LINE_LIMIT,
+        eof_grace: float = EOF_GRACE,
+        term_grace: float = TERM_GRACE,
+    ) -> None:
+        self.arm = arm
+        self.opening = opening
+        self.resume = opening.resume  # a per-turn agent continues with the id that its last turn reported
+        self.noise = 0
+        self.process: Transport | None = None
+        self._connection: Connection = arm.connect()
+        self._receive = self._connection.receive
+        self._spawn = spawn
+        self._on_happenings = on_happenings
+        self._on_ended = on_ended
+        self._on_broken = on_broken
+        self._connect = connect
+        self._redactor = Redactor(secrets)
+        self._line_limit = line_limit
+        self._eof_grace = eof_grace
+        self._term_grace = term_grace
+
+    def start(self) -> None:
+        """Start the process of a conversation and begin the handshake."""
+        if not self.arm.per_turn:
+            words: tuple[str, ...] = ()
+            if self.opening.resume and self.arm.resume_arguments is not None:
+                words = tuple(self.arm.resume_arguments(self.opening.resume))
+            self.process = self._run(words)
+        self._connection.open(self.opening)
+        self.flush()
+
+    def send(self, message: Message) -> None:
+        """Begin a turn; Fail when its process cannot be started."""
+        if self.arm.per_turn:
+            command: TurnCommand = self.arm.turn_command(message, self.resume, self.opening.quirks)
+            self.process = self._run(command.arguments, command.stdin, keep_stdin=False)
+        self._connection.send(message)
+        self.flush()
+
+    def cancel(self) -> None:
+        """Stop the running turn, in the protocol's way; a process of one turn is interrupted."""
+        happenings = self._connection.cancel()
+        self.flush()
+        if self.arm.per_turn and self.process is not None:
+            self.process.interrupt("cancelled")
+        self._on_happenings(happenings)
+
+    def answer(self, request_id: str, answer: Answer) -> None:
+        happenings = self._connection.answer(request_id, answer)
+        self.flush()
+        self._on_happenings(happenings)
+
+    def reply(self, call_id: str, result: Any = None, error: dict[str, Any] | None = None) -> None:
+        self._connection.reply(call_id, result, error)
+        self.flush()
+
+    def select(
+        self, *, mode: str | None = None, model: str | None = None, option: tuple[str, Any] | None = None
+    ) -> bool:
+        done = self._connection.select(mode=mode, model=model, option=option)
+        self.flush()
+        return done
+
+    def eof(self, exit_status: int | None) -> list[Happening]:
+        return self._connection.eof(exit_status)
+
+    def flush(self) -> None:
+        data = self._connection.outgoing()
+        if data and self.process is not None:
+            self.process.write(data)
+
+    def pause(self) -> None:
+        if self.process is not None:
+            self.process.pause()
+
+    def resume_reading(self) -> None:
+        if self.process is not None:
+            self.process.resume()
+
+    def kill(self, cause: str) -> None:
+        if self.process is not None:
+            self.process.kill(cause)
+
+    async def leave(self) -> None:
+        """The protocol's goodbye, the end of the input, then the signals; returns when nothing is left."""
+        self._connection.close()
+        self.flush()
+        if self.process is not None:
+            await self.process.leave(eof_grace=self._eof_grace)
+
+    def stderr(self) -> str:
+        return "" if self.process is None else self.process.stderr_text(self._redactor)
+
+    def with_stderr(self, happening: Happening, status: int | None) -> Happening:
+        """An error of an agent that is gone, with how it ended and what it said last."""
+        if not isinstance(happening, AgentError):
+            return happening
+        stderr, error = self.stderr(), happening.error
+        known = error.data if isinstance(error.data, dict) else {}
+        data = {**known, "exitStatus": status, **({"stderr": stderr} if stderr else {})}
+        return msgspec.structs.replace(happening, error=msgspec.structs.replace(error, data=data))
+
+    def masked(self, text: str) -> str:
+        """What the agent said, for an error: without the session's secrets, and not endless."""
+        return " ".join(self._redactor.text(text).split())[:_SAID]
+
+    def _run(
+        self, words: tuple[str, ...], stdin: bytes | None = None, *, keep_stdin: bool = True
+    ) -> Transport:
+        if self._connect is not None:
+            return self._connect(self._lines, self._on_ended)
+        return Process(
+            self._spawn(words),
+            on_lines=self._lines,
+            on_end=self._on_ended,
+            stdin=stdin,
+            keep_stdin=keep_stdin,
+            line_limit=self._line_limit,
+            term_grace=self._term_grace,
+        )
+
+    def _lines(self, lines: list[bytes]) -> None:
+        happenings: list[Happening] = []
+        broken = None
+        try:
+            for line in lines:
+                happenings += self._receive(line)
+        except PeerError as error:
+            broken = error
+        except Exception as error:  # noqa: BLE001 - an adapter of another author: the session ends, the host does not
+            broken = PeerError("adapter_failed", f"the adapter failed: {type(error).__name__}: {error}")
+        self._on_happenings(happenings)
+        if broken is not None:
+            self._on_broken(broken)
+
+    def told_noise(self, noise: Noise) -> Notice | None:
+        """What to report about one more line of noise: something for the first few and at each power of ten."""
+        self.noise += 1
+        number = str(self.noise)
+        if self.noise > NOISE_TOLD and number.rstrip("0") != "1":
+            return None
+        # Masked before it is cut: half of a secret would not be known as one.
+        quoted = self._redactor.text(noise.line[:_NOISE_READ].decode("utf-8", "replace"))[:_NOISE_QUOTED]
+        reason = self._redactor.text(noise.reason)[:_NOISE_QUOTED]
+        text = f"the agent printed a line that is not a message ({reason})"
+        data = {"line": quoted, "count": self.noise}
+        return Notice("stdout_noise", text, self.opening.session_id, data)

@@ -1,0 +1,326 @@
+"""One conversation with one agent: turns in, events out, each durable before it is seen, under the rules that were given.
+
+Theory of operation. The link gives everything that one chunk of the agent's output meant; `took` sorts it into events and
+consequences, and `Works.commit` appends the events with one write, then carries out the consequences: a question goes to the
+gate, a request is served, a turn's end is noted. Readers, the sender included, read the log. So nothing is shown, decided
+or answered that is not on disk.
+
+The session, not the agent, guarantees the shape of a turn (`operable.host.session.turns`). What the process does (exit,
+noise, lines without end) becomes events, never exceptions. Lifecycle words are those of AIP-46: starting, running, then
+exited, killed or error.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from types import TracebackType
+from typing import Any, Self
+
+from operable.host.arm import CallRevised, Happening, Message, NeedsAuth, Noise, Opened, PeerError
+from operable.host.session import refusals
+from operable.host.session.answers import ACTS, Answering
+from operable.host.session.approvals import Ask, Decision
+from operable.host.session.context import Consequence, Works
+from operable.host.session.link import Link
+from operable.host.session.log import SessionLog
+from operable.host.session.log_files import USER_MESSAGE, Record
+from operable.host.session.registry import ERROR, EXITED, KILLED, RUNNING, SessionHome
+from operable.host.session.transport import Transport
+from operable.host.session.turn import Turn
+from operable.host.session.turns import Course
+from operable.kernel.errors import Fail
+from operable.wire import events as e
+
+
+class Session:
+    """A running agent. Made by `AgentCliHandle.start`; all methods belong to the loop it was started on."""
+
+    def __init__(
+        self,
+        works: Works,
+        make_link: Callable[["Session"], Link],
+        on_close: Callable[[], object] | None = None,
+    ) -> None:
+        self.opened: Opened | None = None
+        self._works = works
+        works.link = self._link = make_link(self)
+        works.on_collapse = self._collapse
+        works.on_idle = self._leave
+        self._course = Course(works)
+        self._answering = Answering(works, self._course)
+        self._on_close = on_close
+        self._ready: asyncio.Future[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        self._complaint = ""  # the last error that the agent reported in its protocol
+
+    # --- what callers do
+
+    @property
+    def id(self) -> str:
+        return self._works.id
+
+    @property
+    def home(self) -> SessionHome:
+        """Its folder, and what is known about it."""
+        return self._works.home
+
+    @property
+    def log(self) -> SessionLog:
+        return self._works.log
+
+    @property
+    def status(self) -> str:
+        return self.home.meta.status
+
+    @property
+    def agent_session_id(self) -> str | None:
+        """The agent's own id of this conversation, for `resume`."""
+        return self.home.meta.agent_session_id
+
+    @property
+    def running(self) -> bool:
+        """Whether a turn runs."""
+        return self._course.turn is not None
+
+    @property
+    def asks(self) -> list[Ask]:
+        """The questions that wait for an answer."""
+        return self._works.desk.pending
+
+    async def open(self) -> None:
+        """Start the agent and shake hands; Fail with the reason, and nothing left running, when that does not work."""
+        limit = self._works.limits.handshake
+        self._ready = asyncio.get_running_loop().create_future()
+        try:
+            self._link.start()
+            if self._link.arm.per_turn:
+                self._ready.set_result(None)
+            async with asyncio.timeout(limit):
+                await self._ready
+            self.home.save(status=RUNNING, protocol=self._link.arm.name)
+        except BaseException as problem:
+            failure = self._works.failure or problem  # why we ended the agent, not that it has ended
+            if isinstance(problem, TimeoutError):
+                failure = refusals.mute(self.home.meta.adapter_slug, limit, self._link.stderr())
+            code = failure.code if isinstance(failure, Fail) else type(failure).__name__
+            self._works.stop(code, "handshake failed")
+            if self._link.process is not None:
+                await self._link.process.ended()
+            self._finish(ERROR, code)
+            if failure is problem:
+                raise
+            raise failure from problem
+        self._course.rest()
+
+    def send(self, message: str | Message, *, timeout: float | None = None) -> Turn:
+        """Begin a turn. Fail conflict/TURN_RUNNING while one runs, conflict/SESSION_ENDED when the agent is gone,
+        usage/MESSAGE_INVALID for a text that is not Unicode.
+
+        `timeout` is for this turn, in place of `limits.turn`: beyond it the turn ends as `timeout`.
+        """
+        self.raise_failure()
+        if not self._works.alive or self._closing is not None:
+            raise refusals.session_ended(self.id, self.status)
+        if self.running:
+            raise refusals.turn_running(self.id)
+        message = Message(message) if isinstance(message, str) else message
+        refusals.check_message(self.id, message.text)
+        self._works.learn()
+        self._works.commit([e.Notice(USER_MESSAGE, "the user's message", self.id, {"text": message.text})])
+        self.raise_failure()
+        turn = Turn(self, self.log.reader(self.log.last_id), message.text)
+        turn.limit = self._works.limits.turn if timeout is None else timeout
+        self._course.begin(turn, message)
+        return turn
+
+    async def cancel(self) -> bool:
+        """End the running turn; returns when its turn-end is in the log. False: none was running."""
+        turn = self._course.turn
+        if turn is None:
+            return False
+        self._course.cancel(e.CANCELLED)
+        await turn.over.wait()
+        return True
+
+    def answer(
+        self,
+        request_id: str,
+        allowed: bool = True,
+        *,
+        reason: str = "",
+        option_id: str | None = None,
+        content: Any = None,
+        remember: str = "",
+        digest: str = "",
+        by: str = "caller",
+    ) -> None:
+        """Answer a question (`agent-prompt`). Fails as `Desk.answer` does; the first answer counts."""
+        self._works.desk.answer(
+            request_id, Decision(allowed, reason, by, option_id, content, remember, digest=digest)
+        )
+
+    def select(
+        self, *, mode: str | None = None, model: str | None = None, option: tuple[str, Any] | None = None
+    ) -> None:
+        """Ask the agent for another mode, model or option value; Fail usage/NOT_SELECTABLE when its protocol cannot."""
+        if not self._link.select(mode=mode, model=model, option=option):
+            raise Fail("usage", "NOT_SELECTABLE", "this protocol cannot change that in a running session")
+
+    async def events(self, after: int = 0) -> AsyncIterator[Record]:
+        """Everything in the log behind this number, and what comes, until the session is closed."""
+        async for record in self.log.reader(after):
+            yield record
+
+    async def close(self) -> None:
+        """End the agent: its protocol's goodbye, end of input, SIGTERM, 5 s, SIGKILL. Any number of times."""
+        closing = self._leave()
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            self._link.kill("cancelled")
+            await closing
+            raise
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def raise_failure(self) -> None:
+        """What the session itself could not do (write its log, its audit): reported to callers that wait for events."""
+        if self._works.failure is not None:
+            raise self._works.failure
+
+    # --- what the agent does
+
+    def took(self, happenings: list[Happening]) -> None:
+        """Everything that one chunk of the agent's output meant."""
+        self._course.heard()
+        shown: list[e.AnyEvent] = []
+        then: list[Consequence] = []
+        course = self._course
+        for happening in happenings:
+            if type(happening) is e.TextDelta and not course.stale:  # most of everything, by far
+                shown.append(happening)
+                continue
+            if then and isinstance(happening, e.TurnEnd):
+                # What came before may end the turn in another way (the alarm): a turn has one end, and that one.
+                self._works.commit(shown, then)
+                shown, then = [], []
+            self._sort(happening, shown, then)
+        self._works.commit(shown, then)
+
+    def ended(self, process: Transport) -> None:
+        """A process is gone: the agent's, or that of one turn."""
+        status = None if process.end is None else process.end.status
+        if process.too_long is not None:
+            self._works.commit([e.AgentError(e.Failure(process.too_long, "line_too_long"), self.id)])
+        self.took([self._link.with_stderr(happening, status) for happening in self._link.eof(status)])
+        self._course.process_ended(f"the agent ended{refusals.how(status)} in the middle of a turn")
+        if self._link.arm.per_turn:
+            return
+        if self._ready is not None and not self._ready.done():
+            agent, said = self.home.meta.adapter_slug, self._link.masked(self._complaint)
+            self._ready.set_exception(refusals.exited(agent, status, self._link.stderr(), said))
+        elif self._works.stopped is not None:
+            self._finish(ERROR, self._works.stopped)
+        elif self._closing is None:
+            self._finish(EXITED if status == 0 else KILLED if (status or 0) < 0 else ERROR)
+
+    def broke(self, error: PeerError) -> None:
+        """The agent broke its protocol: the session cannot go on."""
+        if self._ready is not None and not self._ready.done():
+            failure = Fail(
+                "io", "AGENT_PROTOCOL_ERROR", error.message, target=error.code, stderr=self._link.stderr()
+            )
+            self._ready.set_exception(failure)
+        elif self._course.turn is not None and self._course.turn.begun:
+            self._course.end(e.ERROR, error.code, error.message)
+        else:
+            self._works.commit([self._works.fail(error.code, error.message)])
+        self._works.stop(error.code, "protocol error")
+
+    def _sort(self, happening: Happening, shown: list[e.AnyEvent], then: list[Consequence]) -> None:
+        """Where a happening belongs: among the events, among the consequences, or both."""
+        kind, course = type(happening), self._course
+        if isinstance(happening, Noise):
+            notice = self._link.told_noise(happening)
+            if notice is not None:
+                shown.append(notice)
+        elif isinstance(happening, e.TurnEnd):
+            course.sort_end(happening, shown, then)
+        elif course.stale and kind in _OF_A_TURN:
+            course.dropped += 1
+            if kind is e.AgentPrompt:
+                then.append((self._answering.refuse, happening))
+        else:
+            if isinstance(happening, e.AnyEvent):
+                shown.append(happening)
+            elif isinstance(happening, CallRevised):
+                shown.append(happening.notice)
+            if isinstance(happening, e.AgentError):
+                self._complaint = happening.error.message
+            if kind in ACTS:
+                then.append((self._answering.act, happening))
+            elif kind is Opened:
+                then.append((self._opened, happening))
+            elif kind is NeedsAuth:
+                then.append((self._needs_auth, happening))
+
+    def _opened(self, opened: Opened) -> None:
+        known = self.opened = opened if self.opened is None else self.opened.then(opened)
+        self._link.resume = known.agent_session_id
+        self.home.save(
+            agent_session_id=known.agent_session_id,
+            agent_name=known.agent_name,
+            agent_version=known.agent_version,
+        )
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_result(None)
+
+    def _needs_auth(self, needs: NeedsAuth) -> None:
+        if self._ready is None or self._ready.done():
+            self._works.commit([e.AgentError(e.Failure(needs.message, "auth_required"), self.id)])
+            return
+        agent = self.home.meta.adapter_slug
+        self._ready.set_exception(refusals.needs_auth(agent, needs.message, needs.methods))
+
+    # --- ends
+
+    async def _shut(self) -> None:
+        if self.running:
+            await self.cancel()
+        await self._works.methods.close()
+        if self._works.alive:
+            await self._link.leave()
+        elif self._link.process is not None:
+            await self._link.process.ended()  # it was asked to end, or is gone
+        end = None if self._link.process is None else self._link.process.end
+        forced = end is not None and (end.cause is not None or (end.status or 0) < 0)
+        self._finish(KILLED if forced else EXITED)
+
+    def _leave(self) -> asyncio.Task[None]:
+        """Begin to close it, once."""
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_task(self._shut())
+        return self._closing
+
+    def _finish(self, status: str, error: str | None = None) -> None:
+        """The session is over, once."""
+        if not self._works.alive:
+            return
+        self._course.clear()
+        self._works.last_word(status, error)
+        if self._on_close is not None:
+            self._on_close()
+
+    def _collapse(self, problem: Fail) -> None:
+        """What must be kept cannot be kept: release waiting callers."""
+        self._course.abandon()
+        self._finish(ERROR, problem.code)
+
+
+# What has no place behind the end of its turn.
+_OF_A_TURN = frozenset({e.TextDelta, e.Thought, e.ToolCall, e.ToolResult, e.AgentPrompt, e.Plan, CallRevised})

@@ -1,0 +1,147 @@
+"""The agent's process as a source of lines: one run of it, from spawn to the last line and the exit status.
+
+`Process` joins a supervised child with the line splitter: whole lines of a chunk are handed on together, so that their
+receiver can write once per chunk. A line beyond LINE_LIMIT ends the run: a protocol that lost a line cannot go on. How
+an agent is asked to leave is also here: end of input first (most real agents leave within two seconds of it), then
+SIGTERM, five seconds later SIGKILL, to the whole tree (AIP-45, "Lifecycle").
+
+`Transport` is what a link needs of a process; `operable.host.http.transport` has another.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from operable.kernel.redact import Redactor
+from operable.proc.child import OPEN, Child, End
+from operable.proc.spawn import Command
+from operable.proc.tree.escalation import Graces
+from operable.wire.lines import LineSplitter
+
+# The longest line that real agents were seen to print is 561 KB; a replayed conversation with images is tens of MB.
+LINE_LIMIT = 32 * 1024 * 1024
+# Real agents leave within 0.5 s (most) to 2 s of the end of their input.
+EOF_GRACE = 2.0
+TERM_GRACE = 5.0
+# How much of stderr travels with an error: enough for a traceback.
+STDERR_SHOWN = 4000
+# Between the end of the output and the exit of a process that is about to leave lie milliseconds. One that lives on longer
+# cannot say anything any more: a caller that waits for it would wait until another limit.
+SILENT_GRACE = 0.5
+
+
+class Transport(Protocol):
+    """Where lines come from and go to, and how that ends."""
+
+    end: End | None
+    too_long: str | None
+
+    @property
+    def pid(self) -> int: ...
+    def write(self, data: bytes) -> None: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    def interrupt(self, cause: str) -> None: ...
+    def kill(self, cause: str) -> None: ...
+    async def leave(self, *, eof_grace: float) -> None: ...
+    async def ended(self) -> None: ...
+    def stderr_text(self, redactor: Redactor) -> str: ...
+
+
+class Process:
+    """One run of an agent on stdio. `on_lines` gets the lines of a chunk; `on_end` is called once, after the last."""
+
+    def __init__(
+        self,
+        command: Command,
+        *,
+        on_lines: Callable[[list[bytes]], object],
+        on_end: Callable[["Process"], object],
+        stdin: bytes | None = None,
+        keep_stdin: bool = True,
+        line_limit: int = LINE_LIMIT,
+        term_grace: float = TERM_GRACE,
+    ) -> None:
+        self.end: End | None = None
+        self.too_long: str | None = None
+        self._on_lines = on_lines
+        self._on_end = on_end
+        self._splitter = LineSplitter(line_limit)
+        self._ended = asyncio.Event()
+        self._child = Child(
+            asyncio.get_running_loop(),
+            command,
+            on_stdout=self._took,
+            on_end=self._over,
+            on_stdout_end=self._silent,
+            stdin=OPEN if keep_stdin else stdin,
+            graces=Graces(interrupt=2.0, terminate=term_grace),
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    def write(self, data: bytes) -> None:
+        if data and self._child.stdin is not None:
+            self._child.stdin.write(data)
+
+    def pause(self) -> None:
+        """Read no more for now: the agent blocks in its next write once the pipe is full."""
+        self._child.stdout.pause()
+
+    def resume(self) -> None:
+        self._child.stdout.resume()
+
+    def interrupt(self, cause: str) -> None:
+        """Ask a one-turn process to stop: SIGINT, SIGTERM, SIGKILL."""
+        self._child.cancel(cause)
+
+    def kill(self, cause: str) -> None:
+        self._child.kill(cause)
+
+    async def leave(self, *, eof_grace: float) -> None:
+        """Ask the agent to go, politely first, and wait until nothing of it is left."""
+        self.resume()  # a full pipe would keep it from leaving
+        if self._child.stdin is not None:
+            self._child.stdin.finish()
+        if self.end is None:
+            try:
+                await asyncio.wait_for(self._ended.wait(), eof_grace)
+            except TimeoutError:
+                self._child.terminate("closed")
+        await self._ended.wait()
+
+    async def ended(self) -> None:
+        await self._ended.wait()
+
+    def stderr_text(self, redactor: Redactor, limit: int = STDERR_SHOWN) -> str:
+        """What it wrote to stderr, redacted: the beginning and the end of it."""
+        text = redactor.text(self._child.stderr.text().strip())
+        if len(text) > limit:
+            text = f"{text[: limit // 4]}\n[...]\n{text[-(limit - limit // 4) :]}"
+        return text
+
+    def _took(self, chunk: bytes) -> None:
+        lines = self._splitter.feed(chunk)
+        if lines:
+            self._on_lines(lines)
+        if self._splitter.error is not None and self.too_long is None:
+            self.too_long = str(self._splitter.error)
+            self.kill("line too long")
+
+    def _silent(self) -> None:
+        asyncio.get_running_loop().call_later(SILENT_GRACE, self._end_silent)
+
+    def _end_silent(self) -> None:
+        if self.end is None:
+            self.kill("it closed its output")
+
+    def _over(self, end: End) -> None:
+        if self._splitter.error is None:
+            rest = self._splitter.eof()
+            if rest:
+                self._on_lines([rest])
+        self.end = end
+        self._ended.set()
+        self._on_end(self)

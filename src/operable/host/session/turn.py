@@ -1,0 +1,115 @@
+"""One turn as its sender sees it: an asynchronous iterator over the events, read from the session's log.
+
+Reading is never in the way of the agent: who iterates slowly, stops, or goes away leaves the turn running and the log
+growing. `async with` ends a turn that is still running when the block is left.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from operable.host.session.log import Reader
+from operable.wire.events import AgentError, AnyEvent, Failure, TextDelta, ToolCall, TurnEnd, Usage
+
+if TYPE_CHECKING:
+    from operable.host.session.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """A whole turn in one value. `first_id` and `last_id` are its place in the log."""
+
+    reason: str
+    text: str
+    usage: Usage | None
+    errors: tuple[Failure, ...]
+    tool_calls: int
+    first_id: int
+    last_id: int
+
+    @property
+    def ok(self) -> bool:
+        return self.reason == "completed"
+
+
+class Turn:
+    """The events of one turn, each durable before it is here; ends after its turn-end."""
+
+    def __init__(self, session: "Session", reader: Reader, text: str) -> None:
+        self.begun = False  # the message has gone to the agent
+        self.text = text  # what was sent
+        self.limit: float | None = None  # seconds that it may take
+        self.end: TurnEnd | None = None
+        self.over = asyncio.Event()  # the turn-end is in the log
+        self._session = session
+        self._reader = reader
+        self._ready: deque[AnyEvent] = deque()
+        self.first_id = reader.position + 1
+
+    def __aiter__(self) -> AsyncIterator[AnyEvent]:
+        return self
+
+    async def __anext__(self) -> AnyEvent:
+        while not self._ready:
+            batch = await self._next()
+            if not batch:
+                raise StopAsyncIteration
+            self._ready.extend(batch)
+        return self._ready.popleft()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self.over.is_set():
+            await self._session.cancel()
+
+    async def batches(self) -> AsyncIterator[list[AnyEvent]]:
+        """The events in the lists in which they arrived: for a consumer that is fast."""
+        while batch := await self._next():
+            yield batch
+
+    async def result(self) -> TurnResult:
+        """Run to the end; what came of it. Events that were taken before are not part of it."""
+        texts: list[str] = []
+        errors: list[Failure] = []
+        calls = 0
+        async for event in self:
+            match event:
+                case TextDelta(text=text):
+                    texts.append(text)
+                case AgentError(error=error):
+                    errors.append(error)
+                case ToolCall():
+                    calls += 1
+        end = self.end
+        return TurnResult(
+            end.reason if end is not None else "error",
+            "".join(texts),
+            end.usage if end is not None else None,
+            tuple(errors),
+            calls,
+            self.first_id,
+            self._reader.position,
+        )
+
+    async def _next(self) -> list[AnyEvent]:
+        """The next events, at least one; [] after the end."""
+        if self.end is not None:
+            return []
+        while not (records := self._reader.take()):
+            self._session.raise_failure()
+            if self._session.log.closed:
+                return []
+            await self._session.log.changed()
+        events = [record.event for record in records]
+        for place, event in enumerate(events, 1):
+            if type(event) is TurnEnd:
+                self.end = event
+                return events[:place]
+        return events

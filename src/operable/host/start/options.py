@@ -1,0 +1,78 @@
+"""How a session is to be started: everything that a caller may choose, and what can be checked without a manifest."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from operable.host.peer import pairs
+from operable.host.policy.pattern import ASK
+from operable.host.policy.policy_file import load_policy
+from operable.host.policy.rules import Policy
+from operable.host.session.approvals import OnAsk
+from operable.host.session.context import Limits
+from operable.kernel.errors import Fail
+from operable.proc.environment import secret_values
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """How a session is to be started; every field may be left out."""
+
+    workspace: str = "."
+    mode: str | None = None
+    model: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    continuation: str | None = None
+    policy: Policy | str | None = (
+        None  # or the path of a policy file; None: every ask is denied unless on_ask answers
+    )
+    on_ask: OnAsk | None = None
+    resume: str | None = None  # the agent's own id of an earlier session
+    session_id: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    timeout: float | None = None  # of the handshake; the same as limits.handshake
+    limits: Limits = field(default_factory=Limits)
+    budget: Mapping[str, float] = field(default_factory=dict)  # turns, tokens, usd, seconds
+    label: str | None = None
+    history: str = ""  # what was said before, for protocols that take it apart from the first message
+    mcp_servers: tuple[Mapping[str, Any], ...] = ()
+    person: Any = None  # a person who can answer setup and login questions (operable.host.launch.step.Person)
+    sandbox: str | None = (
+        None  # a provider in place of the manifest's; "none": no sandbox, with all rights of the host
+    )
+    egress: tuple[str, ...] = ()  # hosts that may be reached beyond those of the manifest
+    home: str | None = None  # a folder that is the agent's home where its sandbox gives it one of its own
+    secret_backends: tuple[str, ...] = ("environment",)
+    accept_shared_env: bool = False  # a provider that others can look into, together with auth
+    may_install: bool = False  # download and run what its manifest names, with the rights of the host
+    allow_unpinned: bool = False  # installs without a checksum
+    report: Callable[[Any], object] = lambda _: None
+    state: str | None = None  # the state directory; None: the user's own
+
+    def given_secrets(self) -> list[str]:
+        """The values to mask of what the caller gives: variables, and what MCP servers are reached and started with."""
+        found = secret_values(self.env, given=True)
+        for server in self.mcp_servers:
+            found += secret_values(pairs(server.get("env")) | pairs(server.get("headers")), given=True)
+            found += secret_values({"url": str(server.get("url") or "")})
+        return found
+
+
+def options_from(given: Mapping[str, Any]) -> StartOptions:
+    """The options, checked for everything that needs no manifest."""
+    surplus = sorted(set(given) - set(StartOptions.__dataclass_fields__))
+    if surplus:
+        raise Fail("usage", "UNKNOWN_START_OPTION", f"start has no option {', '.join(surplus)}")
+    chosen = StartOptions(**given)
+    workspace = os.path.realpath(chosen.workspace)
+    if not os.path.isdir(workspace):
+        # Real agents accept a missing folder silently, and one creates it.
+        raise Fail(
+            "not_found", "WORKSPACE_NOT_FOUND", f"the workspace {workspace} is not a folder", target=workspace
+        )
+    rules = load_policy(chosen.policy) if isinstance(chosen.policy, str) else chosen.policy
+    if rules is None:
+        rules = Policy(default=ASK) if chosen.on_ask is not None else Policy()
+    limits = chosen.limits if chosen.timeout is None else replace(chosen.limits, handshake=chosen.timeout)
+    return replace(chosen, workspace=workspace, policy=rules, limits=limits)

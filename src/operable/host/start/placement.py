@@ -1,0 +1,204 @@
+"""The place where a session's agent runs: the manifest's sandbox, its secrets, and a note of each use in the audit chain.
+
+`operable.host.start.confinement` makes the place and says what it enforces; here the manifest's words are put into its
+terms: which sandbox, which secrets of which inventory, which folders hold the program. Blocking (proxies, control
+groups, key rings): called in a thread.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from operable.host.audit.chain import Audit
+from operable.host.start.choices import quirks_of
+from operable.host.start.confinement import Confined, Wanted, confine
+from operable.host.start.program_folders import program_folders
+from operable.host.start.remote import key_reference
+from operable.host.start.vault import Actor, Use, Vault
+from operable.kernel.errors import Fail
+from operable.kernel.redact import Known
+from operable.kernel.redact.credentials import read_credentials
+from operable.manifest.blocks import Sandbox
+from operable.manifest.kinds.agent_cli import AgentCli
+from operable.manifest.kinds.secrets import Secret, Secrets
+from operable.manifest.loader import Loaded
+from operable.proc.sandbox.egress.budget import Attempt
+
+SUBSTITUTE = "egress-substitute"
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """What is asked for, beyond the manifest."""
+
+    workspace: str
+    audit: Audit
+    trusted: bool = False
+    home: str | None = None  # a folder of the host that is the agent's home inside; None: an empty one
+    backends: tuple[str, ...] = ("environment",)
+    accept_shared_env: bool = False
+    known: Known = field(default_factory=Known, repr=False)  # the secrets of the session
+    # Variables that hold the keys of providers whose model was not chosen: their secrets are not needed.
+    unneeded: frozenset[str] = field(default_factory=frozenset)
+
+
+def place(loaded: Loaded, placing: Placing, binary: str) -> Confined:
+    """Make the place; Fail says what cannot be enforced or must not be combined."""
+    manifest = loaded.as_(AgentCli)
+    vault = vault_of(loaded, placing)
+    block = sandbox_of(loaded)
+    return confine(
+        Wanted(
+            block,
+            placing.workspace,
+            trusted=placing.trusted,
+            auth=manifest.auth is not None,
+            vault=vault,
+            secrets=tuple(entry.slug for entry in needed(vault, placing, key_reference(block))),
+            home=placing.home,
+            programs=program_folders(binary),
+            accept_shared_env=placing.accept_shared_env,
+            credential=_credential(vault, key_reference(block)),
+            on_attempt=lambda attempt: _attempted(placing.audit, attempt),
+            known=placing.known,
+        )
+    )
+
+
+def sandbox_of(loaded: Loaded) -> Sandbox:
+    """The sandbox block of a manifest, inline or in the file that it names."""
+    found = loaded.as_(AgentCli).sandbox
+    if isinstance(found, Sandbox):
+        return found
+    bound = loaded.bound.get("sandbox")
+    if bound is None or not isinstance(bound.value, Sandbox):
+        raise Fail(
+            "config",
+            "SANDBOX_REF_UNRESOLVABLE",
+            f"the sandbox {found!r} cannot be followed: the manifest was loaded without its folder",
+            target="sandbox",
+            aip_code="sandbox_ref_unresolvable",
+        )
+    return bound.value
+
+
+def vault_of(loaded: Loaded, placing: Placing) -> Vault | None:
+    """The inventory of the manifest's SECRETS.md, with the host's backends; None when it has none."""
+    bound = loaded.bound.get("secrets")
+    if bound is None or not isinstance(bound.value, Secrets):
+        return None
+    manifest = loaded.as_(AgentCli)
+    return Vault(
+        bound.value,
+        Actor(user_id=str(os.getuid()), owner=True, tool=manifest.id),
+        backends=placing.backends,
+        on_use=lambda use: _used(placing.audit, use),
+        context={"agent": manifest.id},
+        known=placing.known,
+    )
+
+
+def needed(vault: Vault | None, placing: Placing, key: str | None = None) -> list[Secret]:
+    """The secrets of the inventory that the agent needs; the `key` of a cloud provider is not for it."""
+    if vault is None:
+        return []
+    found = [entry for entry in vault.inventory.secrets if entry.slug != key]
+    return [entry for entry in found if not set(entry.env_names) & placing.unneeded]
+
+
+class LoginFiles:
+    """The files in which the agent of a session keeps its login: what they hold is masked in all that it prints.
+
+    They are `auth.state.paths` of the manifest and `metadata.operable.login_files`: paths that begin with `~/`, with a
+    variable of the agent (`$CODEX_HOME/auth.json`), or in the workspace. `homes` are the folders of this machine that
+    can be the agent's home. Agents renew their tokens: `learn` is called again when a turn begins.
+    """
+
+    def __init__(
+        self,
+        manifest: AgentCli,
+        known: Known,
+        *,
+        variables: Mapping[str, str],
+        homes: tuple[str, ...],
+        workspace: str,
+    ) -> None:
+        self._known = known
+        self._seen: dict[str, tuple[int, int]] = {}
+        declared = [*(manifest.auth.state.paths if manifest.auth else ()), *_listed(manifest)]
+        self._paths = [
+            os.path.join(workspace, path) for text in declared for path in _expanded(text, variables, homes)
+        ]
+
+    def learn(self) -> None:
+        """Add what the files hold now."""
+        for path in self._paths:
+            try:
+                found = os.stat(path)
+            except OSError:
+                continue
+            state = found.st_mtime_ns, found.st_ino
+            if self._seen.get(path) != state:
+                self._seen[path] = state
+                self._known.add(*read_credentials(path))
+
+
+def _credential(vault: Vault | None, key: str | None) -> str | None:
+    if key is None:
+        return None
+    if vault is None:
+        message = f"the sandbox names the secret {key!r}, and the manifest has no inventory of secrets"
+        raise Fail("not_found", "SECRET_UNKNOWN", message, target=key, hint="bind a SECRETS.md with auth.ref")
+    return vault.reveal(key, "sandbox").reveal()
+
+
+def login_variables(loaded: Loaded, placing: Placing) -> dict[str, str]:
+    """The variables by which `auth` is judged: their values, or placeholders where the agent gets no more than those."""
+    manifest = loaded.as_(AgentCli)
+    vault = vault_of(loaded, placing)
+    if vault is None or manifest.auth is None:
+        return {}
+    found: dict[str, str] = {}
+    for entry in needed(vault, placing, key_reference(sandbox_of(loaded))):
+        if any(exposure.kind == SUBSTITUTE for exposure in entry.exposures):
+            found |= dict.fromkeys(entry.env_names, f"$$SECRET[{entry.env_names[0]}]$$")
+        else:
+            value = vault.reveal(entry.slug, "auth").reveal()
+            found |= dict.fromkeys(entry.env_names, value)
+    return found
+
+
+def _used(audit: Audit, use: Use) -> None:
+    decision = "deny" if use.action.endswith("denied") else "allow"
+    audit.record(
+        "secret.use",
+        subject={"kind": "secret", "ref": use.slug},
+        output={"purpose": use.purpose, "granted_by": use.granted_by},
+        decision=("secrets", decision),
+    )
+
+
+def _attempted(audit: Audit, attempt: Attempt) -> None:
+    if not attempt.allowed:
+        audit.record(
+            "egress.denied",
+            subject={"kind": "host", "ref": f"{attempt.host}:{attempt.port}"},
+            output={"reason": attempt.reason, "count": attempt.count},
+            decision=("sandbox:network.egress", "deny"),
+        )
+
+
+def _listed(manifest: AgentCli) -> list[str]:
+    files = quirks_of(manifest).get("login_files")
+    return [path for path in files if isinstance(path, str)] if isinstance(files, list) else []
+
+
+def _expanded(path: str, variables: Mapping[str, str], homes: tuple[str, ...]) -> list[str]:
+    """The places that a declared path can mean; none if its variable is not set."""
+    first, slash, rest = path.partition("/")
+    if first == "~":
+        return [home + slash + rest for home in homes]
+    if first.startswith("$"):
+        value = variables.get(first[1:].strip("{}"))
+        return [value + slash + rest] if value else []
+    return [path]
