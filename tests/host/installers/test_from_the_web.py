@@ -77,7 +77,7 @@ def test_what_is_not_pinned_can_be_allowed(tmp_path, method, content):
 
 @pytest.mark.parametrize("content", [b"\x7fELF\0\0", b"<!doctype html><p>Not found"])
 def test_what_is_no_script_is_not_run(tmp_path, content):
-    with server({"/x": content}) as url, pytest.raises(MethodFailed, match="no script"):
+    with server({"/x": content}) as url, pytest.raises(MethodFailed, match="not a script"):
         run(job(tmp_path, "curl", url=f"{url}/x", verify_sha256=sha256(content)))
 
 

@@ -120,7 +120,7 @@ def test_a_wrong_choice_is_asked_again_twice(tmp_path):
     person = Somebody("green", "pink", "blue")
     assert run(tmp_path, step, person) == "blue"
     assert person.asked[0].options == (("red", "red"), ("blue", "blue"))
-    with pytest.raises(StepFailed, match="none of the choices"):
+    with pytest.raises(StepFailed, match="not one of the choices"):
         run(tmp_path, step, Somebody("a", "b", "c"))
 
 
