@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from operable.agent.execution_files import is_execution_file
 from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.state.execution_files import is_execution_file
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.agent.execution_files import is_execution_file
+from operable.state.execution_files import TABLE, find_execution, is_execution_file
 
 
 def judge(workspace: Path, path: str) -> bool:
@@ -50,6 +50,34 @@ def judge(workspace: Path, path: str) -> bool:
         "venv/lib/x.pth",
         "sitecustomize.py",
         ".git",
+        "CLAUDE.local.md",
+        "AGENTS.override.md",
+        "opencode.json",
+        "opencode.jsonc",
+        ".devcontainer.json",
+        ".devcontainer/devcontainer.json",
+        ".gitea/workflows/ci.yml",
+        ".forgejo/workflows/ci.yml",
+        ".drone.yml",
+        ".woodpecker.yml",
+        ".woodpecker/build.yaml",
+        "mise.toml",
+        "mise.local.toml",
+        ".mise.toml",
+        ".mise/tasks/x",
+        "lefthook.yml",
+        "lefthook-local.yml",
+        ".lefthook.toml",
+        ".nvim.lua",
+        ".exrc",
+        ".yarn/releases/yarn-4.cjs",
+        ".yarnrc.yml",
+        "package.json",
+        "web/package.json",
+        "pyproject.toml",
+        "setup.py",
+        "eslint.config.mjs",
+        ".eslintrc.cjs",
     ],
 )
 def test_a_file_that_takes_effect_by_itself_is_execution(path: str, tmp_path: Path) -> None:
@@ -61,16 +89,47 @@ def test_a_file_that_takes_effect_by_itself_is_execution(path: str, tmp_path: Pa
     [
         "main.py",
         "docs/agents.txt",
+        # What a person starts by its name, or a build of the sources runs, could as well stand in the sources.
         "Makefile",
+        "justfile",
+        "Taskfile.yml",
+        "Dockerfile",
+        "build.rs",
+        "conftest.py",
+        "package-lock.json",
+        "pyproject.toml.md",
+        "lefty.yml",
+        "misery.toml",
         "src/githooks.py",
+        "src/hooks/useState.ts",
+        "src/pre-commit",
         "gitconfig",
-        "package.json",
         "heads.md",
         "a/b/c.txt",
     ],
 )
 def test_ordinary_source_is_not(path: str, tmp_path: Path) -> None:
     assert not judge(tmp_path, path)
+
+
+ENTRIES = [(entry, reason) for reason, entries in TABLE for entry in entries.split()]
+
+
+@pytest.mark.parametrize("entry, reason", ENTRIES, ids=[entry for entry, _ in ENTRIES])
+def test_every_entry_of_the_table_is_found_with_its_reason(entry: str, reason: str, tmp_path: Path) -> None:
+    path = f"deep/{entry}x" if entry.endswith("/") else f"deep/{entry.replace('*', 'x')}"
+    written = str(tmp_path / path.upper())
+
+    found = find_execution(str(tmp_path), written, written)
+
+    assert found is not None
+    assert found.reason == reason
+    assert found.part in path
+
+
+def test_no_entry_stands_in_the_table_twice() -> None:
+    assert len({entry for entry, _ in ENTRIES}) == len(ENTRIES)
+    assert all(entry == entry.casefold() for entry, _ in ENTRIES)
 
 
 def test_the_folder_around_the_workspace_does_not_count(tmp_path: Path) -> None:
@@ -101,6 +160,13 @@ def test_what_git_is_told_of_its_folders_counts(tmp_path: Path) -> None:
     assert judge(tmp_path, "store/config")
     assert judge(tmp_path, "scripts/git/pre-commit")
     assert not judge(tmp_path, "scripts/other")
+
+
+def test_the_configuration_of_a_bare_repository_counts(tmp_path: Path) -> None:
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "HEAD").write_text("ref: refs/heads/main\n")
+    assert judge(tmp_path, "bare/config")
+    assert not judge(tmp_path, "other/config")
 
 
 def test_a_project_that_is_made_to_be_in_the_way_is_no_obstacle(tmp_path: Path) -> None:
