@@ -31,10 +31,14 @@ class Studio:
         self.folder = folder
         self.home = root / "home"
         self.work = root / "work"
+        self.elsewhere = root / "elsewhere"
         self.work.mkdir()
+        self.elsewhere.mkdir()
         self.env = environment(agent, self.home, models.url)
         self._replacements = {
             str(self.work): "/work/project",
+            str(self.elsewhere): "/work/elsewhere",
+            str(self.elsewhere).lstrip("/"): "work/elsewhere",
             str(self.home): "/home/agent",
             str(DIRECTORY): "/opt/agents",
             models.url: "http://127.0.0.1:1",

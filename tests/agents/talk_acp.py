@@ -159,3 +159,13 @@ def record(studio: "Studio", argv: list[str]) -> None:
             acp.prompt(studio.write("by-client.txt", "Written."))
             call = {"call": "shell", "args": {"command": "echo by the host"}}
             acp.prompt(script([call], [{"say": "Ran."}]))
+    if studio.agent == "opencode":
+        # It asks about the folder outside of the workspace first, and about the file then.
+        with studio.take("outside-allowed", argv) as wire:
+            acp = Acp(wire)
+            acp.open(studio.work)
+            call = {
+                "call": "write",
+                "args": {"path": str(studio.elsewhere / "outside.txt"), "text": "made\n"},
+            }
+            acp.prompt(script([call], [{"say": "Written."}]))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.host.arm import CallWithdrawn
+from operable.host.arm import CallWithdrawn, LateCall
 from operable.host.conversation import Conversation
 from operable.wire.events import (
     CANCELLED,
@@ -56,8 +56,12 @@ def test_a_turn_has_text_thoughts_calls_results_and_one_end():
 def test_what_belongs_to_a_turn_but_comes_outside_is_a_notice():
     idle = books()
 
-    for happened in (idle.text("x"), idle.thought("x"), idle.call("t", "x"), idle.result("t")):
+    for happened in (idle.text("x"), idle.thought("x")):
         assert [type(event) for event in happened] == [Notice]
+    # What is done outside of a turn is given to be judged as well.
+    assert idle.call("t", "x")[1:] == [LateCall(ToolCall("s", "t", "x", {}))]
+    assert idle.result("t")[1:] == [LateCall(ToolResult("s", "t"))]
+    assert [type(event) for event in (idle.call("t", "x")[0], idle.result("t")[0])] == [Notice, Notice]
     assert idle.end(COMPLETED) == []
     assert idle.eof(1) == []
 
@@ -91,7 +95,9 @@ def test_a_call_without_result_is_closed_when_the_turn_ends_and_its_late_result_
 
     assert isinstance(closed[0], ToolResult)
     assert closed[0].is_error
-    assert [type(event) for event in turn.result("t1", "late")] == [Notice]
+    notice, late = turn.result("t1", "late")
+    assert isinstance(notice, Notice)
+    assert late == LateCall(ToolResult("s", "t1", "late"))
 
 
 def test_a_kind_that_nobody_knows_is_other():

@@ -11,14 +11,14 @@ Either way one connection lives as long as the session: of a per-turn arm, `open
 
 What a connection promises, for any bytes in any chunking: no exception but `PeerError` for a peer that broke the protocol
 beyond repair; exactly one TurnEnd per `send`; one ToolResult per ToolCall; nothing about a turn after its TurnEnd except
-late ToolResults turned into Notices; ids of questions are never reused.
+Notices and LateCalls; ids of questions are never reused.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from operable.wire.events import AnyEvent, Notice, ToolCall
+from operable.wire.events import AnyEvent, Notice, ToolCall, ToolResult
 
 
 class PeerError(Exception):
@@ -144,8 +144,19 @@ class CallRevised:
         call = self.call
         data = {"toolCallId": call.tool_call_id, "toolName": call.tool_name, "kind": call.kind}
         more = {"arguments": call.arguments, "title": call.title, "locations": list(call.locations)}
+        more |= {"diffs": list(call.diffs)}
         data |= {name: value for name, value in more.items() if value}
         return Notice("tool_revised", f"{call.tool_name} was announced again", call.session_id, data)
+
+
+@dataclass(frozen=True, slots=True)
+class LateCall:
+    """A tool call, another form of one, or a result, that came while no turn runs or after the call had ended.
+
+    It is not an event of a turn, and a Notice says it to readers. The gate judges it like any other.
+    """
+
+    about: ToolCall | ToolResult | CallRevised
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +185,9 @@ class Listed:
     cursor: str | None = None
 
 
-Happening = AnyEvent | Opened | NeedsAuth | ClientCall | CallWithdrawn | CallRevised | Noise | Listed
+Happening = (
+    AnyEvent | Opened | NeedsAuth | ClientCall | CallWithdrawn | CallRevised | LateCall | Noise | Listed
+)
 
 
 @dataclass(frozen=True, slots=True)

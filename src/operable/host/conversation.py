@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from operable.host.arm import CallRevised, CallWithdrawn, Happening
+from operable.host.arm import CallRevised, CallWithdrawn, Happening, LateCall
 from operable.kernel.json import json_line
 from operable.wire.events import (
     CANCELLED,
@@ -112,11 +112,11 @@ class Conversation:
             self._told[call_id] = call
             return [] if call == before else [CallRevised(call)]
         self.failed = False
-        if not self.running:
-            return self._outside("tool call", name)
-        self._calls[call_id] = True
         arguments = {} if arguments is None else arguments
         call = ToolCall(self.session_id, call_id, name or "unknown", arguments, kind, title, tuple(locations))
+        if not self.running:
+            return [*self._outside("tool call", name), LateCall(call)]
+        self._calls[call_id] = True
         self._told[call_id] = call
         return [call]
 
@@ -134,7 +134,8 @@ class Conversation:
     ) -> list[Happening]:
         """A tool's result; of a call that was never announced, the call comes first."""
         if not self.running or call_id in self._abandoned or self._calls.get(call_id) is False:
-            return self._outside("tool result", call_id, code="late_tool_result")
+            late = ToolResult(self.session_id, call_id, result, is_error or denied, denied)
+            return [*self._outside("tool result", call_id, code="late_tool_result"), LateCall(late)]
         announced = self.call(call_id, name) if call_id not in self._calls else []
         self.failed = False
         self._calls[call_id] = False

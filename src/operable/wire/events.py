@@ -8,9 +8,12 @@ vendor's format.
 On the wire the names are those of the reference driver: camelCase, absent rather than null.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
+
+from operable.kernel.canonical import digest
 
 # The reasons of `turn-end`. "error" is a turn that ended by an error event before it; "timeout" is the host's watchdog.
 COMPLETED: Final = "completed"
@@ -84,7 +87,8 @@ class Thought(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, t
 class ToolCall(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, tag="tool-call"):
     """The agent uses a tool. Comes once per call, before its result; `kind` is one of TOOL_KINDS.
 
-    `unnamed`: the agent does not name the tool, and `tool_name` is the title that it shows.
+    `unnamed`: the agent does not name the tool, and `tool_name` is the title that it shows. `diffs` has the path and the
+    digest of each change that the agent shows beside the arguments.
     """
 
     session_id: str
@@ -95,6 +99,15 @@ class ToolCall(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, 
     title: str = ""
     locations: tuple[str, ...] = ()
     unnamed: bool = False
+    diffs: tuple[dict[str, Any], ...] = ()
+
+
+def change_digest(diff: Mapping[str, Any]) -> str:
+    """What distinguishes two changes of a file: the content that it is to have."""
+    told = diff.get("digest")
+    if isinstance(told, str):
+        return told
+    return digest([str(diff.get(name, "")) for name in ("newText", "patch")])
 
 
 class ToolResult(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, tag="tool-result"):
@@ -111,6 +124,7 @@ class AgentPrompt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     """The agent asks and waits: for permission (`tool_name` is set) or for input (`schema` is set, or only text).
 
     `tool_call_id` is the id of the request, which `answer` takes; `call_id` is the tool call concerned, where known.
+    `diffs` has the changes that the agent shows beside the arguments, with their content.
     """
 
     session_id: str
@@ -125,6 +139,7 @@ class AgentPrompt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     url: str | None = None
     locations: tuple[str, ...] = ()
     unnamed: bool = False
+    diffs: tuple[dict[str, Any], ...] = ()
 
 
 class TurnEnd(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, tag="turn-end"):

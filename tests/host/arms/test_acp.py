@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from operable.host.arm import (
     CallWithdrawn,
+    LateCall,
     Message,
     Noise,
     Opening,
@@ -21,6 +22,7 @@ from operable.wire.events import (
     PlanEntry,
     TextDelta,
     Thought,
+    ToolCall,
     ToolResult,
     TurnEnd,
     Usage,
@@ -230,8 +232,40 @@ def test_what_comes_after_the_end_of_the_turn_is_late():
     late += talk.update("tool_call_update", toolCallId="t1", status="in_progress")
     late += talk.stop()
 
-    assert [event.code for event in late] == ["late_text", "late_result", "unexpected_response"]
-    assert late[1].data == {"toolCallId": "t1", "status": "completed", "result": "done"}
+    notices = [event for event in late if isinstance(event, Notice)]
+    assert [event.code for event in notices] == ["late_text", "late_result", "unexpected_response"]
+    assert notices[1].data == {"toolCallId": "t1", "status": "completed", "result": "done"}
+    judged = [event for event in late if not isinstance(event, Notice)]
+    assert judged == [LateCall(ToolResult("s1", "t1", "done"))]
+
+
+def test_a_call_that_is_told_while_no_turn_runs_is_a_notice_and_is_given_to_be_judged():
+    talk = talking()
+    talk.stop()
+
+    told = talk.update(
+        "tool_call", toolCallId="t1", title="rm x", kind="execute", rawInput={"command": "rm x"}
+    )
+    told += talk.update("tool_call_update", toolCallId="t1", status="completed", rawOutput="gone")
+
+    assert [event.code for event in told if isinstance(event, Notice)] == ["late_tool_call", "late_result"]
+    call, result = (event.about for event in told if isinstance(event, LateCall))
+    assert isinstance(call, ToolCall)
+    assert (call.kind, call.arguments) == ("execute", {"command": "rm x"})
+    assert result == ToolResult("s1", "t1", "gone")
+
+
+def test_a_call_that_began_between_turns_is_not_a_call_of_the_next_turn():
+    talk = talking()
+    talk.stop()
+    began = talk.update("tool_call", toolCallId="t1", title="rm x", kind="execute", status="in_progress")
+    talk.send("again")
+
+    ended = talk.update("tool_call_update", toolCallId="t1", status="completed", rawOutput="gone")
+
+    assert [type(event) for event in (*began, *ended)] == [Notice, LateCall, Notice, LateCall]
+    assert ended[1] == LateCall(ToolResult("s1", "t1", "gone"))
+    assert [type(event) for event in talk.stop()] == [TurnEnd]
 
 
 # --- choosing, closing, the end ------------------------------------------------------------------------------------------

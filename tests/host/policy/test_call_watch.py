@@ -82,8 +82,9 @@ REWRITES = {
     "another title": (EDIT, {**EDIT, "title": "rm -rf /"}, NOBODY),
     "a kind that is not known any more": (EDIT, {**EDIT, "kind": "other"}, NOBODY),
     "the same file as its place": (EDIT, {**EDIT, "locations": ("a.txt",)}, NOBODY),
-    "another file": (EDIT, {**EDIT, "arguments": {"path": ".env", "content": "x"}}, ANYBODY),
-    "another file as its place": (EDIT, {**EDIT, "locations": (".env",)}, ANYBODY),
+    "another file": (EDIT, {**EDIT, "arguments": {"path": "b.txt", "content": "x"}}, ANYBODY),
+    "another file as its place": (EDIT, {**EDIT, "locations": ("b.txt",)}, ANYBODY),
+    "a file that becomes execution": (EDIT, {**EDIT, "locations": (".env",)}, {*ANYBODY, KIND}),
     "a file outside": (EDIT, {**EDIT, "arguments": {"path": "/etc/x"}}, ANYBODY),
     "another content": (EDIT, {**EDIT, "arguments": {"path": "a.txt", "content": "y"}}, {PERSON, DENIES}),
     "a command instead of an edit": (EDIT, RUN, {PERSON, KIND, ARGUMENT, DENIES}),
@@ -349,6 +350,54 @@ def test_no_recorded_agent_rewrites_a_call_or_runs_one_that_was_denied(tmp_path,
             alarms.append(gate.tool_finished(event))
 
     assert [alarm for alarm in alarms if alarm is not None] == []
+
+
+# --- the end of a turn -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["in its turn", "after its turn"])
+def test_an_approval_that_was_not_used_covers_nothing_after_its_turn(tmp_path, ends):
+    gate = gate_of(tmp_path, rules(default=ASK))
+    gate.begin_turn("hello")
+    prompt = AgentPrompt("s", "q", tool_name="Tool", arguments=RUN["arguments"], kind="execute")
+    assert isinstance(gate.rule(prompt), Ask)
+    gate.decided(prompt, Decision(True, by="somebody"))
+    if ends:
+        gate.end_turn()
+
+    assert gate.tool_called(told(RUN)) is None
+    alarm = finish(gate)
+
+    assert (alarm is not None) is ends
+
+
+def test_a_cancel_leaves_the_approvals_of_the_calls_that_run(tmp_path):
+    gate = gate_of(tmp_path, rules(default=ASK))
+    gate.begin_turn("hello")
+    gate.tool_called(told(RUN))
+    assert ask(gate, RUN).allowed
+
+    gate.cancel_turn()
+
+    assert finish(gate) is None
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_success_that_is_reported_turns_after_a_failure_is_judged_by_the_answer_then(tmp_path, answer):
+    gate = gate_of(tmp_path, rules(default=ASK))
+    gate.begin_turn("one")
+    gate.tool_called(told(RUN))
+    ask(gate, RUN, answer=answer)
+    assert finish(gate, is_error=True) is None
+    gate.end_turn()
+    gate.begin_turn("two")
+    gate.end_turn()
+    gate.begin_turn("three")
+
+    alarm = finish(gate)
+
+    assert (alarm is None) is answer
+    assert finish(gate) is None  # once
 
 
 # --- with a hostile agent, as a process ----------------------------------------------------------------------------------

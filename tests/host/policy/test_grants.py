@@ -86,7 +86,9 @@ def work(tmp_path):
 def gate_of(work, policy, **facts):
     audit = Audit(str(work.parent / "audit.jsonl"), actor="a")
     given = {"attended": True, "asking": True, "quirks": {}, **facts}
-    return Gate(session_id="s", workspace=str(work), policy=policy, audit=audit, **given)
+    gate = Gate(session_id="s", workspace=str(work), policy=policy, audit=audit, **given)
+    gate.begin_turn("go")
+    return gate
 
 
 def arguments(work, kind, said):
@@ -146,6 +148,25 @@ def test_a_yes_ends_with_its_turn(work):
     gate.begin_turn("next")
 
     assert outcome(gate.rule_own("fs/write_text_file", "edit", {"path": "a"})) == "asks"
+
+
+def test_without_a_turn_only_a_rule_lets_the_host_do_something(work):
+    gate = gate_of(work, rules(allow=["edit:b"], default=ASK))
+    ask(gate, work, "edit", "a")
+    gate.end_turn()
+    after = [outcome(gate.rule_own("w", "edit", {"path": path})) for path in "ab"]
+    ask(gate, work, "edit", "a", "q2")  # an answer that comes too late
+
+    assert after == [False, True]
+    assert outcome(gate.rule_own("w", "edit", {"path": "a"})) is False
+
+
+def test_the_last_answer_of_a_turn_counts(work):
+    gate = gate_of(work, rules(allow=["kind:edit"], ask=["edit:a"]))
+    ask(gate, work, "edit", "a", "q1")
+    ask(gate, work, "edit", "a", "q2", answer=Decision(False))
+
+    assert outcome(gate.rule_own("w", "edit", {"path": "a"})) == "asks"
 
 
 def test_two_yeses_are_good_for_two(work):

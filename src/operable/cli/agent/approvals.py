@@ -46,6 +46,7 @@ def questions(session: str | None) -> Iterator[AgentQuestion]:
             digest=ask.digest,
             expires_at=ask.expires_at,
             why=ask.why,
+            diffs=list(ask.diffs),
         )
 
 

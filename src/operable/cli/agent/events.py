@@ -201,6 +201,7 @@ class AgentQuestion(Event):
     digest: str  # of what is asked: an answer can be bound to it
     expires_at: int  # milliseconds since 1970; then it is denied
     why: str
+    diffs: list[dict[str, Any]]  # changes that the agent shows beside the arguments
 
 
 class AgentAnswer(Event):

@@ -49,6 +49,7 @@ def _line(session: SyncSession, ask: Ask) -> str:
 
 def _what(ask: Ask) -> str:
     words = [ask.text or ask.tool, cell(ask.arguments) if ask.arguments else "", ask.url or ""]
+    words += [cell(diff) for diff in ask.diffs]
     return " ".join(word for word in words if word)
 
 

@@ -57,6 +57,7 @@ class ToolCall(Event, type="tool-call"):
     title: str = ABSENT
     locations: list[str] = ABSENT
     unnamed: bool = ABSENT
+    diffs: list[dict[str, Any]] = ABSENT
     id: int = ABSENT
     at: int = ABSENT
 
@@ -88,6 +89,7 @@ class AgentPrompt(Event, type="agent-prompt"):
     url: str = ABSENT
     locations: list[str] = ABSENT
     unnamed: bool = ABSENT
+    diffs: list[dict[str, Any]] = ABSENT
     id: int = ABSENT
     at: int = ABSENT
 

@@ -64,11 +64,10 @@ class Call:
         return other
 
     def current_form(self) -> tuple[Any, ...]:
-        """What a later report can change and rules look at. The title and diffs count where there are no arguments."""
+        """What a later report can change and rules look at. The title counts where there are no arguments."""
         diffs = [item for item in self.content if isinstance(item, dict) and item.get("type") == "diff"]
-        paths = sorted(path for diff in diffs for path in _paths(diff))
-        shown = () if self.arguments is not None else (self.title, diffs)
-        return self.name, self.unnamed, self.kind, self.arguments, self.locations, paths, shown
+        shown = "" if self.arguments is not None else self.title
+        return self.name, self.unnamed, self.kind, self.arguments, self.locations, diffs, shown
 
     def merge(self, fields: ToolFields, marks: "Marks") -> None:
         """Take in a report."""
@@ -95,11 +94,6 @@ class Call:
         elif not self.name:
             self.name = _before(self.title, marks.in_title) or self.title
             self.unnamed = not (self.name and marks.titles_name)
-
-
-def _paths(diff: dict[str, Any]) -> list[str]:
-    content = tool_content([diff])["diffs"][0]
-    return [path for path in (content.get("path"), *content.get("paths", ())) if isinstance(path, str)]
 
 
 def _before(text: str, mark: str) -> str:

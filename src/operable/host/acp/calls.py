@@ -8,8 +8,8 @@ arguments, goes on to something else. A call without an end is closed as an erro
 
 A call that is announced again with another tool, kind, arguments or files is `CallRevised`: whether that is still what was
 allowed is for the gate to say. What comes for a call that is closed already is late: it becomes a notice, never an event
-of a turn, but another form of it is still announced. An id that is started again in another turn is another call and
-gets another id.
+of a turn, but the gate judges it, and another form of it is still announced. An id that is started again in another turn,
+or that then has another kind or other arguments, is another call and gets another id.
 """
 
 import base64
@@ -18,14 +18,16 @@ from typing import Any, Final
 
 from operable.host.acp.call import Call, Marks, contradict, joined
 from operable.host.acp.content import tool_content
-from operable.host.arm import CallRevised
+from operable.host.arm import CallRevised, LateCall
 from operable.wire import events
 from operable.wire.acp import ToolFields
-from operable.wire.events import Notice
+from operable.wire.events import Notice, change_digest
 
 _FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 _REMEMBERED: Final = 4096
 """Ids of closed calls that are kept, to distinguish late results from new calls."""
+_KEPT: Final = 256
+"""Calls of earlier turns whose form is kept. A report about an older one that says what it is counts as a new call."""
 _TERMINAL_LIMIT: Final = 1024 * 1024
 """Bytes of output kept of an agent's own terminal; what is more belongs in the agent's log."""
 _NOW, _BEFORE = "in this turn", "in an earlier turn"
@@ -33,7 +35,7 @@ _NOW, _BEFORE = "in this turn", "in an earlier turn"
 _UNTOLD: Final = "The agent reported no result."
 _DENIED: Final = "The call was denied."
 
-CallEvent = events.ToolCall | events.ToolResult | Notice | CallRevised
+CallEvent = events.ToolCall | events.ToolResult | Notice | CallRevised | LateCall
 
 
 class Calls:
@@ -44,7 +46,7 @@ class Calls:
         self._marks = marks or Marks()
         self._open: dict[str, Call] = {}
         self._closed: dict[str, str] = {}
-        self._ended: dict[str, Call] = {}  # closed in this turn
+        self._ended: dict[str, Call] = {}  # closed: all of this turn, and the last ones of those before
         self._used: dict[str, int] = {}
         self._terminals: dict[str, bytearray] = {}
         self.holding = False
@@ -64,7 +66,7 @@ class Calls:
                 ended = self._ended[fields.tool_call_id]
                 ended.merge(fields, self._marks)
                 return [*told, *self._revised(ended), *self.late(fields)]
-            if closed and not starts:
+            if closed and not starts and not self._is_another(fields):
                 return [*told, *self.late(fields)]
             call = self._begin(fields.tool_call_id)
         before = len(call.content)
@@ -80,13 +82,30 @@ class Calls:
         self.holding = self.holding or (not call.told and bool(call.arguments))
         return told
 
+    def report_outside(self, fields: ToolFields) -> list[CallEvent]:
+        """A report while no turn runs: it is not an event of a turn, but the gate judges it."""
+        if fields.tool_call_id in self._closed and not self._is_another(fields):
+            return self.late(fields)
+        said = self.report(fields, starts=False)
+        self.holding = False
+        return [each for event in said for each in self._outside_turn(event)]
+
+    def begin_turn(self) -> None:
+        """What was begun between turns is not a call of this one: its end will be late."""
+        for key in list(self._open):
+            self._close(key)
+        self._closed = dict.fromkeys(self._closed, _BEFORE)
+
     @staticmethod
     def ends(fields: ToolFields) -> bool:
         """Whether a report is the last one about its call."""
         return fields.status in _FINAL
 
-    def ask(self, fields: ToolFields) -> tuple[list[CallEvent], events.ToolCall]:
-        """A request for permission: the call is announced first. Gives the call that is asked about, under its public id."""
+    def ask(self, fields: ToolFields) -> tuple[list[CallEvent], events.ToolCall, tuple[dict[str, Any], ...]]:
+        """A request for permission: the call is announced first.
+
+        Gives the call that is asked about, under its public id, and the changes that it shows beside its arguments.
+        """
         own = self._open.get(fields.tool_call_id)
         if own is None and (own := self._meant(fields)) is None:
             own = self._begin(fields.tool_call_id)
@@ -101,7 +120,7 @@ class Calls:
             own.content, own.locations, own.kind = asked.content, asked.locations, asked.kind
             own.title, own.name, own.unnamed = own.title or asked.title, asked.name, asked.unnamed
         self.holding = False
-        return [*told, *self._tell(own)], self._event(asked)
+        return [*told, *self._tell(own)], self._event(asked), self._shown(asked)
 
     def deny(self, public_id: str | None) -> None:
         """The host has said no to this call."""
@@ -156,7 +175,8 @@ class Calls:
             self._close(key)
         self._open.clear()
         self._terminals.clear()
-        self._ended.clear()
+        for key in list(self._ended)[:-_KEPT]:
+            del self._ended[key]
         self.holding = False
         self._closed = dict.fromkeys(self._closed, _BEFORE)
         return told
@@ -165,13 +185,29 @@ class Calls:
         """Something about a call that is closed, or outside of any turn."""
         if fields.status not in _FINAL:
             return []
-        call = Call(fields.tool_call_id)
+        ended = self._ended.get(fields.tool_call_id)
+        call = Call(fields.tool_call_id if ended is None else ended.id)
         call.merge(fields, self._marks)
-        data = {"toolCallId": call.id, "status": call.status, "result": self._result(call)}
+        failed, result = call.status != "completed", self._result(call)
+        data = {"toolCallId": call.id, "status": call.status, "result": result}
         message = "A tool call ended after its result had been reported."
-        return [Notice("late_result", message, self._session_id, data)]
+        late = LateCall(events.ToolResult(self._session_id, call.id, result, failed))
+        return [Notice("late_result", message, self._session_id, data), late]
 
     # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _outside_turn(self, event: CallEvent) -> list[CallEvent]:
+        if isinstance(event, events.ToolCall):
+            message = f"{event.tool_name} was called while no turn runs."
+            data = {"toolCallId": event.tool_call_id, "kind": event.kind, "arguments": event.arguments}
+            return [Notice("late_tool_call", message, self._session_id, data), LateCall(event)]
+        if isinstance(event, CallRevised):
+            return [event.notice, LateCall(event)]
+        if isinstance(event, events.ToolResult):
+            message = "A tool call ended while no turn runs."
+            data = {"toolCallId": event.tool_call_id, "isError": event.is_error, "result": event.result}
+            return [Notice("late_result", message, self._session_id, data), LateCall(event)]
+        return [event]
 
     def _begin(self, key: str) -> Call:
         count = self._used[key] = self._used.get(key, 0) + 1
@@ -203,6 +239,15 @@ class Calls:
             ):
                 return call
         return None
+
+    def _is_another(self, fields: ToolFields) -> bool:
+        """Whether a late report says something else than the call that has ended: then it is a call of its own."""
+        ended = self._ended.get(fields.tool_call_id)
+        if ended is None:
+            return bool(fields.raw_input or fields.kind)
+        told = ended.copy()
+        told.merge(fields, self._marks)
+        return (told.kind, told.arguments, told.locations) != (ended.kind, ended.arguments, ended.locations)
 
     def _tell(self, call: Call) -> list[CallEvent]:
         if call.told:
@@ -236,7 +281,15 @@ class Calls:
             call.title,
             tuple(dict.fromkeys((*call.locations, *(path for path in changed if isinstance(path, str))))),
             call.unnamed,
+            tuple(_sealed(diff) for diff in self._shown(call)),
         )
+
+    @staticmethod
+    def _shown(call: Call) -> tuple[dict[str, Any], ...]:
+        """The changes beside the arguments; without arguments they stand in their place already."""
+        if call.arguments in (None, {}, []):
+            return ()
+        return tuple(tool_content(call.content).get("diffs", ()))
 
     def _finish(self, key: str, call: Call) -> list[CallEvent]:
         told = self._tell(call)
@@ -270,6 +323,12 @@ class Calls:
         if not text:
             return []
         return [Notice("tool_progress", text, self._session_id, {"toolCallId": call.id})]
+
+
+def _sealed(diff: dict[str, Any]) -> dict[str, Any]:
+    """A change by its digest: the log has its content once, in the arguments, in the question or in the result."""
+    places: dict[str, Any] = {name: diff[name] for name in ("path", "paths") if name in diff}
+    return {**places, "digest": change_digest(diff)}
 
 
 def _is_diff(item: Any) -> bool:

@@ -2,7 +2,8 @@
 
 What was not granted when the connection was opened, and whatever else agents call (`_vendor/…`, names without a mark), is
 refused as a method that does not exist. A question outside of a turn, or after its turn was cancelled, is answered
-`cancelled` at once: no user is there to approve.
+`cancelled` at once: no user is there to approve. A request that names another session is denied: what was decided here does
+not hold there.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ from operable.host.acp.asks import Asks, choices
 from operable.host.acp.calls import Calls
 from operable.host.acp.handshake import Handshake
 from operable.host.acp.turn import Turn
-from operable.host.arm import CallWithdrawn, ClientCall, Happening, Opening
+from operable.host.arm import Answer, CallWithdrawn, ClientCall, Happening, Opening
 from operable.wire import acp, jsonrpc
 from operable.wire.events import AgentPrompt, Notice
 from operable.wire.jsonrpc import Link, Malformed
@@ -50,6 +51,8 @@ class Requests:
             if key is None:
                 self._link.refuse_id(request_id, jsonrpc.INTERNAL_ERROR, "Too many requests are open")
                 return [self._notice("too_many_requests", method[:200])]
+            if self._is_foreign(params):
+                return self._deny_foreign(key, method, params)
             return taker(key, method, params, turn)
         except Malformed as fault:
             text = f"Invalid params: {fault.code}"
@@ -100,6 +103,25 @@ class Requests:
             return self._elicitation
         return None
 
+    def _is_foreign(self, params: Mapping[str, Any]) -> bool:
+        """Whether a request names another session than the one that rules and people answer for."""
+        return self._handshake.agent_id is not None and params.get("sessionId") not in (
+            None,
+            self._handshake.agent_id,
+        )
+
+    def _deny_foreign(self, key: str, method: str, params: Mapping[str, Any]) -> list[Happening]:
+        text = "The request names a session that this host did not open."
+        told: list[Happening] = [self._notice("foreign_request", f"{method}: {text}")]
+        if method == "session/request_permission":
+            self._asks.permission(key, choices(params.get("options")), None)
+            return [*told, *self._asks.answer(key, Answer(allowed=False, reason=text))[0]]
+        if method == "elicitation/create":
+            self._link.respond(key, {"action": "cancel"})
+        else:
+            self._link.refuse(key, jsonrpc.INVALID_PARAMS, text)
+        return told
+
     def _serve(self, key: str, method: str, params: dict[str, Any], turn: Turn | None) -> list[Happening]:
         told: list[Happening] = [*self._calls.passed_over()] if self._calls.holding and turn else []
         self._served.add(key)
@@ -114,7 +136,7 @@ class Requests:
             return [
                 self._notice("late_ask", "The agent asked outside of a turn; it was answered as cancelled.")
             ]
-        told, call = self._calls.ask(fields)
+        told, call, shown = self._calls.ask(fields)
         if turn.cancelled:
             self._asks.refuse(key)
             return [*told]
@@ -131,6 +153,7 @@ class Requests:
             call.tool_call_id,
             locations=call.locations,
             unnamed=call.unnamed,
+            diffs=shown,
         )
         return [*told, ask]
 

@@ -108,7 +108,7 @@ class Updates:
             case acp.WholeMessage() | acp.WholeThought() | acp.WholeUserMessage():
                 text = joined(update.content)
             case acp.ToolStart() | acp.ToolUpdate() if not replaying:
-                return [*self._calls.late(update)]
+                return [*self._calls.report_outside(update)]
             case acp.ToolStart() | acp.ToolUpdate():
                 text = update.title or update.tool_call_id
             case _:

@@ -83,6 +83,7 @@ class AcpConnection:
         }
         self._handshake.replaying = False
         self._updates.begin_turn()
+        self._calls.begin_turn()
         self._turn = Turn()
         self._link.request("session/prompt", params, (self._on_prompt, self._turn))
 

@@ -1,21 +1,35 @@
 """What a tool call says about itself at one moment, and whether a later announcement is still the same call.
 
 A later announcement may say more: a kind, a path or a command line that was not known before is a refinement, which real
-agents send all the time. It may not say something else: another tool, kind, command line, folder, file or address than
-the known one, or another value of the same argument. Titles are for people and change; they count only if an agent
-reports nothing else. A `Form` is a snapshot: paths are where they led when it was made.
+agents send all the time. It may not say something else: another tool, kind, command line, folder, file or address than the
+known one, another value of any argument, or arguments of another shape. It may not add an argument to a command or to a
+content that was known: `env` or `stdin` makes another call of the same command line. Diffs beside the arguments count where
+the arguments do not carry the content themselves; some agents send such a diff again with other lines around the change.
+
+What counts is what has an effect. A description counts only where neither a command line nor a content is known beside it:
+then it may be the instruction. The same holds for a status, a time limit and the ids of the protocol. A title counts only
+where an agent reports nothing else. A `Form` is a snapshot: paths are where they led when it was made.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from operable.host.policy.command_line import plain_script
 from operable.host.policy.pattern import arguments_of
-from operable.host.policy.tool_arguments import role_of
+from operable.host.policy.tool_arguments import (
+    is_content,
+    is_decoration,
+    member_name,
+    role_of,
+    strings_in,
+)
 from operable.host.policy.tool_call import Facts
+from operable.wire.events import change_digest
 
 TOOL, TITLE = "its tool", "its title"
+_NOTHING: Final[tuple[Any, ...]] = (None, "", [], {}, False)
+_SHOWN: Final = frozenset({"title", "text", "diffs", "terminals"})
 _WORDS = {"command": "its command line", "paths": "its path", "address": "its address"}
 
 
@@ -25,6 +39,8 @@ class FormChange:
 
     adds: bool
     contradictions: tuple[str, ...]
+    # A command got more arguments than the ones that rules look at.
+    extends: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +52,24 @@ class Form:
     values: dict[str, tuple[frozenset[str], bool]]  # command, paths, address
     folders: frozenset[str]
     written_paths: frozenset[str]
-    members: dict[str, tuple[Any, ...]]
+    members: dict[str, tuple[Any, ...]]  # by `member_name`; "" is for arguments that are not an object
+    diffs: frozenset[str]  # the contents, by their digests
+    has_their_content: bool  # in the arguments
     titles: frozenset[str]
     is_distinct: bool
 
     @classmethod
     def of(cls, facts: Facts) -> "Form":
-        lines = frozenset(plain_script(line) or line for line in facts.command.stated)
+        lines = frozenset(plain_script(line) or line for line in facts.lines)
         members: dict[str, tuple[Any, ...]] = {}
         for call in facts.calls:
-            for name, value in call.arguments.items() if isinstance(call.arguments, dict) else ():
-                members[name] = (*members.get(name, ()), value)
+            told = call.arguments if isinstance(call.arguments, dict) else {}
+            if call.arguments and not told:
+                told = {"": call.arguments}
+            for name, value in told.items():
+                key = member_name(name)
+                members[key] = (*members.get(key, ()), value)
+        diffs = [diff for call in facts.calls for diff in call.diffs]
         return cls(
             frozenset((facts.tool,) if facts.named else ()),
             frozenset(facts.kinds),
@@ -58,22 +81,25 @@ class Form:
             frozenset(facts.folders()),
             facts.written_paths,
             members,
+            frozenset(map(change_digest, diffs)),
+            _carry(members, diffs),
             frozenset(text for text in members.get("title", ()) if isinstance(text, str)),
             facts.distinct,
         )
 
-    def difference(self, later: "Form") -> FormChange:
-        """How a later form differs from this one."""
+    def difference(self, later: "Form", known: "Form | None" = None) -> FormChange:
+        """How a later form differs from this one. `known` has what was reported before, and may be repeated."""
         kinds = sorted(self.kinds | later.kinds)
         about = arguments_of(kinds)
-        others = tuple(self._contradictions(later, about))
+        added = [*self._added(later, about, known or self)]
+        others = (*self._contradictions(later, about), *(f"its argument {name}".rstrip() for name in added))
         adds = bool(
             others
             or later.kinds - self.kinds
             or later.tools - self.tools
             or any(self._new(later, name) for name in about)
         )
-        return FormChange(adds, others)
+        return FormChange(adds, others, bool(added) and "execute" in kinds)
 
     def _contradictions(self, later: "Form", about: tuple[str, ...]) -> Iterator[str]:
         if self.tools and later.tools - self.tools:
@@ -85,14 +111,52 @@ class Form:
                 yield _WORDS[name]
         if "command" in about and later.folders - (self.folders or {"."}):
             yield "its folder"
-        compared = {name for name in about if self.values[name][1]}
         for name, values in later.members.items():
-            if role_of(name) not in (*compared, "folder", "shown") and any(
+            if self._is_compared(name, values, about) and any(
                 value not in self.members.get(name, (value,)) for value in values
             ):
-                yield f"its argument {name}"
+                yield f"its argument {name}".rstrip()
+        if self.diffs and not self.has_their_content and later.diffs - self.diffs:
+            yield "its content"
         if not self.is_distinct and not later.is_distinct and self.titles and later.titles - self.titles:
             yield TITLE
+
+    @property
+    def _shows_only(self) -> bool:
+        """Whether all that is there is what an agent without arguments shows to people, output included."""
+        return self.members.keys() <= _SHOWN
+
+    def _states_effect(self, about: tuple[str, ...]) -> bool:
+        """Whether it has the command line or the content: what is shown beside that is for people."""
+        has_content = bool(self.diffs) or any(is_content(name) for name in self.members)
+        return has_content or ("command" in about and self.values["command"][1])
+
+    def _is_compared(self, name: str, values: tuple[Any, ...], about: tuple[str, ...]) -> bool:
+        """Whether a member counts by its value: it is not one of those that are compared by what they mean."""
+        role = role_of(name)
+        if role == "shown":
+            return not self._shows_only and (name == "text" or not self._states_effect(about))
+        if _are_decoration(name, values):
+            return not self._states_effect(about)
+        return role != "folder" and not (role in about and self.values[role][1])
+
+    def _added(self, later: "Form", about: tuple[str, ...], known: "Form") -> Iterator[str]:
+        """The arguments that make another call of a command or of a content that was known."""
+        is_command = "command" in about and self.values["command"][1]
+        has_content = bool(self.diffs) or any(
+            name == "text" or (not role_of(name) and not _are_decoration(name, values))
+            for name, values in self.members.items()
+        )
+        repeated = [value for values in (*self.members.values(), *known.members.values()) for value in values]
+        for name, values in later.members.items():
+            role = role_of(name)
+            if name in self.members or role in (*about, "folder") or (role == "shown" and name != "text"):
+                continue
+            counts = is_command or has_content or (not name and self.is_distinct)
+            if _are_decoration(name, values) or (name == "text" and self._shows_only):
+                continue
+            if counts and any(value not in (*repeated, *_NOTHING) for value in values):
+                yield name
 
     def _new(self, later: "Form", name: str) -> frozenset[str]:
         """The values of a later form that this one does not have."""
@@ -101,3 +165,21 @@ class Form:
             # The same words: a link that the call itself replaced leads somewhere else now.
             return frozenset() if later.written_paths <= self.written_paths else found
         return found
+
+
+def _are_decoration(name: str, values: tuple[Any, ...]) -> bool:
+    return all(is_decoration(name, value) for value in values)
+
+
+def _carry(members: dict[str, tuple[Any, ...]], diffs: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the arguments have the content of these diffs themselves."""
+    texts = [
+        text
+        for name, values in members.items()
+        if role_of(name) != "paths"
+        for value in values
+        for text in strings_in(value)
+    ]
+    contents = [str(diff.get("newText", diff.get("patch", ""))) for diff in diffs if "digest" not in diff]
+    # Of a call that was announced, only the digests of its diffs are known.
+    return bool(texts) and all(any(content in text for text in texts) for content in contents)

@@ -7,20 +7,27 @@ becomes an `Ask` for the queue. A rule that denies comes before every yes that w
 the audit chain before it takes effect (`record`).
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from operable.host.audit.chain import Audit
-from operable.host.policy.call_watch import Alarm, CallWatch, call_of, reference
-from operable.host.policy.grants import Grants
+from operable.host.policy.call_question import call_of
+from operable.host.policy.call_watch import Alarm, CallWatch
+from operable.host.policy.grants import Grants, Thing, things
 from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
 from operable.host.policy.rules import Policy, Rule, Ruling
 from operable.host.policy.session_record import SessionRecord
 from operable.host.policy.tool_call import Call, Facts
 from operable.host.policy.tool_map import ToolMap
-from operable.host.session.approvals import Ask, Decision, argument_digest, needs_option
+from operable.host.session.approvals import Ask, Decision, argument_digest, needs_option, prompt_digest
 from operable.kernel.redact import Known, Redactor
 from operable.wire.events import AgentPrompt, ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from operable.state.execution_files import ExecutionFile
+
+_FILE_CHANGES: Final = frozenset({"edit", "delete", "move"})
 
 
 class Gate:
@@ -52,9 +59,11 @@ class Gate:
         self._redactor = Redactor(secrets)
         self._remembered: set[str] = set()
         self._tools = ToolMap(quirks.get("tools"))
-        self._watch = CallWatch(self._facts)
+        self._watch = CallWatch(self._facts, self._judge_told)
         self._made = 0  # questions of our own; an id is never used twice
+        self._is_in_turn = False
         self._grants = Grants()
+        self._denied: set[Thing] = set()  # in this turn
 
     # --- questions
 
@@ -62,24 +71,24 @@ class Gate:
         """The answer, or the question for the queue."""
         if not prompt.tool_name:
             return self._input(prompt)
-        sealed = argument_digest(prompt.tool_name, prompt.arguments)
+        sealed = prompt_digest(prompt)
         facts = self._facts(call_of(prompt, *self._told_before(prompt)))
         ruling = self._judge_question(facts)
         self._watch.asked(prompt, facts, ruling)
         if ruling.effect == DENY and ruling.rule is not None:
-            return Decision(False, ruling.reason, by=reference(ruling))
+            return Decision(False, ruling.reason, by=ruling.reference)
         if ruling.effect != ALLOW and sealed in self._remembered:
             return Decision(True, "allowed before, for this session", by="session")
         if ruling.effect == DENY or (ruling.effect == ASK and not self.attended):
-            return Decision(False, ruling.reason, by=reference(ruling))
+            return Decision(False, ruling.reason, by=ruling.reference)
         if ruling.effect == ALLOW:
             if self._quirks.get("allow_option") or not needs_option(prompt.options):
                 return Decision(
-                    True, ruling.reason, by=reference(ruling), option_id=self._quirks.get("allow_option")
+                    True, ruling.reason, by=ruling.reference, option_id=self._quirks.get("allow_option")
                 )
             if not self.attended:
                 text = "the agent offers no plain one-time permission, and none is picked for it"
-                return Decision(False, text, by=reference(ruling))
+                return Decision(False, text, by=ruling.reference)
         why = ruling.reason if ruling.effect == ASK else "the agent offers no plain one-time permission"
         return self._ask_about(prompt, sealed, why)
 
@@ -89,14 +98,38 @@ class Gate:
         A mode that edits without asking, and asks about this edit, has found something special: a file that becomes
         execution, or one outside. A rule about all edits was not written for that.
         """
+        ruling = self._judge_file(facts)
+        if not self._is_of_mode(facts):
+            return ruling
+        return _only_by_name(
+            ruling, f"the agent asks although its mode does not ask about every {' or '.join(facts.kinds)}"
+        )
+
+    def _judge_own(self, facts: Facts) -> Ruling:
+        """The same for what the host is to do: no agent says what is special here."""
+        ruling = self._judge_file(facts)
+        if not self._denied.isdisjoint(things(facts)):
+            return _only_by_name(ruling, "it was denied in this turn")
+        return ruling
+
+    def _judge_told(self, facts: Facts) -> Ruling:
+        """The same for what the agent did: a mode that does not ask about a kind does not ask about its special files."""
+        return self.policy.judge(facts) if self._is_of_mode(facts) else self._judge_file(facts)
+
+    def _judge_file(self, facts: Facts) -> Ruling:
+        """What the rules say, except for a file that becomes execution: a rule about other files does not allow that."""
         ruling = self.policy.judge(facts)
-        is_beyond = bool(facts.kinds) and self._kinds_of_mode.issuperset(facts.kinds) and self.policy.asks
-        if ruling.effect != ALLOW or not is_beyond:
+        if ruling.effect != ALLOW or self.policy.allows_everything:
             return ruling
-        if ruling.rule is not None and parse(ruling.rule.pattern).names_one:
-            return ruling
-        why = f"the agent asks although its mode does not ask about every {' or '.join(facts.kinds)}"
-        return Ruling(ASK, ruling.rule, f"{why}: only a rule that names it, or a person, allows it")
+        for path, found in _execution_files(facts):
+            if ruling.rule is None or not parse(ruling.rule.pattern).has_part(found.part):
+                named = _only_by_name(ruling, f"{path} becomes execution ({found.reason})")
+                if named.effect != ALLOW:
+                    return named
+        return ruling
+
+    def _is_of_mode(self, facts: Facts) -> bool:
+        return bool(facts.kinds) and self._kinds_of_mode.issuperset(facts.kinds) and self.policy.asks
 
     def decided(self, prompt: AgentPrompt, decision: Decision) -> None:
         """A question was answered: remember what is to be remembered, write it down."""
@@ -108,9 +141,18 @@ class Gate:
             effect = ALLOW if decision.allowed else DENY
             rule = Rule(effect, decision.remember, f"decided in this session by {decision.by or 'somebody'}")
             self.policy = self.policy.with_rules([rule])
-        if decision.allowed and question is not None:
-            self._grants.add(question.about)
+        if question is not None and self._is_in_turn:
+            self._remember_of_turn(question.about, allowed=decision.allowed)
         self.record.decision(prompt, decision)
+
+    def _remember_of_turn(self, about: list[Thing], *, allowed: bool) -> None:
+        """The last answer counts: a no withdraws the yes that came before it, and a yes the no."""
+        if allowed:
+            self._grants.add(about)
+            self._denied.difference_update(about)
+        else:
+            self._grants.remove(about)
+            self._denied.update(about)
 
     def budget_ask(self, text: str) -> Decision | Ask:
         if not self.attended:
@@ -130,13 +172,13 @@ class Gate:
     def rule_own(self, tool: str, kind: str, arguments: Mapping[str, Any]) -> Decision | Ask:
         """May the host itself do this (write a file, run a command)? A yes to exactly this may have been given already."""
         facts = self._own(tool, kind, arguments)
-        ruling = self.policy.judge(facts)
+        ruling = self._judge_own(facts)
         if ruling.effect == DENY and ruling.rule is not None:
-            return Decision(False, ruling.reason, by=reference(ruling))
+            return Decision(False, ruling.reason, by=ruling.reference)
         # Used up also where a rule allows it: the yes was for this.
         was_allowed = self._grants.use(facts)
         if ruling.effect == ALLOW:
-            return Decision(True, ruling.reason, by=reference(ruling))
+            return Decision(True, ruling.reason, by=ruling.reference)
         if was_allowed:
             return Decision(True, "allowed when the agent asked for it", by="turn")
         return self._refuse_or_ask(tool, kind, arguments, ruling)
@@ -145,14 +187,16 @@ class Gate:
         """May the host read this for the agent? Yes, unless a rule or the level of autonomy says something else."""
         ruling = self.policy.judge(self._own(tool, "read", arguments))
         if ruling.effect == ALLOW or (ruling.rule is None and self.policy.autonomy > 0):
-            return Decision(True, ruling.reason, by=reference(ruling))
+            return Decision(True, ruling.reason, by=ruling.reference)
         return self._refuse_or_ask(tool, "read", arguments, ruling)
 
     def _refuse_or_ask(
         self, tool: str, kind: str, arguments: Mapping[str, Any], ruling: Ruling
     ) -> Decision | Ask:
         if ruling.effect == DENY or not self.attended:
-            return Decision(False, ruling.reason, by=reference(ruling))
+            return Decision(False, ruling.reason, by=ruling.reference)
+        if not self._is_in_turn:
+            return Decision(False, "no turn runs, and no rule allows it", by=ruling.reference)
         prompt = AgentPrompt(
             self._session_id, self._own_id("host"), tool_name=tool, arguments=dict(arguments), kind=kind
         )
@@ -162,9 +206,24 @@ class Gate:
 
     def begin_turn(self, text: str) -> None:
         """Before the message is sent; Fail: it must not be."""
+        self.end_turn()
         self._watch.begin_turn()
-        self._grants.clear()
         self.record.begin_turn(text)
+        self._is_in_turn = True
+
+    def cancel_turn(self) -> None:
+        """The host does nothing more for this turn, and no user is asked until the next one.
+
+        What was answered still covers the calls that run: the agent has yet to report how they ended.
+        """
+        self._is_in_turn = False
+        self._grants.clear()
+        self._denied.clear()
+
+    def end_turn(self) -> None:
+        """Nothing that was answered in this turn counts any more."""
+        self.cancel_turn()
+        self._watch.end_turn()
 
     def tool_called(self, call: ToolCall) -> Alarm | None:
         """An agent says that it calls a tool, or announces a call again in another form.
@@ -173,14 +232,14 @@ class Gate:
         """
         if not self._watch.forms(call.tool_call_id):
             self.record.begin_call(call)
-        return self._watch.told(call, self.policy)
+        return self._watch.told(call)
 
     def tool_finished(self, result: ToolResult) -> Alarm | None:
         """Write the call down; the alarm, if it must be raised."""
         if not self._watch.is_open(result.tool_call_id):
-            return None
+            return self._watch.finished_late(result)
         forms = self._watch.forms(result.tool_call_id)
-        decision, alarm = self._watch.finished(result, self.policy, expects_questions=self.asking)
+        decision, alarm = self._watch.finished(result, expects_questions=self.asking)
         self.record.end_call(forms[-1], result, decision, len(forms) - 1)
         return alarm
 
@@ -222,4 +281,26 @@ class Gate:
             prompt.url,
             sealed,
             why=why,
+            diffs=tuple(self._redactor.value(list(prompt.diffs))),
         )
+
+
+def _only_by_name(ruling: Ruling, why: str) -> Ruling:
+    """An allow that was not written for just this is a question."""
+    is_named = ruling.rule is not None and parse(ruling.rule.pattern).names_one
+    if ruling.effect != ALLOW or is_named:
+        return ruling
+    return Ruling(ASK, ruling.rule, f"{why}: only a rule that names it, or a person, allows it")
+
+
+def _execution_files(facts: Facts) -> Iterator[tuple[str, "ExecutionFile"]]:
+    """The files of a change that become execution, and why."""
+    from operable.state.execution_files import find_execution
+
+    if facts.kinds and not _FILE_CHANGES.intersection(facts.kinds):
+        return
+    for path in dict.fromkeys((*facts.paths.stated, *facts.written_paths)):
+        place = os.path.join(facts.root, path)
+        found = find_execution(facts.root, place, os.path.realpath(place))
+        if found is not None:
+            yield path, found

@@ -26,6 +26,11 @@ class Grants:
         """A user, or a rule, approved what was asked, in the form in which it was asked."""
         self._left.update(asked)
 
+    def remove(self, denied: list[Thing]) -> None:
+        """A user, or a rule, denied it after an approval."""
+        for thing in denied:
+            self._left.pop(thing, None)
+
     def use(self, facts: Facts) -> bool:
         """Take the yes to exactly this, if there is one."""
         wanted = things(facts)

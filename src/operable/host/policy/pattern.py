@@ -62,6 +62,11 @@ class Pattern:
         """Whether its argument ends in a name, and not in a pattern of names."""
         return self.argument is not None and not set(self.argument.rpartition("/")[2]) & set("*?")
 
+    def has_part(self, name: str) -> bool:
+        """Whether a folder or file of this name stands literally in its argument."""
+        parts = (self.argument or "").casefold().split("/")
+        return bool(name) and name.casefold() in parts
+
     def match(self, facts: Facts, effect: str) -> Match:
         """Whether a rule of this effect applies; what is not known is a yes for deny and ask, a no for allow."""
         missing = []

@@ -58,6 +58,11 @@ class Ruling:
     )
 
     @property
+    def reference(self) -> str:
+        """How the record names the rule that decided."""
+        return "policy" if self.rule is None else f"policy:{self.rule.effect} {self.rule.pattern}"
+
+    @property
     def reason(self) -> str:
         if self.why:
             return self.why
@@ -141,6 +146,13 @@ class Policy:
     def wants_answers(self) -> bool:
         """Whether it leaves anything to people."""
         return self.default == ASK or self.autonomy < FULL or any(rule.effect == ASK for rule in self.rules)
+
+    @property
+    def allows_everything(self) -> bool:
+        """Whether a rule, or the default, allows whatever no other rule is about."""
+        return self.default == ALLOW or any(
+            rule.effect == ALLOW and rule.pattern == "*" for rule in self.rules
+        )
 
     @property
     def asks(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from operable.host.audit.chain import Audit, Opened
-from operable.host.session.approvals import Decision, argument_digest
+from operable.host.session.approvals import Decision, argument_digest, prompt_digest
 from operable.wire.events import AgentPrompt, ToolCall, ToolResult, TurnEnd
 
 _SESSION, _TURN = "session", "turn"
@@ -93,8 +93,9 @@ class SessionRecord:
             "agent.decision",
             subject={"kind": "tool" if prompt.tool_name else "input", "ref": prompt.tool_name or "question"},
             input={
-                "digest": argument_digest(prompt.tool_name, prompt.arguments),
+                "digest": prompt_digest(prompt),
                 "arguments": prompt.arguments,
+                **({"diffs": list(prompt.diffs)} if prompt.diffs else {}),
             },
             output={"reason": decision.reason, "option": decision.option_id, "remember": decision.remember},
             decision=(decision.by or "somebody", "allow" if decision.allowed else "deny"),

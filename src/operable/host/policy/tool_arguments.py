@@ -1,4 +1,4 @@
-"""What stands in the arguments of a tool call, by what it is: command lines, paths, addresses, folders.
+"""What stands in the arguments of a tool call, by what it is: command lines, their context, paths, addresses, folders.
 
 Agents name their arguments as they like and nest them as they like; the names that are in use are listed here. More is
 found rather than less: what denies looks at everything, and what allows needs all of it. Patches name their files in their
@@ -6,10 +6,12 @@ text. `unreadable` says that something was there which could not be understood.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from operable.host.policy import command_context
+from operable.host.policy.command_context import CommandContext
 from operable.host.policy.patch_files import patched
 from operable.host.policy.shell_text import BLANK
 
@@ -19,7 +21,9 @@ _PATHS: Final = frozenset(
     " targetfile targetpath targetfilepath source src destination dest dst sourcepath destinationpath oldpath newpath"
     " oldfilepath newfilepath from to paths files filepaths filenames fileuri folder directory dir dirpath"
     " directorypath folderpath outputpath outputfile inputpath inputfile rootpath sourcefile destinationfile"
-    " movepath moveto renameto".split()
+    " movepath moveto renameto parentdir parentdirectory parentfolder parentpath basedir basedirectory basepath"
+    " rootdir rootdirectory targetdir targetdirectory outputdir outputdirectory sourcedir sourcedirectory"
+    " destinationdir destinationdirectory".split()
 )
 _COMMANDS: Final = frozenset(
     "command commands cmd cmds commandline commandlines shellcommand bashcommand script argv".split()
@@ -32,6 +36,15 @@ _PATCHES: Final = frozenset("patch patches diff patchtext unifieddiff input".spl
 _SHOWN: Final = frozenset(
     {"title", "text", "description", "summary", "label", "explanation", "reason", "intent"}
 )
+_CONTENTS: Final = frozenset(
+    "content contents text newtext newstring newstr newcontent newcontents newsource filetext filecontent code codeedit"
+    " diff diffs patch patches patchtext unifieddiff edits changes replacement".split()
+)
+# What an agent adds about a call, and what no effect of the call depends on.
+_DECORATION: Final = frozenset(
+    "status timeout timeoutms timeoutsec timeoutsecs timeoutseconds toolcallid callid messageid requestid".split()
+)
+_ANNOTATIONS: Final = frozenset({"meta", "metadata"})  # decoration if all that stands in them is
 _KEYED: Final = frozenset({"changes", "edits", "files", "filechanges"})
 _DEPTH, _VALUES = 8, 2_000
 
@@ -45,6 +58,7 @@ class Found:
     addresses: list[str] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
+    context: CommandContext = field(default_factory=CommandContext)
     unreadable: bool = False
     _values: int = 0
 
@@ -78,6 +92,8 @@ class Found:
             self.queries += _texts(value)
         elif name in _FOLDERS:
             self.folders += _texts(value)
+        elif name in command_context.NAMES:
+            self.context.take(name, value)
 
     def _command(self, name: str, value: Any, beside: Mapping[str, Any]) -> None:
         rest = [inner for key, inner in beside.items() if _spelled(key) in _WORDS and _spelled(key) != name]
@@ -136,6 +152,36 @@ def role_of(name: str) -> str:
     roles = {"command": _COMMANDS, "paths": _PATHS, "address": _ADDRESSES | _QUERIES}
     roles |= {"folder": _FOLDERS, "shown": _SHOWN}
     return next((role for role, names in roles.items() if spelled in names), "")
+
+
+def is_content(name: str) -> bool:
+    """Whether an argument of this name has what a file is to contain."""
+    return _spelled(name) in _CONTENTS
+
+
+def is_decoration(name: str, value: Any, depth: int = 0) -> bool:
+    """Whether an argument has no part in what a call does: its status, a time limit, an id of the protocol."""
+    if isinstance(value, dict):
+        return (
+            _spelled(name) in _ANNOTATIONS
+            and depth < _DEPTH
+            and all(is_decoration(inner, value[inner], depth + 1) for inner in value)
+        )
+    return _spelled(name) in _DECORATION and not isinstance(value, list)
+
+
+def member_name(name: str) -> str:
+    """How two spellings of the same member are one: `newText`, `new_text` and `NewText`."""
+    return re.sub(r"[^a-z0-9]", "", name.lower()) or name
+
+
+def strings_in(value: Any, depth: int = 0) -> Iterator[str]:
+    """Every string in a value, the names of members left out."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)) and depth <= _DEPTH:
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from strings_in(inner, depth + 1)
 
 
 def tells(arguments: Any) -> bool:

@@ -33,6 +33,7 @@ class Call:
     unnamed: bool = False  # the agent does not name the tool: `tool` is its title
     meanwhile: tuple[str, ...] = ()  # tools that are at work while the host is asked to do this
     told: tuple["Call", ...] = ()  # the same call, as it was reported before
+    diffs: tuple[Mapping[str, Any], ...] = ()  # changes that are shown beside the arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +77,18 @@ class Facts:
     def command(self) -> Argument:
         shown = [text for call in self.calls for text in (*call.shown, *shown_in(call.arguments))]
         hinted = tuple(dict.fromkeys(each for text in shown for each in _without_prefix(text)))
+        context = self._found.context
+        stated = tuple(dict.fromkeys(each for line in self.lines for each in context.lines(line)))
+        is_known = bool(stated) and not context.is_unreadable
+        if self._use.command:
+            return Argument(stated, (*self._found.commands, *hinted), is_known)
+        return Argument(stated, hinted, is_known and not self._found.unreadable)
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The stated command lines, without the variables, the shell and the input beside them."""
         named = self._member(self._use.command)
-        if named is not None:
-            return Argument(named, (*self._found.commands, *hinted), bool(named))
-        found = tuple(dict.fromkeys(self._found.commands))
-        return Argument(found, hinted, bool(found) and not self._found.unreadable)
+        return tuple(dict.fromkeys(self._found.commands)) if named is None else named
 
     @cached_property
     def runs(self) -> list[Command]:

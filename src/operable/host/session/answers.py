@@ -7,13 +7,15 @@ is never sent after a cancel (real agents were seen to run a command that was al
 from collections.abc import Callable
 from typing import Any
 
-from operable.host.arm import Answer, CallRevised, CallWithdrawn, ClientCall
+from operable.host.arm import Answer, CallRevised, CallWithdrawn, ClientCall, LateCall
 from operable.host.policy.call_watch import Alarm
 from operable.host.session.approvals import Ask, Decision
 from operable.host.session.client_methods import DENIED
 from operable.host.session.context import Works
 from operable.host.session.turns import Course
 from operable.wire import events as e
+
+UNASKED = "unasked_tool_call"
 
 
 class Answering:
@@ -52,12 +54,21 @@ class Answering:
     def finished(self, result: e.ToolResult) -> None:
         self._alarm(self._works.gate.tool_finished(result))
 
+    def came_late(self, late: LateCall) -> None:
+        """No turn runs, or the call had ended already: the rules are the same."""
+        self.act(late.about)
+
     def _alarm(self, alarm: Alarm | None) -> None:
-        """The agent does not do what it says: it is ended, and with it its turn."""
-        if alarm is not None and self._course.turn is not None:
-            self._works.gate.record.alarm(alarm.text, alarm.asked, alarm.told)
-            self._works.stop("unasked_tool_call", "alarm")
-            self._course.end(e.ERROR, "unasked_tool_call", alarm.text)
+        """The agent does not do what it says: it is ended, and with it its turn. The first alarm counts."""
+        works = self._works
+        if alarm is None or works.stopped is not None:
+            return
+        works.gate.record.alarm(alarm.text, alarm.asked, alarm.told)
+        works.stop(UNASKED, "alarm")
+        if self._course.turn is not None:
+            self._course.end(e.ERROR, UNASKED, alarm.text)
+        else:
+            works.commit([works.fail(UNASKED, alarm.text)])
 
     def used(self, usage: e.UsageUpdate) -> None:
         self._works.budget.told(usage)
@@ -96,4 +107,5 @@ ACTS: dict[type, Callable[[Answering, Any], None]] = {
     CallRevised: Answering.revised,
     CallWithdrawn: Answering.withdrawn,
     ClientCall: Answering.requested,
+    LateCall: Answering.came_late,
 }

@@ -14,7 +14,6 @@ import asyncio
 import functools
 import os
 import re
-import shlex
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +22,7 @@ from typing import Any
 
 from operable.host.arm import ClientCall
 from operable.host.audit.chain import UNRECORDED, Opened
+from operable.host.policy.command_context import with_variables
 from operable.host.policy.command_line import is_system_shell
 from operable.host.policy.gate import Gate
 from operable.host.policy.tool_call import outside
@@ -36,10 +36,6 @@ from operable.state.real_file import replace_file
 # A file that a model is to read is text; what is larger than this does not fit its context anyway.
 READ_LIMIT = 16 * 1024 * 1024
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Variables that change how output looks, and not what runs.
-_HARMLESS = re.compile(
-    r"TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CLICOLOR(_FORCE)?|LANG|LANGUAGE|LC_\w+|TZ|COLUMNS|LINES|CI"
-)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # of a variable, for a shell
 TERMINAL_LIMIT = 16  # at a time
 OUTPUT_LIMIT = 1024 * 1024
@@ -197,7 +193,7 @@ class ClientMethods:
     async def _create(self, params: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
         argv, shown = _argv(params)
         env = _variables(params.get("env"))
-        shown = _with_variables(shown, env)
+        shown = with_variables(shown, env)
         cwd = self._root if not params.get("cwd") else os.path.join(self._root, self._folder(params["cwd"]))
         where = {} if cwd == self._root else {"cwd": cwd}
         begun = await self._permit("terminal/create", "execute", {"command": shown, **where}, desk)
@@ -333,12 +329,6 @@ def _variables(given: Any) -> dict[str, str]:
             raise _RefusedError(INVALID, f"the value of {name} has a NUL character")
         env[name] = value
     return env
-
-
-def _with_variables(line: str, env: Mapping[str, str]) -> str:
-    """The line as a shell would be given it, variables first: LD_PRELOAD and PATH decide what it runs."""
-    words = [f"{name}={shlex.quote(value)}" for name, value in env.items() if not _HARMLESS.fullmatch(name)]
-    return " ".join((*words, line))
 
 
 def _argv(params: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:

@@ -253,8 +253,7 @@ class Session:
             course.sort_end(happening, shown, then)
         elif course.stale and kind in _OF_A_TURN:
             course.dropped += 1
-            if kind is e.AgentPrompt:
-                then.append((self._answering.refuse, happening))
+            self._sort_stale(happening, then)
         else:
             if isinstance(happening, e.AnyEvent):
                 shown.append(happening)
@@ -268,6 +267,13 @@ class Session:
                 then.append((self._opened, happening))
             elif kind is NeedsAuth:
                 then.append((self._needs_auth, happening))
+
+    def _sort_stale(self, happening: Happening, then: list[Consequence]) -> None:
+        """What the agent does after its turn has ended: it is not shown, but the rules are the same."""
+        if isinstance(happening, e.AgentPrompt):
+            then.append((self._answering.refuse, happening))
+        elif type(happening) in ACTS:
+            then.append((self._answering.act, happening))
 
     def _opened(self, opened: Opened) -> None:
         known = self.opened = opened if self.opened is None else self.opened.then(opened)

@@ -156,6 +156,7 @@ class Course:
         turn, self.turn = self.turn, None
         self.clear()
         self.rest()
+        works.gate.end_turn()
         works.desk.withdraw()
         works.methods.turn_ended(cancelled=end.reason != e.COMPLETED)
         works.budget.turn_ended(end)
@@ -179,6 +180,7 @@ class Course:
         self.ending = reason
         works.link.resume_reading()
         self._set("cancel", works.limits.cancel_grace, self._unanswered)
+        works.gate.cancel_turn()
         works.desk.withdraw(reason="the turn was cancelled")
         works.methods.turn_ended(cancelled=True)
         works.link.cancel()
