@@ -496,3 +496,14 @@ def test_a_start_installs_only_what_its_caller_allows(tmp_path, monkeypatch):
             return [each.stage for each in told]
 
     assert run(scene()) == ["install", "installed"]
+
+
+def test_the_report_of_a_start_names_what_ran_with_all_rights_before_it(tmp_path):
+    agent = define_agent_cli(manifest(tmp_path))
+
+    async def scene():
+        async with await agent.start(workspace=str(tmp_path)) as session:
+            return [record.event for record in read_log(session.log.folder)]
+
+    (report,) = [event for event in run(scene()) if getattr(event, "code", "") == "enforcement"]
+    assert ("install", "unconfined") in [(each["item"], each["outcome"]) for each in report.data]

@@ -23,7 +23,7 @@ def test_all_is_well(tmp_path):
         secrets=["key"],
     )
     assert statuses(checks) == dict.fromkeys(
-        ("installed", "version", "setup", "auth", "sandbox", "secrets"), "ok"
+        ("installed", "version", "setup", "auth", "sandbox", "rights", "secrets"), "ok"
     )
     assert all(each.fix is None for each in checks.values())
 
@@ -43,6 +43,7 @@ def test_what_is_not_installed_cannot_be_judged_further(tmp_path):
         "version": "skipped",
         "setup": "skipped",
         "auth": "skipped",
+        "rights": "open",
     }
     assert checks["installed"].fix.command == "operable agent install agent"
 
@@ -57,8 +58,12 @@ def test_every_fault_is_found_at_once_with_its_remedy(tmp_path):
     checks = looked(work, sandbox=lambda: "bwrap is not installed", secrets=["gh-token"])
     assert statuses(checks) == {
         "installed": "ok",
+        "rights": "open",
         **dict.fromkeys(("version", "setup", "auth", "sandbox", "secrets"), "failed"),
     }
+    assert checks["rights"].message == (
+        "before its session, with your rights: install, setup, login; version check: without effects"
+    )
     fixes = {name: (each.fix.action, each.fix.run is not None) for name, each in checks.items() if each.fix}
     assert fixes == {
         "version": ("install", True),
@@ -87,7 +92,7 @@ def test_mending_does_one_thing_after_the_other(tmp_path):
     )
     work = launch(tmp_path, manifest)
     left = {each.name: each.status for each in mend(lambda: doctor(work))}
-    assert left == dict.fromkeys(("installed", "version", "setup", "auth"), "ok")
+    assert left == {**dict.fromkeys(("installed", "version", "setup", "auth"), "ok"), "rights": "open"}
     assert (tmp_path / "workspace" / "logged-in").exists()
 
 
@@ -96,14 +101,14 @@ def test_what_cannot_be_mended_is_tried_once_and_told(tmp_path):
     checks = list(mend(lambda: doctor(work)))
     assert (checks[0].name, checks[0].status) == ("install", "failed")
     assert "scoop" in checks[0].message
-    assert [each.status for each in checks[1:]] == ["failed", "skipped", "skipped", "skipped"]
+    assert [each.status for each in checks[1:]] == ["failed", "skipped", "skipped", "skipped", "open"]
 
 
 def test_with_a_person_everything_can_be_mended(tmp_path):
     program(tmp_path / "bin" / "agent")
     manifest = agent(setup=(PromptStep(id="team", prompt="?"),))
     work = launch(tmp_path, manifest, tmp_path / "bin", person=Somebody("red"))
-    assert [each.status for each in mend(lambda: doctor(work))] == ["ok"] * 4
+    assert [each.status for each in mend(lambda: doctor(work))] == [*["ok"] * 4, "open"]
 
 
 @pytest.mark.parametrize("given, status", [({}, "failed"), ({"KEY": "x"}, "ok")])

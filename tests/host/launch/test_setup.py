@@ -5,7 +5,7 @@ import pytest
 from operable.host.launch.login.oauth import Client
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import CmdStep, ExternalStep, OauthStep, Persist, PromptStep, SkipIf
-from tests.host.launch.making import Somebody, Vault, agent, launch
+from tests.host.launch.making import Somebody, Turnstile, Vault, agent, launch
 from tests.requirement import requirement
 
 SECRET = "s3cret value"
@@ -70,11 +70,12 @@ def test_a_failure_names_its_step_and_stops_there(tmp_path):
 
 @requirement("aip-substrate:4.5:skip-if")
 def test_a_matching_skip_if_settles_the_step_and_is_remembered(tmp_path):
-    check = SkipIf(cmd="sh -c 'echo asked >> ran; exit 7'", exit_code=7)
+    check = SkipIf(cmd=f"sh -c 'read -r _ < {tmp_path}/turnstile/asked; exit 7'", exit_code=7)
     steps = (mark("a", skip_if=check), mark("b", skip_if=SkipIf(cmd="false")))
-    setup(tmp_path, *steps).run()
-    setup(tmp_path, *steps).run()
-    assert ran(tmp_path) == ["asked", "b"]
+    with Turnstile(tmp_path / "turnstile", "asked") as turnstile:
+        setup(tmp_path, *steps).run()
+        setup(tmp_path, *steps).run()
+    assert (turnstile.passed, ran(tmp_path)) == (["asked"], ["b"])
 
 
 @pytest.mark.parametrize("cmd", ["sleep 60", "no-such-program", "echo ${input.missing}", "false"])

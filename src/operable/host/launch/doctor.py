@@ -11,6 +11,7 @@ from typing import Literal
 
 from operable.host.launch.install import Installed
 from operable.host.launch.readiness import Launch, checked
+from operable.host.launch.rights import rights
 from operable.host.launch.version import check
 from operable.kernel.errors import Fail
 from operable.proc.environment import environment
@@ -64,6 +65,7 @@ def doctor(
         missing = sandbox()
         fix = Fix("sandbox", "install the program that the message names") if missing else None
         yield Check("sandbox", "failed" if missing else "ok", missing or "the confinement works here", fix)
+    yield _rights(launch, installed)
     if secrets:
         yield _secrets(launch, secrets)
 
@@ -153,6 +155,17 @@ def _keyed(launch: Launch, kept: Mapping[str, str], keys: Sequence[str]) -> Chec
         return Check("auth", "ok", f"{found} is set" if found else "no login declared")
     # Not a failure: a provider that is configured elsewhere, or one on this machine, needs none of them.
     return Check("auth", "skipped", f"none of {', '.join(keys)} is set; it needs one, or another provider")
+
+
+def _rights(launch: Launch, installed: Installed | None) -> Check:
+    """What runs before the enclosure exists, and what of it has all rights: only a new install is the best."""
+    found = rights(launch.manifest)
+    yours = [each.item for each in found if each.outcome == "unconfined"]
+    held = "".join(f"; {each.item}: {each.wanted}" for each in found if each.outcome == "enforced")
+    best = installed is not None and yours == ["install"]
+    return Check(
+        "rights", "ok" if best else "open", f"before its session, with your rights: {', '.join(yours)}{held}"
+    )
 
 
 def _secrets(launch: Launch, slugs: Sequence[str]) -> Check:

@@ -16,6 +16,7 @@ from operable.proc.child import OPEN, Child, End
 from operable.proc.environment import secret_values
 from operable.proc.reactor import SelectorReactor
 from operable.proc.run import supervise
+from operable.proc.sandbox.inquiry import without_changes
 from operable.proc.spawn import Command, prepare
 from operable.proc.terminal import Feed, Terminal, converse
 
@@ -72,6 +73,11 @@ class Surroundings:
 
     def run(self, text: str, *, timeout: float, values: Mapping[str, str] | None = None) -> Done:
         return run(self.command(text, values), timeout=timeout, stop=self.stop)
+
+    def ask(self, text: str, *, timeout: float, values: Mapping[str, str] | None = None) -> Done:
+        """Like `run`, for a command that only says how things stand: it changes no file and signals no process."""
+        asked = self if self.confine is not None else replace(self, confine=without_changes)
+        return asked.run(text, timeout=timeout, values=values)
 
     def converse(
         self, command: Command, terminal: Terminal, *, timeout: float, feed: Feed | None = None

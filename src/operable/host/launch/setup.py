@@ -112,7 +112,7 @@ class Setup:
         try:
             values = self._values(step.skip_if.cmd)
             timeout = step.skip_if.timeout_ms / 1000
-            done = self.surroundings.run(step.skip_if.cmd, timeout=timeout, values=values)
+            done = self.surroundings.ask(step.skip_if.cmd, timeout=timeout, values=values)
         except Fail as fail:
             if fail.category == "cancelled":
                 raise

@@ -18,6 +18,7 @@ from operable.host.http.address import remote_address
 from operable.host.http.auth import authorization
 from operable.host.http.transport import Remote
 from operable.host.launch.readiness import Launch, Ready, areadiness
+from operable.host.launch.rights import rights
 from operable.host.launch.store import SecretStore
 from operable.host.policy.rules import Policy
 from operable.host.session.registry import Registry
@@ -116,7 +117,8 @@ async def _start(
         on_close=confined.close,
         learn=logins.learn,
     )
-    items = [each.as_dict() for each in confined.enforcement]
+    before = [] if confined.elsewhere else rights(manifest)
+    items = [each.as_dict() for each in (*confined.enforcement, *before)]
     text = UNCONFINED if is_unconfined(confined.provider) else f"the agent runs in {confined.provider}"
     return await _compared(
         manifest, await start_session(start), wanted, Notice("enforcement", text, start.session_id, items)

@@ -45,7 +45,7 @@ def _options(job: StepJob) -> tuple[tuple[str, str], ...]:
     if not isinstance(declared, OptionsCmd):
         return tuple((value, value) for value in declared)
     try:
-        done = job.surroundings.run(declared.cmd, timeout=declared.timeout_ms / 1000, values=job.values)
+        done = job.surroundings.ask(declared.cmd, timeout=declared.timeout_ms / 1000, values=job.values)
     except Fail as fail:
         if fail.category == "cancelled":
             raise

@@ -8,6 +8,7 @@ from operable.proc.sandbox.restriction import ATTRIBUTES, NETWORK, SIGNALS, SOCK
 from operable.proc.spawn import Command
 
 _GIVEN_UP = frozenset((NETWORK, SIGNALS, SOCKETS, WRITES))
+_CHANGES = frozenset((SIGNALS, WRITES))
 
 
 def without_effects(command: Command, scratch: str | None = None) -> Command:
@@ -27,3 +28,17 @@ def without_effects(command: Command, scratch: str | None = None) -> Command:
 def keeps_effects() -> str | None:
     """Why `without_effects` takes nothing away here; None: it does."""
     return missing(_GIVEN_UP)
+
+
+def without_changes(command: Command) -> Command:
+    """The command of a program that is asked how things stand, also elsewhere: it keeps the network and sockets.
+
+    Changing modes and times succeeds in name only, because programs do it on the way. Where the kernel cannot take the
+    rights away (`keeps_changes` says why), the program keeps them.
+    """
+    return command if keeps_changes() is not None else command._replace(gives_up=_CHANGES | {ATTRIBUTES})
+
+
+def keeps_changes() -> str | None:
+    """Why `without_changes` takes nothing away here; None: it does."""
+    return missing(_CHANGES)

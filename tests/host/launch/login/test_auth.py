@@ -136,13 +136,13 @@ def test_a_login_is_complete_only_when_the_program_says_so(tmp_path):
     os.mkfifo(tmp_path / "asked")
     program(
         tmp_path / "bin" / "agent",
-        f"case $1 in auth) test -f logged-in || {{ echo > {tmp_path}/asked; exit 1; }};; esac",
+        f"case $1 in auth) test -f logged-in || {{ read -r _ < {tmp_path}/asked; exit 1; }};; esac",
     )
     work = auth(tmp_path, Auth(login=Login(cmd="agent login", completes_when=DONE)))
 
     def finish_in_the_browser():
-        (tmp_path / "asked").read_text()
-        (tmp_path / "workspace" / "logged-in").touch()
+        with open(tmp_path / "asked", "w"):  # waits for the question, which waits for the end of this
+            (tmp_path / "workspace" / "logged-in").touch()
 
     threading.Thread(target=finish_in_the_browser, daemon=True).start()
     work.login()

@@ -155,7 +155,7 @@ class Authentication:
 
     def _holds(self, condition: CompletesWhen) -> bool:
         try:
-            done = self.surroundings.run(condition.cmd, timeout=PROBE_TIMEOUT)
+            done = self.surroundings.ask(condition.cmd, timeout=PROBE_TIMEOUT)
         except Fail as fail:
             if fail.category == "cancelled":
                 raise
