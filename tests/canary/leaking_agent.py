@@ -33,6 +33,7 @@ def spelled(value: str) -> list[str]:
         "".join(f"\\x{byte:02x}" for byte in raw),
         "".join(f"&#{ord(each)};" for each in value),
         "\x1b[0m".join(value),
+        "\x9b0m".join(value),
         *(base64.b64encode(b"u:p"[:size] + raw + b"tail").decode() for size in range(3)),
     ]
 

@@ -34,6 +34,7 @@ CANARIES = {
 IN_FILES = {
     "access token of a login": "zEbraquiltninety34access",
     "refresh token of a login": "zEbraquiltninety35refresh",
+    "token in a list of a login": "zEbraquilt36list",
     "key of an account": "zEbraquiltninety36MIIEvQIBADANBgkqhkiG9w0BAQ",
     "key in a profile": "zEbraquiltninety37profile",
 }
@@ -92,7 +93,14 @@ class Scene:
             "access_token": IN_FILES["access token of a login"],
             "refresh": IN_FILES["refresh token of a login"],
         }
-        (folder / ".leaking" / "login.json").write_text(json.dumps({"provider": {**tokens, "expires": 1}}))
+        (folder / ".leaking" / "login.json").write_text(
+            json.dumps(
+                {
+                    "provider": {**tokens, "expires": 1},
+                    "apiKeys": {"approved": [IN_FILES["token in a list of a login"]]},
+                }
+            )
+        )
         (folder / "account.json").write_text(json.dumps(_ACCOUNT, indent=2))
         (folder / "profiles").write_text(
             f"[default]\naws_secret_access_key = {IN_FILES['key in a profile']}\nregion = eu-central-1\n"

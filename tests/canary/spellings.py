@@ -19,6 +19,8 @@ def spellings(canary: str) -> dict[str, bytes]:
         "escapes of hex": "".join(f"\\x{byte:02x}" for byte in raw),
         "references": "".join(f"&#{ord(each)};" for each in canary),
         "in colour": "\x1b[0m".join(canary),
+        "in colour of 8 bits": "\x9b0m".join(canary),
+        "in colour of 8 bits, in JSON": "\\u009b0m".join(json.dumps(each)[1:-1] for each in canary),
         "in colour, in JSON": "\\u001b[0m".join(json.dumps(each)[1:-1] for each in canary),
         "escapes in JSON": "".join(f"\\\\u{ord(each):04x}" for each in canary),
         "escapes of hex in JSON": "".join(f"\\\\x{byte:02x}" for byte in raw),

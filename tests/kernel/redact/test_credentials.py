@@ -8,6 +8,7 @@ import pytest
 from operable.kernel.redact.credentials import read_credentials, secrets_of
 
 TOKEN = "zEbraquilt-ninety-0123"
+SHORT = "Zebra-nine-9"  # found by its name only
 FILES = {
     "a login of Claude": json.dumps({"claudeAiOauth": {"accessToken": TOKEN, "scopes": ["user:inference"]}}),
     "a login of Codex": json.dumps(
@@ -20,12 +21,25 @@ FILES = {
     "YAML": f"api_key: {TOKEN}  # of the shop\nhost: example.org\n",
     "netrc": f"machine example.org login ada password {TOKEN}\n",
     "a token": f"{TOKEN}\n",
+    "a list in JSON": json.dumps({"apiKeys": {"approved": [SHORT], "rejected": []}, "modes": ["fast-mode"]}),
+    "variables in JSON": json.dumps(
+        [{"name": "API_KEY", "value": SHORT}, {"name": "MODE", "value": "fast-mode"}]
+    ),
+    "an object on each line": f'{{"token": "{SHORT}"}}\n{{"mode": "fast-mode"}}\n',
+    "a list in TOML": f'modes = ["fast-mode"]\ntokens = ["{SHORT}"]\nname = "fast-mode"\n',
+    "a list of lines in TOML": f'tokens = [\n  "{SHORT}", # of the shop\n]\nmodes = [\n  "fast-mode",\n]\n',
+    "a table in TOML": f'env = {{ API_TOKEN = "{SHORT}", MODE = "fast-mode" }}\n',
+    "a list in YAML": f"tokens:\n  - {SHORT}\nmodes:\n  - fast-mode\nname: fast-mode\n",
+    "a list of objects in YAML": f"accounts:\n  - token: {SHORT}\n    user: ada-lovelace\n",
+    "a list of one line in YAML": f"tokens: [{SHORT}]\nmodes: [fast-mode]\n",
+    "a list in JSON with comments": f'// keys\n{{\n  "tokens": [\n    "{SHORT}"\n  ],\n  "mode": "fast-mode"\n}}\n',
+    "a secret before a text": f"api_key = {SHORT}\nThis login is used for Tests.\n",
 }
 
 
 @pytest.mark.parametrize("kind", FILES)
 def test_the_secret_of_a_file_is_found_and_nothing_else(kind):
-    assert secrets_of(FILES[kind]) == [TOKEN]
+    assert secrets_of(FILES[kind]) == [SHORT if SHORT in FILES[kind] else TOKEN]
 
 
 def test_a_private_key_counts_as_a_whole_also_in_json():

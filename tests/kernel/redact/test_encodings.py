@@ -46,6 +46,15 @@ WHOLE = {
     ),
     "percent in colour": lambda text: "\x1b[m".join(f"%{byte:02x}" for byte in text.encode()),
     "base64 in an address": lambda text: quote(base64.b64encode(text.encode()).decode().rstrip("="), safe=""),
+    "colour of 8 bits in every place": "\x9b0m\x9b1;31m".join,
+    "colour of 8 bits, in JSON": lambda text: "\\u009b0m".join(json.dumps(each)[1:-1] for each in text),
+    "colour of 8 bits, in an address": lambda text: "%C2%9B0m".join(quote(each, safe="") for each in text),
+    "a byte of colour, in an address": lambda text: "%9b0m".join(quote(each, safe="") for each in text),
+    "one code of colour": lambda text: f"{text[:4]}\x1b[0m{text[4:]}",
+    "one code of colour of 8 bits": lambda text: f"{text[:4]}\x9b0m{text[4:]}",
+    "a link of 8 bits": lambda text: f"{text[:4]}\x9d8;;http://Ü/\x9c{text[4:-2]}\x9d8;;\x07{text[-2:]}",
+    "a picture in the middle": lambda text: f"{text[:4]}\x1bPq#0~\x1b\\{text[4:-2]}\x90q#0~\x9c{text[-2:]}",
+    "a line break of 8 bits in every place": "\x85".join,
     "hex in colour": lambda text: "\x1b[m".join(text.encode().hex()),
 }
 
@@ -123,7 +132,27 @@ def test_any_text_is_accepted(text, secret):
     stream.flush()
 
 
-@given(st.text("ab%2541\\u06x&#;mp\x1b[]", max_size=60))
+@pytest.mark.parametrize(
+    "code", [b"\x1b[31m", b"\x9b31m", b"\x9b1;31m\x9b0m", b"\x9d0;title\x9c", b"\x90q\x9c", b"\x84"]
+)
+def test_a_secret_in_bytes_that_are_not_utf_8_is_masked_around_codes_of_8_bits(code):
+    raw = SECRET.encode()
+    known = Known([SECRET])
+    for around in (b"", "Ü".encode(), b"\xff"):
+        text = around + b" " + raw[:6] + code + raw[6:] + b" " + around
+        assert known.data(text) == around + b" " + MASK.encode() + b" " + around
+        assert Redactor(known).line(text) == around + b" " + MASK.encode() + b" " + around
+
+
+def test_text_of_other_alphabets_is_left_as_it_is_beside_a_known_secret():
+    known = Known([SECRET])
+    for text in ("Über Ûnder 你好 日本語 привет ✓", "\x85\x9b31m\x9d0;ü\x9c", "\udc9b31m"):
+        data = text.encode("utf-8", "surrogateescape")
+        assert known.text(text) == text
+        assert known.data(data) == data
+
+
+@given(st.text("ab%2541\\u06x&#;mp\x1b[]P\x9b\x9c\x9d\x90é", max_size=60))
 def test_each_place_of_each_level_is_a_place_of_the_text(text):
     views = Views(as_bytes(text))
     for plain in decoded(as_bytes(text)):
@@ -132,7 +161,7 @@ def test_each_place_of_each_level_is_a_place_of_the_text(text):
         before = 0
         for at in range(len(plain)):
             start, end = views.origin(at, at + 1)
-            assert before <= start < end <= len(text)
+            assert before <= start < end <= len(as_bytes(text))
             before = start
 
 

@@ -13,7 +13,7 @@ import re
 import stat
 from json import loads
 
-from operable.kernel.redact.names import is_secret_name
+from operable.kernel.redact.names import is_secret_name, words
 from operable.kernel.redact.shapes import has_shape
 
 TYPE_CHECKING = False
@@ -26,6 +26,9 @@ _SHORTEST = 8  # a shorter value under a secret name is a word: `token_type: Bea
 _GENERATED = 20  # letters and digits, without blanks
 _ADDRESS = re.compile(r"://|^[~./]|@")
 _PAIR = re.compile(r"(?:export\s+)?[\"']?([\w.-]+)[\"']?\s*[:=]\s*(.*)")
+# What a list below it holds, under whatever name: not `claudeAiOauth`, which also has scopes.
+_HOLDERS = frozenset("key keys token tokens secret secrets password passwords".split())
+_QUOTES = "\"'"
 _NETRC = re.compile(r"\b(?:password|account)\s+(\S+)")
 
 
@@ -67,7 +70,14 @@ def _of_data(data: "Any") -> "Iterator[str]":
     while waiting:
         name, value = waiting.pop()
         if isinstance(value, dict):
-            waiting += value.items()
+            named = value.get("name", value.get("key"))
+            pair = isinstance(named, str) and is_secret_name(named)  # {"name": "API_KEY", "value": "…"}
+            for key, item in value.items():
+                # {"apiKeys": {"approved": ["…"]}}: a list below the name of a secret.
+                below = isinstance(item, list) and not (
+                    is_secret_name(key) or _HOLDERS.isdisjoint(words(name))
+                )
+                waiting.append((str(named) if pair and key == "value" else name if below else key, item))
         elif isinstance(value, list):
             waiting += ((name, item) for item in value)
         elif isinstance(value, str) and _counts(name, value):
@@ -75,14 +85,38 @@ def _of_data(data: "Any") -> "Iterator[str]":
 
 
 def _of_lines(text: str) -> "Iterator[str]":
-    for line in text.splitlines():
-        found = _PAIR.match(line.strip())
+    name, inside = "", False  # of the list that the lines may be items of
+    for each in text.splitlines():
+        line = each.split(" #")[0].strip()
+        if line[:1] == "{" and line[-1:] == "}":  # one object a line
+            try:
+                yield from _of_data(loads(line))
+            except (ValueError, RecursionError):
+                pass
+            else:
+                continue
+        item = line.removeprefix("-").lstrip()
+        found = _PAIR.match(item)
         if found is not None:
-            value = found[2].split(" #")[0].strip().rstrip(",").strip("\"'")
-            if _counts(found[1], value):
-                yield value
-        else:
+            name, item = found[1], found[2]
+            # Its value is on the lines below: `tokens:` in YAML, `tokens = [` in TOML and in JSON with comments.
+            inside = not item or (item[0] in "[{" and item[-1] not in "]}")
+        elif not (inside and (item is not line or line[:1] in _QUOTES or line[-1:] in ",]}")):
+            inside = False
             yield from _NETRC.findall(line)
+            continue
+        yield from (value for own, value in _items(item) if _counts(own or name, value))
+
+
+def _items(text: str) -> "Iterator[tuple[str, str]]":
+    """The values of a list, or of a table with their names, in one line; or the one value that it is."""
+    if not text.startswith(("[", "{")):
+        yield "", text.rstrip(",]}").rstrip().strip(_QUOTES)
+        return
+    for piece in text.strip("[]{}, ").split(","):
+        found = _PAIR.match(piece.strip())
+        own, value = ("", piece) if found is None else found.groups()
+        yield own, value.strip(f"{_QUOTES} []{{}}")
 
 
 def _counts(name: str, value: str) -> bool:

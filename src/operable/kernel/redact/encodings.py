@@ -1,7 +1,8 @@
 r"""Text behind encodings: percent-encoding, escapes of string literals, character references, codes of a terminal.
 
 `forms` lists the spellings that encoders produce. This is for the others: every character escaped (`%7A%45`, `\u007a`,
-`\x7a`, `&#122;`), some characters escaped, encodings inside encodings, and codes of colour or links in the middle.
+`\x7a`, `&#122;`), some characters escaped, encodings inside encodings, and codes of colour or links in the middle, with
+control characters of 7 or 8 bits.
 
 Theory of operation. A unit is one escaped character, or one code of a terminal. `decoded` decodes all units of a text, then
 those of the result, LEVELS times; the caller searches each level, and `Views` maps what it found back to the text. Texts
@@ -24,10 +25,25 @@ LONGEST_UNIT = 512  # of the longest unit that is held back at the end of a piec
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 _ESCAPE = re.compile(r"\\[uxU/\\0-3]")
 _REFERENCE = re.compile(r"&(?:#|(?:amp|lt|gt|quot|apos);)")
+_EIGHT_BITS = re.compile(
+    "[\x80-\x9f\udc80-\udc9f]"
+)  # control characters, also those of bytes that are not UTF-8
 _COMMON, _COMMON_SIZE = 2000, 12  # units that are remembered, and their size
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _SIMPLE = dict(zip("nrtbfvae", "\n\r\t\b\f\v\a\x1b", strict=True))
 _CONTINUATION = bytes(range(0x80, 0xC0))
+
+# A control character of 8 bits, in a byte text: U+0080 to U+009F in UTF-8, a byte that is not UTF-8 (a surrogate), the byte
+# itself, decoded from `%9b`, behind a whole character.
+_C1 = (
+    r"(?:\xc2|\xed\xb2|(?<![\x80-\xff])|(?<=[\xc2-\xdf][\x80-\xbf])"
+    r"|(?<=[\xe0-\xef][\x80-\xbf]{2})|(?<=[\xf0-\xf4][\x80-\xbf]{3}))"
+)
+_CSI = rf"(?:\x1b\[|{_C1}\x9b)"
+# A string (a link, a title, a picture), what it holds, and its end.
+_STRING = rf"(?:\x1b[\]PX^_]|{_C1}[\x90\x98\x9d-\x9f])"
+_CONTENT = r"[^\x07\x1b]{0,400}"
+_STRING_END = rf"(?:\x07|\x1b\\|{_C1}\x9c)"
 
 _HIGH = r"\\u[dD][89abAB][0-9A-Fa-f]{2}"
 _UNITS = (
@@ -35,15 +51,17 @@ _UNITS = (
     rf"|{_HIGH}\\u[dD][c-fC-F][0-9A-Fa-f]{{2}}"
     r"|\\(?:u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2}|[\\/\"'nrtbfvae])"
     r"|&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|amp|lt|gt|quot|apos);"
-    r"|\x1b(?:\[[0-?]{0,64}+[ -/]{0,8}+[@-~]|\][^\x07\x1b]{0,400}+(?:\x07|\x1b\\)|[ -/]{0,8}+[0-Z^-~\\])"
+    rf"|{_CSI}[0-?]{{0,64}}+[ -/]{{0,8}}+[@-~]|{_STRING}{_CONTENT}?{_STRING_END}"
+    rf"|\x1b[ -/]{{0,8}}+[0-Z^-~\\]|{_C1}[\x80-\x9a\x9c-\x9f]"
 )
 # A unit that the end of the text cuts off. Whole ones come first: no unit begins inside another.
 _BEGUN = (
-    rf"({_HIGH}(?:\\(?:u[0-9A-Fa-f]{{0,3}})?)?\Z)|{_UNITS}|("
+    rf"({_HIGH}(?:\\(?:u[0-9A-Fa-f]{{0,3}})?)?\Z"
+    rf"|{_STRING}(?!{_CONTENT}?{_STRING_END}){_CONTENT}+\x1b?\Z)|{_UNITS}|("
     r"%[0-9A-Fa-f]?\Z"
     r"|\\(?:u(?:[0-9A-Fa-f]{0,3}|\{[0-9A-Fa-f]{0,6})|U[0-9A-Fa-f]{0,7}|x[0-9A-Fa-f]?|[0-3][0-7]?)?\Z"
     r"|&(?:#(?:[0-9]{0,7}|[xX][0-9A-Fa-f]{0,6})|[a-z]{0,4})\Z"
-    r"|\x1b(?:\[[0-?]{0,64}+[ -/]{0,8}+|\][^\x07\x1b]{0,400}+\x1b?|[ -/]{0,8}+)?\Z)"
+    rf"|{_CSI}[0-?]{{0,64}}+[ -/]{{0,8}}+\Z|\x1b[ -/]{{0,8}}+\Z|\xc2\Z|\xed\xb2?\Z)"
 )
 
 
@@ -118,6 +136,7 @@ def is_encoded(text: str) -> bool:
     """Whether the text has a unit that is a reason to decode it."""
     return (
         "\x1b" in text
+        or not (text.isascii() or _EIGHT_BITS.search(text) is None)
         or ("%" in text and _PERCENT.search(text) is not None)
         or ("\\" in text and _ESCAPE.search(text) is not None)
         or ("&" in text and _REFERENCE.search(text) is not None)
@@ -141,7 +160,13 @@ def decoded(text: str) -> "Iterator[str]":
 
 def may_continue(text: str) -> bool:
     """Whether the end of the text may belong to a unit, or follows one."""
-    return "\\" in text or "%" in text or "&" in text or "\x1b" in text
+    return (
+        "\\" in text
+        or "%" in text
+        or "&" in text
+        or "\x1b" in text
+        or not (text.isascii() or _EIGHT_BITS.search(text) is None)
+    )
 
 
 def begun(text: str) -> int:
@@ -192,8 +217,8 @@ def _of_unit(found: "re.Match[str]") -> str:
 
 def _plain(unit: str) -> str:
     mark = unit[0]
-    if mark == "\x1b":
-        return ""
+    if mark not in "%&\\":
+        return ""  # a code of a terminal
     if mark == "%":
         return chr(int(unit[1:], 16))
     if mark == "&":

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _ESCAPED_SIZE = (
     12  # of one character when it is escaped: `\\\\u007a`; longer ones are found in one piece only
 )
+_SHORTEST_DECODED = 6  # of a value without its escapes: a shorter one would be found in any encoded text
 _NAMES = 1000  # names of members that are remembered as harmless; a program may print any number of them
 
 
@@ -64,7 +65,7 @@ class Known:
         if not fresh:
             return
         found = sorted({*self._forms, *forms(fresh)}, key=lambda form: (-len(form), form))
-        plain = sorted({*self._plain, *map(as_bytes, plain_forms(fresh))})
+        plain = sorted({*self._plain, *_behind_encodings(fresh)})
         # Each is replaced whole: a reader in another thread sees the old list or the new one.
         self._values |= fresh
         self._harmless = frozenset()
@@ -98,7 +99,8 @@ class Known:
             if form in data:
                 break
         else:
-            if not self._forms or not is_encoded(text := data.decode("latin-1")) or not self._hidden(text):
+            text = data.decode("utf-8", "surrogateescape") if self._forms else ""
+            if not is_encoded(text) or not self._hidden(as_bytes(text)):
                 return data
         text = data.decode("utf-8", "surrogateescape")
         return _covered(text, self._spans(text)).encode("utf-8", "surrogateescape")
@@ -235,6 +237,14 @@ class StreamMask:
     @property
     def holds(self) -> bool:
         return bool(self._held)
+
+
+def _behind_encodings(values: "Iterable[str]") -> "Iterator[str]":
+    """What a decoded text has of these values; a value such as `a%41b` is then decoded with what is around it."""
+    for form in map(as_bytes, plain_forms(values)):
+        yield form
+        if is_encoded(form):
+            yield from (plain for plain in decoded(form) if len(plain) >= _SHORTEST_DECODED)
 
 
 def as_known(secrets: "Known | Iterable[str]") -> Known:

@@ -66,6 +66,15 @@ _MEMBER = re.compile(r"[A-Za-z_]++(?:\.(?:[A-Za-z_]++|[0-9]{1,3}+))++\Z")  # `ke
 _FILE = re.compile(
     r"\.(?:c|cc|cfg|cpp|css|go|h|html|ini|java|js|json|lock|md|php|py|rb|rs|sh|sql|toml|ts|txt|xml|ya?ml)\Z"
 )
+# Where a key lies instead of the key: a message that does not name the file does not help. The ending or the name of a file
+# says what it is, because a secret may begin with `/`, and may have more of them.
+_KEY_PATH = re.compile(
+    r"(?P<anchor>~?/|\.{1,2}/)?(?:[\w.@+-]{1,64}+/){0,20}+"
+    r"(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?(?:\.pub)?|[\w.@+-]{1,64}?\.(?:pem|key|pub|crt|cer|p12|pfx|jks|asc|gpg|age))\Z"
+)
+# A name that announces a place: `key_file`, `--token-path`.
+_PLACES = frozenset(("file", "path", "filename", "folder", "dir", "directory"))
+_PLACE = re.compile(r"(?:~?/|\.{1,2}/)[\w.@+-]{1,64}+(?:/[\w.@+-]{1,64}+){0,20}+/?\Z")
 _LETTERS = re.compile(r"[A-Za-z]++(?:['’][a-z]++)?\Z")
 _QUOTES = "`'\"‘’“”()[]{}<>.,;:!?"
 _READ = 100  # characters of a line that are looked at
@@ -86,6 +95,8 @@ def is_weak(name: str, before: str) -> bool:
 
 def is_plain(value: str, name: str, *, weak: bool) -> bool:
     """Whether one word, or the content of quotes, is not a secret after this name."""
+    if is_key_file(value, name, weak=weak):
+        return True
     if weak and (_LINE_NUMBER.match(value) or _MEMBER.match(value.strip(_QUOTES))):
         return True
     if any(map(str.isdigit, value)):
@@ -100,6 +111,15 @@ def is_plain(value: str, name: str, *, weak: bool) -> bool:
     if _is_placeholder(core, name):
         return True
     return weak and _IDENTIFIER.match(core) is not None
+
+
+def is_key_file(value: str, name: str, *, weak: bool = False) -> bool:
+    """Whether it is the path of a file that holds the secret: `signing key: ~/.ssh/id_ed25519`."""
+    path = value.rstrip(_QUOTES)
+    if words(name)[-1:] and words(name)[-1] in _PLACES and _PLACE.match(path):
+        return True
+    match = _KEY_PATH.match(path)
+    return match is not None and (weak or match["anchor"] is not None)
 
 
 def is_code(value: str) -> bool:

@@ -83,9 +83,9 @@ def _hidden(value: "Any", name: str, depth: int) -> "Any":
 
 
 def _is_plain(value: str, name: str) -> bool:
-    from operable.kernel.redact.plain import is_plain, is_weak
+    from operable.kernel.redact.plain import is_key_file, is_plain, is_weak
 
-    return is_weak(name, "") and is_plain(value, name, weak=True)
+    return is_key_file(value, name) or (is_weak(name, "") and is_plain(value, name, weak=True))
 
 
 def _member(name: str, value: "Any", text: "Callable[[str], str]", depth: int) -> "Any":
@@ -154,5 +154,7 @@ def _option_value(flag: str, value: str) -> str:
         user, colon, _ = value.partition(":")
         return f"{user}:{MASK}" if colon else redact_prose(value)
     if is_secret_name(flag):
-        return MASK
+        from operable.kernel.redact.plain import is_key_file
+
+        return value if is_key_file(value, flag.lstrip("-")) else MASK
     return _word(value, "")[0]
