@@ -451,6 +451,45 @@ def test_a_link_to_a_file_that_becomes_execution_is_asked_about(tmp_path):
     assert len(seen.asked) == 1
 
 
+@pytest.mark.parametrize(
+    "told, is_asked",
+    [
+        ({"title": "Edit", "rawInput": {"thing": "AGENTS.md"}}, True),
+        ({"title": "Edit", "rawInput": {"things": [{"x": ".github/workflows/ci.yml"}]}}, True),
+        ({"title": "Edit AGENTS.md"}, True),
+        ({"title": "Edit", "rawInput": {"thing": "a.txt", "content": "See AGENTS.md"}}, False),
+    ],
+)
+def test_an_edit_that_does_not_say_which_argument_is_its_file_is_judged_by_all_of_them(
+    tmp_path, told, is_asked
+):
+    call = {"kind": "edit", **told}
+
+    seen = play(
+        tmp_path,
+        {"go": f'ask(**{call!r}); tell(status="failed")'},
+        policy=rules(allow=["kind:edit"]),
+        answers=lambda _ask: False,
+    )
+
+    assert len(seen.asked) == is_asked
+
+
+@pytest.mark.parametrize("path", ["AGENTS.md\0.txt", "~\0/a", "file:///a%00b"])
+def test_a_path_that_no_file_can_have_is_asked_about(tmp_path, path):
+    call = edit(path)
+
+    seen = play(
+        tmp_path,
+        {"go": f'ask(**{call!r}); tell(status="failed")', "again": f'ask("c2", **{edit("a.txt")!r})'},
+        policy=rules(allow=["kind:edit"], deny=["edit:.env"]),
+        answers=lambda _ask: False,
+    )
+
+    assert seen.errors == []
+    assert len(seen.asked) == 1
+
+
 @pytest.mark.parametrize("path, ok", [("a.txt", True), ("AGENTS.md", False)])
 def test_an_unasked_edit_of_a_file_that_becomes_execution_is_an_alarm(tmp_path, path, ok):
     call = edit(path)

@@ -18,6 +18,7 @@ from operable.host.policy.grants import Grants, Thing, things
 from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
 from operable.host.policy.rules import Policy, Rule, Ruling
 from operable.host.policy.session_record import SessionRecord
+from operable.host.policy.tool_arguments import strings_in
 from operable.host.policy.tool_call import Call, Facts
 from operable.host.policy.tool_map import ToolMap
 from operable.host.session.approvals import Ask, Decision, argument_digest, needs_option, prompt_digest
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from operable.state.execution_files import ExecutionFile
 
 _FILE_CHANGES: Final = frozenset({"edit", "delete", "move"})
+_NAME_LIMIT: Final = 4096  # the length of the longest path that Linux takes
 
 
 class Gate:
@@ -123,7 +125,7 @@ class Gate:
             return ruling
         for path, found in _execution_files(facts):
             if ruling.rule is None or not parse(ruling.rule.pattern).has_part(found.part):
-                named = _only_by_name(ruling, f"{path} becomes execution ({found.reason})")
+                named = _only_by_name(ruling, f"{path!r} becomes execution: {found.reason}")
                 if named.effect != ALLOW:
                     return named
         return ruling
@@ -295,12 +297,23 @@ def _only_by_name(ruling: Ruling, why: str) -> Ruling:
 
 def _execution_files(facts: Facts) -> Iterator[tuple[str, "ExecutionFile"]]:
     """The files of a change that become execution, and why."""
-    from operable.state.execution_files import find_execution
+    from operable.state.execution_files import ExecutionFile, find_execution
 
     if facts.kinds and not _FILE_CHANGES.intersection(facts.kinds):
         return
-    for path in dict.fromkeys((*facts.paths.stated, *facts.written_paths)):
+    paths = [*facts.paths.stated, *facts.written_paths]
+    if not facts.paths.known:
+        # What names the file is not known: it may be anything that the agent says.
+        paths += facts.paths.hinted
+        paths += [
+            text for call in facts.calls for text in strings_in(call.arguments) if len(text) < _NAME_LIMIT
+        ]
+    for path in dict.fromkeys(paths):
         place = os.path.join(facts.root, path)
-        found = find_execution(facts.root, place, os.path.realpath(place))
+        try:
+            found = find_execution(facts.root, place, os.path.realpath(place))
+        except ValueError:
+            # An agent may cut a name at its NUL character.
+            found = ExecutionFile("", "which file it names cannot be known")
         if found is not None:
             yield path, found

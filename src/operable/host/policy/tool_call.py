@@ -204,7 +204,11 @@ def real_path(path: str, workspace: str) -> str:
 
 
 def _lexical(path: str, root: str) -> str:
-    return _shortened(os.path.normpath(os.path.join(root, os.path.expanduser(path))), root)
+    try:
+        home = os.path.expanduser(path)
+    except ValueError:
+        home = path  # a NUL character, or one that no name of a user has
+    return _shortened(os.path.normpath(os.path.join(root, home)), root)
 
 
 def _shortened(path: str, root: str) -> str:
