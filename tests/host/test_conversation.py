@@ -66,6 +66,16 @@ def test_what_belongs_to_a_turn_but_comes_outside_is_a_notice():
     assert idle.eof(1) == []
 
 
+def test_a_result_outside_of_a_turn_that_was_never_announced_announces_itself():
+    idle = books()
+
+    assert idle.result("t", "x", name="Bash")[1:] == [
+        LateCall(ToolCall("s", "t", "Bash", {})),
+        LateCall(ToolResult("s", "t", "x")),
+    ]
+    assert idle.result("t", "x", name="Bash")[1:] == [LateCall(ToolResult("s", "t", "x"))]
+
+
 def test_empty_text_is_no_event():
     assert running().text("") == []
     assert running().thought("") == []

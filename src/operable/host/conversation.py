@@ -49,6 +49,7 @@ class Conversation:
         self._told: dict[str, ToolCall] = {}  # the same, as they were reported last
         self._denied: set[str] = set()
         self._abandoned: deque[str] = deque(maxlen=_REMEMBERED)
+        self._seen: deque[str] = deque(maxlen=_REMEMBERED)  # calls of all turns, and between them
         self._questions: dict[str, tuple[str | None, Any]] = {}
         self._asked = 0
 
@@ -115,13 +116,32 @@ class Conversation:
         arguments = {} if arguments is None else arguments
         call = ToolCall(self.session_id, call_id, name or "unknown", arguments, kind, title, tuple(locations))
         if not self.running:
-            return [*self._outside("tool call", name), LateCall(call)]
+            return self.call_late(call)
+        self._seen.append(call_id)
         self._calls[call_id] = True
         self._told[call_id] = call
         return [call]
 
     def knows(self, call_id: str) -> bool:
         return call_id in self._calls
+
+    def has_seen(self, call_id: str) -> bool:
+        """Whether the call was announced, in this turn or before it."""
+        return call_id in self._seen
+
+    def call_late(self, call: ToolCall) -> list[Happening]:
+        """A tool call that belongs to no running turn: the gate still judges it."""
+        self._seen.append(call.tool_call_id)
+        return [*self._outside("tool call", call.tool_name), LateCall(call)]
+
+    def result_late(self, result: ToolResult, name: str = "") -> list[Happening]:
+        """A result that belongs to no running turn; of a call that was never announced, the call comes first."""
+        announced: list[Happening] = []
+        if not self.has_seen(result.tool_call_id):
+            self._seen.append(result.tool_call_id)
+            announced = [LateCall(ToolCall(self.session_id, result.tool_call_id, name or "unknown", {}))]
+        notice = self._outside("tool result", result.tool_call_id, code="late_tool_result")
+        return [*notice, *announced, LateCall(result)]
 
     def result(
         self,
@@ -135,7 +155,7 @@ class Conversation:
         """A tool's result; of a call that was never announced, the call comes first."""
         if not self.running or call_id in self._abandoned or self._calls.get(call_id) is False:
             late = ToolResult(self.session_id, call_id, result, is_error or denied, denied)
-            return [*self._outside("tool result", call_id, code="late_tool_result"), LateCall(late)]
+            return self.result_late(late, name)
         announced = self.call(call_id, name) if call_id not in self._calls else []
         self.failed = False
         self._calls[call_id] = False

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.host.arm import Answer, CallWithdrawn, Message, NeedsAuth, Noise, Opened, PeerError
+from operable.host.arm import (
+    Answer,
+    CallWithdrawn,
+    LateCall,
+    Message,
+    NeedsAuth,
+    Noise,
+    Opened,
+    PeerError,
+)
 from operable.host.arms.codex_app_server import ARM
 from operable.wire.events import (
     CANCELLED,
@@ -522,6 +531,20 @@ def test_a_command_that_outlives_its_turn_is_a_notice():
     assert [event.code for event in of_type(feed(connection, late), Notice)] == ["late_tool_result"]
     connection.send(Message("again"))
     assert [event.code for event in of_type(feed(connection, late), Notice)] == ["late_tool_result"]
+
+
+@pytest.mark.parametrize("status, failed", [("completed", False), ("failed", True), ("declined", True)])
+def test_a_command_that_ends_between_turns_is_judged_by_how_it_ended(status, failed):
+    connection = talking()
+    feed(connection, item(COMMAND), completed("interrupted"))
+
+    (late,) = of_type(feed(connection, item({**COMMAND, "status": status}, done=True)), LateCall)
+    new = of_type(feed(connection, item({**COMMAND, "id": "new", "status": status}, done=True)), LateCall)
+
+    assert late.about.is_error is failed
+    assert [type(each.about) for each in new] == [ToolCall, ToolResult]
+    assert new[0].about.kind == "execute"
+    assert new[1].about.is_error is failed
 
 
 @pytest.mark.parametrize(

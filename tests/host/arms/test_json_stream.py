@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.host.arm import Answer, CallWithdrawn, Message, Noise, Opened, PeerError
+from operable.host.arm import Answer, CallWithdrawn, LateCall, Message, Noise, Opened, PeerError
 from operable.host.arms.json_stream import ARM
 from operable.wire.events import (
     CANCELLED,
@@ -477,6 +477,29 @@ def test_what_comes_for_an_earlier_message_does_not_end_the_turn_that_runs():
 
     assert [type(event) for event in happened] == [Notice, Notice]
     assert feed(connection, {"type": "stream_end", "msg_id": "m2"}) == [TurnEnd("s1", COMPLETED)]
+
+
+def test_a_tool_that_runs_for_an_earlier_message_is_given_to_be_judged():
+    connection = talking()
+    feed(connection, {"type": "stream_end", "msg_id": "m1"})
+    connection.send(Message("again", message_id="m2"))
+    connection.outgoing()
+    asked = {"name": "Bash", "category": "exec", "args": {"command": "rm x"}, "description": "rm x"}
+
+    happened = feed(
+        connection,
+        {"type": "tool_running", "msg_id": "m1", "call_id": "t1", "tool_name": "ExecCommand"},
+        {"type": "tool_result", "msg_id": "m1", "call_id": "t1", "status": "success", "output": "gone"},
+        {"type": "tool_request", "msg_id": "m1", "call_id": "t2", "tool": asked},
+    )
+
+    assert [event.about for event in happened if isinstance(event, LateCall)] == [
+        ToolCall("s1", "t1", "ExecCommand", {}, "execute"),
+        ToolResult("s1", "t1", "gone"),
+        ToolCall("s1", "t2", "Bash", {"command": "rm x"}, "execute"),
+    ]
+    assert all(isinstance(event, LateCall | Notice) for event in happened)
+    assert [line["type"] for line in sent(connection)] == ["tool_deny"]
 
 
 def test_an_agent_that_invents_its_own_message_ids_is_understood():

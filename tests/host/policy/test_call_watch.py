@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from operable.host.arm import CallRevised
+from operable.host.arm import CallRevised, LateCall
 from operable.host.arms.acp import ARM as ACP
 from operable.host.audit.chain import Audit, verify_audit
 from operable.host.conversation import Conversation
@@ -344,10 +344,11 @@ def test_no_recorded_agent_rewrites_a_call_or_runs_one_that_was_denied(tmp_path,
         elif isinstance(event, AgentPrompt) and event.tool_name:
             gate.rule(event)
             gate.decided(event, Decision("denied" not in path.stem, by="recorded"))
-        elif isinstance(event, ToolCall | CallRevised):
-            alarms.append(gate.tool_called(event.call if isinstance(event, CallRevised) else event))
-        elif isinstance(event, ToolResult):
-            alarms.append(gate.tool_finished(event))
+        about = event.about if isinstance(event, LateCall) else event
+        if isinstance(about, ToolCall | CallRevised):
+            alarms.append(gate.tool_called(about.call if isinstance(about, CallRevised) else about))
+        elif isinstance(about, ToolResult):
+            alarms.append(gate.tool_finished(about))
 
     assert [alarm for alarm in alarms if alarm is not None] == []
 

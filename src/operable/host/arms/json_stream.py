@@ -23,7 +23,7 @@ from operable.host.arm import Answer, Arm, Happening, Message, Noise, Opened, Op
 from operable.host.conversation import Conversation
 from operable.host.peer import Odometer, count, pairs, session_word, transport
 from operable.wire import json_stream as wire
-from operable.wire.events import CANCELLED, COMPLETED, ERROR, Choice, ModeChange, Usage
+from operable.wire.events import CANCELLED, COMPLETED, ERROR, Choice, ModeChange, ToolCall, ToolResult, Usage
 
 _CHOICES: Final = (
     Choice("once", "Allow this call", "allow_once"),
@@ -81,9 +81,7 @@ class JsonStream:
             return self._books.notice("unknown_event", f"The agent sent {event.type!r}.", event.fields)
         message_id = getattr(event, "msg_id", None)
         if message_id and message_id != self._message_id and message_id in self._earlier:
-            return self._books.notice(
-                "outside_turn", f"The agent sent {_tag(event)!r} for an earlier message."
-            )
+            return self._came_late(event)
         return self._happened(event)
 
     def send(self, message: Message) -> None:
@@ -223,6 +221,21 @@ class JsonStream:
         settings = {**({"model": opening.model} if opening.model else {}), **opening.options}
         if unknown := [name for name, value in settings.items() if not self.select(option=(name, value))]:
             raise PeerError("select_failed", f"This agent cannot be given: {', '.join(unknown)}.")
+
+    def _came_late(self, event: wire.Event) -> list[Happening]:
+        """Something for an earlier message. What the agent does then is still judged."""
+        books, session_id = self._books, self._opening.session_id
+        match event:
+            case wire.ToolRequest(call_id=call_id, tool=tool):
+                self._write(wire.ToolDeny(call_id=call_id, reason="The turn has ended."))
+                return books.call_late(ToolCall(session_id, call_id, tool.name, tool.args, _kind(tool)))
+            case wire.ToolRunning(call_id=call_id, tool_name=name) if not books.has_seen(call_id):
+                kind = _KINDS_BY_NAME.get(name, "other")
+                return books.call_late(ToolCall(session_id, call_id, name, {}, kind))
+            case wire.ToolResult(call_id=call_id, tool_name=name):
+                result = ToolResult(session_id, call_id, _output(event), event.status != "success")
+                return books.result_late(result, name)
+        return books.notice("outside_turn", f"The agent sent {_tag(event)!r} for an earlier message.")
 
     def _requested(self, call_id: str, tool: wire.ToolUse) -> list[Happening]:
         books = self._books

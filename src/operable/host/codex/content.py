@@ -43,8 +43,9 @@ class Content:
 
     def _call(self, item_id: str, item: dict[str, Any], tool: Tool, *, is_done: bool) -> list[Happening]:
         books = self._books
-        if not books.running and is_done:
-            return books.result(item_id)  # of a turn that ended: a notice
+        if not books.running and is_done and books.has_seen(item_id):
+            outcome = outcome_of(item)  # of a turn that ended
+            return books.result(item_id, outcome.result, is_error=outcome.is_error, denied=outcome.denied)
         if books.running:
             self.arguments.setdefault(item_id, tool.arguments)
         return called(books, item_id, item, tool, is_done=is_done)
