@@ -181,5 +181,6 @@ def chunks(secret: str, columns: int) -> list[str]:
 def test_a_text_without_units_is_not_decoded(monkeypatch):
     from operable.kernel.redact import known_values as module
 
+    known = Known([SECRET])
     monkeypatch.setattr(module, "decoded", lambda _: pytest.fail("decoded"))
-    assert Known([SECRET]).text(line := 'plain {"a": "b\\n\\"c\\" 100% & more"}' * 100) is line
+    assert known.text(line := 'plain {"a": "b\\n\\"c\\" 100% & more"}' * 100) is line
