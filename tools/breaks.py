@@ -24,7 +24,7 @@ _OPPOSITES: dict[type[ast.cmpop], ast.cmpop] = {
 
 @dataclass(frozen=True)
 class Break:
-    """One change: what stands between two places of the source, in bytes, and what is to stand there."""
+    """One change: what is between two places of the source, in bytes, and what is to be there."""
 
     line: int
     what: str

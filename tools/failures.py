@@ -31,7 +31,7 @@ class Failure(NamedTuple):
 
 
 class _Scope(NamedTuple):
-    """What the names around an expression mean: the function it stands in, and what its caller passed."""
+    """What the names around an expression mean: the function it is in, and what its caller passed."""
 
     function: Function | None
     passed: dict[str, tuple[ast.expr, "_Scope"]]
@@ -94,7 +94,7 @@ def _of_call(call: ast.Call, scope: _Scope, place: str) -> Iterator[Failure]:
 
 
 def _calls(node: ast.AST, function: Function | None) -> Iterator[tuple[ast.Call, Function | None]]:
-    """Every call with the function it stands in."""
+    """Every call with the function it is in."""
     if isinstance(node, Function):
         function = node
     if isinstance(node, ast.Call):

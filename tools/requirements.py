@@ -27,7 +27,7 @@ def evidence() -> dict[str, list[str]]:
 
 
 def _named_in(node: ast.AST, inside: str = "") -> Iterator[tuple[str, str]]:
-    """Every id in a call of `requirement(...)`, with the function or class that the call stands on or in."""
+    """Every id in a call of `requirement(...)`, with the function or class that the call decorates or is in."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         inside += f"::{node.name}"
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "requirement":

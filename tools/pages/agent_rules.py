@@ -1,4 +1,4 @@
-"""docs/reference/agent-rules.md: what became of real calls of real agents under every form of a rule.
+"""docs/reference/agent-rules.md: the outcome of real calls of real agents under every form of a rule.
 
 The outcomes are those that a run of tests/agents/test_agent_rules.py kept in tests/agents/rules; every later run compares
 with them, and no run keeps a call that was passed.
@@ -40,7 +40,7 @@ command, and the rule is then about commands.
 Each field has three outcomes, under allow, deny and ask:
 
 - ✓ is what the rule says: the allowed call ran without a question, the denied one did not run, the third was asked about and
-  did not run after a no.
+  did not run after a denial.
 - `d` is stricter: the call was denied. `r` is stricter: the session was refused with `AGENT_NEVER_ASKS` before the agent was
   started, because the agent does not ask about such calls. Both have their reason below.
 - A denied call that ran, or one that ran before its question was answered, would be ✗. The tests let none be kept.

@@ -1,4 +1,4 @@
-"""docs/reference/agentcli-parity.md: every behaviour that the existing implementation tests, and where we stand."""
+"""docs/reference/agentcli-parity.md: every behaviour that the existing implementation tests, and ours."""
 
 from itertools import groupby
 

@@ -56,7 +56,7 @@ def render() -> str:
             "Generated from the source by `./dev fix`.",
             "",
             "A command takes only the options that it can honour. Any other is an error (`UNKNOWN_OPTION`), not a silent",
-            "no-op. `--name value` and `--name=value` are the same. Options may stand before and after the command.",
+            "no-op. `--name value` and `--name=value` are the same. Options may be before and after the command.",
             "A parameter of the author with the same name replaces the standard option.",
             "",
             "## Options",
@@ -110,7 +110,7 @@ def _sample() -> Tool:
 def _rows(tool: Tool) -> list[_Row]:
     taken = {kind: standard_options(tool, _command(tool, kind)) for kind in KINDS}
     told: dict[str, tuple[str, str]] = {}
-    for kind in reversed(KINDS):  # the plainest command has the last word
+    for kind in reversed(KINDS):  # the plainest command decides
         told |= _told(command_help(tool, _command(tool, kind)))
     return [
         _Row(name, *told[name], taken_by=[kind for kind in KINDS if name in taken[kind]]) for name in STANDARD

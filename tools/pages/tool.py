@@ -122,7 +122,7 @@ REMARKS = {
     "Stream": "The command then takes `--input-jsonl`, `--input-json`, `--continue-on-error` and `--fail-fast`, and `-` "
     "for `--input-jsonl -`.",
 }
-# Annotations in the order of usefulness, each as it stands in a signature.
+# Annotations in the order of usefulness, each as it is in a signature.
 ANNOTATIONS = (
     *("str", "int", "float", "bool", "str | None", "Literal['a', 'b']", "list[str]", "list[int]"),
     *("Path", "int | str"),

@@ -1,6 +1,6 @@
 """The output side of an AOI tool: events as lines, their count, signals, and readers that go away.
 
-SIGINT and SIGTERM are blocked, except inside `interruptible()`, which stands around every wait. So a signal never falls
+SIGINT and SIGTERM are blocked, except inside `interruptible()`, which is around every wait. So a signal never falls
 between writing an event and counting it, nor into the replacement of the store, and a tool that waits can be interrupted.
 """
 

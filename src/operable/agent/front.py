@@ -1,6 +1,6 @@
 """`operable-agent`: from the command line to `ready` with as little loaded as possible.
 
-A host waits for `ready`, so nothing stands before it that need not: options are read by hand, and for a new session
+A host waits for `ready`, so nothing is before it that need not: options are read by hand, and for a new session
 with the offline model the line is written before the interpreter has seen asyncio, typing or any SDK. Whatever can go
 wrong by configuration is found before `ready`: one `error` event, and an exit status that is not 0. Real stdout is
 kept for protocol lines alone: descriptor 1 leads to stderr from the first moment, so that no library can write
@@ -135,7 +135,7 @@ def _end_at_once_on_sigterm() -> None:
 
 
 def _open_what_is_closed() -> None:
-    """Without stdin or stderr, /dev/null stands in: else the next file that is opened would take their place."""
+    """Without stdin or stderr, /dev/null replaces them: else the next file that is opened would take their place."""
     for descriptor in (0, 2):
         try:
             os.fstat(descriptor)

@@ -1,7 +1,7 @@
 """What the model learns about itself and its workspace: our own few sentences, and the AGENTS.md files that apply.
 
 AGENTS.md is read from the user's configuration folder, then from the outermost project folder inwards to the
-workspace, so that the nearest file has the last word. `@path` on a line of its own includes another file, relative to
+workspace, so that the nearest file decides. `@path` on a line of its own includes another file, relative to
 the one that says so, inside its folder, five levels deep at most; a line that names no such file stays as it is. Files
 that cannot be read are left out; each is cut at 64 KiB.
 """

@@ -25,7 +25,7 @@ from operable.wire import json_stream as protocol
 from operable.wire.lines import LineTooLong
 
 _LOG = logging.getLogger(__name__)
-_LEAVING = 2.0  # seconds; for a run that was stopped to let go of its session
+_LEAVING = 2.0  # seconds; for a run that was stopped to release its session
 
 
 class StreamServer:
@@ -133,7 +133,7 @@ class StreamServer:
     def _work(self, run: Run, message: protocol.Message, before: threading.Thread | None) -> None:
         def blocks() -> list[Block]:
             if before is not None:
-                before.join()  # it has emitted its end, and is about to let go of the conversation
+                before.join()  # it has emitted its end, and is about to release the conversation
             self._mcp.settle(run.cancellation)
             conversation = self._conversation
             images = conversation.tuning.image_input == "supported"

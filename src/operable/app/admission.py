@@ -59,7 +59,7 @@ def require_confirmation(package: Package, words: Sequence[str], *, confirmed: b
         CONFIRMATION_REQUIRED,
         f"{path} of {package.slug} needs the user's confirmation; nothing was run",
         target=path,
-        # Before the --: what stands after it is the application's own.
+        # Before the --: what is after it is the application's own.
         hint=f"ask the user, then: {shlex.join(['operable', 'app', 'call', name, '--confirm', '--', *words])}",
     )
 

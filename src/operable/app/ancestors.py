@@ -1,4 +1,4 @@
-"""What lies above a package and decides what its programs load: it is part of the approval, like the package itself.
+"""What is above a package and decides what its programs load: it is part of the approval, like the package itself.
 
 Node looks for a module in `node_modules` of every folder up to the root, and for `package.json`, `.npmrc` or `.pnp.cjs` on
 the way; cargo, uv, bundler and others look upward for their settings. Whether a package uses Node is decided generously: a

@@ -1,7 +1,7 @@
 """What a package consists of: every file of its folder, by name, mode and content, and whether it still is so.
 
-Not only `app/`: a Makefile, a package.json or a module that lies beside it decides what `make`, `npm run` or `python -m`
-do, and so does what lies above it (`ancestors`). Left out are the application's own state (`entry.states`), or its first
+Not only `app/`: a Makefile, a package.json or a module that is beside it decides what `make`, `npm run` or `python -m`
+do, and so does what is above it (`ancestors`). Left out are the application's own state (`entry.states`), or its first
 command would void the approval, and what tools put beside it (`entry.APART`), except for git's settings and hooks. What
 cannot be pinned is refused: code in the state, links of the parts that the standard names which lead out of the package,
 links into its state, links to folders outside, and what is neither file, folder, link nor socket. A link to a file outside

@@ -48,7 +48,7 @@ def states(package: Package) -> list[str]:
 
 
 def require_states(package: Package) -> None:
-    """Fail for a declared folder of data that cannot be one, and for code that lies in one now."""
+    """Fail for a declared folder of data that cannot be one, and for code that is in one now."""
     for path in sorted(_declared(package)):
         problem = state_folder.problem_of(path)
         if problem is not None:
@@ -71,7 +71,7 @@ def require_states(package: Package) -> None:
 
 
 def code_in_state(package: Package) -> str | None:
-    """What lies in a folder of data and could run, as a path from the root; None: nothing."""
+    """What is in a folder of data and could run, as a path from the root; None: nothing."""
     try:
         found = [state_folder.code_in(os.path.join(package.root, path)) for path in states(package)]
     except OSError as problem:

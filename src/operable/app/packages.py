@@ -90,7 +90,7 @@ def activate(package: Package, *, skills: bool = True) -> Activated:
 
 
 def resource(package: Package, path: str) -> bytes:
-    """The third tier: one file, by its path inside; Fail for what lies outside, is missing or is too large."""
+    """The third tier: one file, by its path inside; Fail for what is outside, is missing or is too large."""
     return _bytes(package, path, _RESOURCE_LIMIT)
 
 
@@ -119,5 +119,5 @@ def _bytes(package: Package, path: str, limit: int) -> bytes:
 
 
 def inside(path: str, folder: str) -> bool:
-    """Whether a path, both of them real, lies below a folder."""
+    """Whether a path, both of them real, is below a folder."""
     return path.startswith(folder.rstrip("/") + "/")

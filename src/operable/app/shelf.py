@@ -4,7 +4,7 @@
     project   <project>/.apps/<slug>/APP.md, <project>/apps/<slug>/APP.md, <project>/APP.md
     user      the user's own folder: $OPERABLE_HOME/apps, else operable/apps below $XDG_DATA_HOME or ~/.local/share
 
-A file called APP.md that is none of this standard is left out without a word; one that means to be and is wrong is
+A file called APP.md that is none of this standard is left out silently; one that means to be and is wrong is
 listed with its problem. Of two with one slug the project's comes first, unless it may not run and the other may: cloning
 a repository must not decide what a name means, nor must a folder of that name; `./name` always is the folder. A link in
 the user's folder to a place outside of it counts as an explicit path: what is there is not kept by the user.

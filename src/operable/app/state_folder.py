@@ -1,6 +1,6 @@
-"""Which folders may hold an application's data, and what may lie in them: no code, because no approval sees it.
+"""Which folders may hold an application's data, and what may be in them: no code, because no approval sees it.
 
-A folder of data lies below `app/`, and no part of its path has a name that an import finds (`json`, `node_modules`) or that
+A folder of data is below `app/`, and no part of its path has a name that an import finds (`json`, `node_modules`) or that
 ends as code does (`json.py`). It is a folder: a file without an ending is code to Node and to a shell. A file in it that
 loaders or the kernel take for code, by its ending, its name or its executable bit, is reported, at the approval and at each
 call; so is a link to a folder, which could lead to code. What approved code does with other files (`exec` of a text) is
@@ -13,7 +13,7 @@ import stat
 import sys
 from collections.abc import Iterator
 
-# What lies in a folder with such a name is code to the loaders of Python and Node.
+# What is in a folder with such a name is code to the loaders of Python and Node.
 _CODE_FOLDERS = frozenset(("node_modules", "__pycache__", "site-packages", "dist-packages"))
 _CODE_ENDING = re.compile(
     r".+\.(py[cowdix]?|pyz|pth|egg|so(\.[0-9.]+)?|dylib|dll|[cm]?[jt]sx?|node|wasm|(ba|z|k|c|da|fi)?sh|command|rb|pl|pm|ph(p|ar)"

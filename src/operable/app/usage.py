@@ -1,4 +1,4 @@
-"""How the commands of an application are used, as its APP.md shows it: what stands there as code.
+"""How the commands of an application are used, as its APP.md shows it: what is there as code.
 
 The standard gives commands names and no description of their arguments; the text does. A code span or a line of a fenced
 block that has a documented command in it shows how that is used.
@@ -26,7 +26,7 @@ def usages(package: Package) -> dict[str, str]:
 
 
 def shown(commands: Iterable[str], lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The lines that show a command, with it: the first that stands there, the longest of those that begin alike."""
+    """The lines that show a command, with it: the first that is there, the longest of those that begin alike."""
     paths = sorted((each.split() for each in commands), key=len, reverse=True)
     for line in lines:
         words = line.split()
@@ -38,7 +38,7 @@ def shown(commands: Iterable[str], lines: Iterable[str]) -> Iterator[tuple[str, 
 
 
 def codes(body: str, about: str = "") -> Iterator[str]:
-    """What stands as code in a text; in sections whose heading has this in it, and in the sections below them."""
+    """What a text shows as code; in sections whose heading has this in it, and in the sections below them."""
     level, fenced = 0, False
     for line in body.splitlines():
         if line.lstrip().startswith(("```", "~~~")):

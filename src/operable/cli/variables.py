@@ -1,4 +1,4 @@
-"""The words of `--env`: `NAME=VALUE`, and `NAME=@FILE` for what must not stand on a command line.
+"""The words of `--env`: `NAME=VALUE`, and `NAME=@FILE` for what must not be on a command line.
 
 Every process of the same user can read a command line while it runs, and a shell keeps it in its history. So a value may be
 read from a file, or from what a shell makes of `<(pass show key)`. A first `@@` is one `@` of the value itself. A plain
@@ -46,7 +46,7 @@ def variables(given: Sequence[str]) -> dict[str, str]:
 
 
 def exposed(given: Sequence[str]) -> list[str]:
-    """The names of secrets whose values stand on the command line."""
+    """The names of secrets whose values are on the command line."""
     from operable.kernel.redact.names import is_secret_name
     from operable.kernel.redact.shapes import has_shape
 

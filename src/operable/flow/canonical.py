@@ -30,7 +30,7 @@ READ_DEPTH = 256
 
 
 class UnkeptError(ValueError):
-    """JSON that is none for us: a member that JavaScript would lose without a word, or nested too deep."""
+    """JSON that is none for us: a member that JavaScript would lose silently, or nested too deep."""
 
 
 class NoCanonicalTextError(FlowError, ValueError):

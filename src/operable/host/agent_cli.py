@@ -94,7 +94,7 @@ def define_agent_cli(
 ) -> AgentCliHandle:
     """Validate a manifest (a mapping, or the path of an AGENT-CLI.md); ManifestError has all of its problems.
 
-    `workspace` is the folder inside which its references (ACP.md, SECRETS.md …) may lie; by default the manifest's own.
+    `workspace` is the folder inside which its references (ACP.md, SECRETS.md …) may be; by default the manifest's own.
     `trusted`: whether it may be acted on. By default a mapping is, since it is part of the calling program; a file is when
     it comes with Operable, is kept by the user, or was approved as it is now (`operable.host.launch.trust`).
     """

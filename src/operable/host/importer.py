@@ -74,7 +74,7 @@ class Importer:
     title: str
     entries: "Callable[[Any], Mapping[str, Any]]"
     command: "Callable[[str, Any], Command]"
-    places: tuple[str, ...] = ()  # where its file usually lies
+    places: tuple[str, ...] = ()  # where its file usually is
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 What such agents have in common: nothing is written to them once they run, nothing is asked, a cancel ends the process, and
 the turn is over when the process is. What a line means is for a `Reading`, which an arm makes for each turn; it says at the
-end how the turn went. Whatever it forgets to say, the turn has its end all the same.
+end how the turn went. Whatever it forgets to say, the turn has its end nevertheless.
 """
 
 from collections.abc import Callable, Mapping

@@ -164,7 +164,7 @@ def converse(
 
 
 def recognised(message: Any) -> Answer | None:
-    """Which protocol a line belongs to; `error` for a JSON-RPC answer that says no. None if it belongs to none."""
+    """Which protocol a line belongs to; `error` for a JSON-RPC error. None if it belongs to none."""
     if not isinstance(message, dict):
         return None
     if message.get("type") == "ready":

@@ -14,7 +14,7 @@ class Backend:
 
     name: str
     missing: Callable[[], str | None]  # why it cannot be used here
-    locate: Callable[[str], str]  # slug -> where it stands unless the inventory says otherwise
+    locate: Callable[[str], str]  # slug -> where it is unless the inventory says otherwise
     read: Callable[[str], str | None]  # None: not there
     write: Callable[[str, str], None] | None = None
 

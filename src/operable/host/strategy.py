@@ -59,7 +59,7 @@ class Kept:
             self.forgotten += 1
 
     def notices(self, *, quoting: bool) -> list[Notice]:
-        """What was let go since the last turn, each reported once."""
+        """What was released since the last turn, each reported once."""
         found = []
         if self.in_place_of_another:
             found.append(

@@ -41,7 +41,7 @@ def digest(value: object) -> str:
 
 def _sha256(data: bytes) -> str:
     # The interpreter's own module where there is one: `hashlib` loads OpenSSL, which costs more than hashing a small plan.
-    # Asked for by version, because a failed import is searched for anew each time.
+    # Asked for by version, because a failed import is searched for again each time.
     try:
         module = __import__("_sha2" if sys.version_info >= (3, 12) else "_sha256")
     except ImportError:  # built without it

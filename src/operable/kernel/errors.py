@@ -9,7 +9,7 @@ between the two, and `Fail`, the one structured error that every layer raises an
     │   ├── SelectionError         a patch that selects nothing, or too much
     │   └── FlowError              a workflow; also carries the word of the agentcli contract (`flow_code`)
     │       ├── NotAllowed         a read-only operation needs a permission that the caller can give
-    │       ├── PolicyEnded        a policy exceeded a limit, which is a no
+    │       ├── PolicyEnded        a policy exceeded a limit, which counts as a denial
     │       └── NoCanonicalTextError
     ├── OSError, ValueError        of values and files, below the layer that knows what the user asked for
     └── the peer's faults          `wire.*.Malformed`, `host.arm.PeerError`: an event or a verdict, never a `Fail`

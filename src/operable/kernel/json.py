@@ -37,7 +37,7 @@ def parse(
 ) -> Any:
     """The value of a JSON text. Raises ValueError if it is not one. `levels` None: as deep as the interpreter goes.
 
-    `surrogates` says what happens to lone ones. `control_characters`: they may stand in a text as they are.
+    `surrogates` says what happens to lone ones. `control_characters`: they may be in a text as they are.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8")
@@ -80,7 +80,7 @@ def _refuse(word: str) -> NoReturn:
 
 
 def repeated_names(text: str | bytes) -> set[str]:
-    """The names that stand twice in one object: readers differ in which value they take. Raises ValueError."""
+    """The names that appear twice in one object: readers differ in which value they take. Raises ValueError."""
     names: set[str] = set()
 
     def note(pairs: list[tuple[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""A text for a person who has to judge it: nothing in it is invisible, and nothing is left out without a word."""
+"""A text for a person who has to judge it: nothing in it is invisible, and nothing is left out silently."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Secrets that are none: values that can be recognised in any output, also when something has encoded them.
 
 A canary has characters that URL encoding changes, so that its raw and its encoded form can be distinguished. In base64 the
-same bytes look different depending on where they stand in what was encoded: all three alignments are looked for.
+same bytes look different depending on where they are in what was encoded: all three alignments are looked for.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def forms(value: str) -> dict[str, str]:
 
 
 def leak(text: str, value: str) -> str | None:
-    """In which form the value stands in the text. Hexadecimal digits may be written large or small, and any character may be
+    """In which form the value is in the text. Hexadecimal digits may be written large or small, and any character may be
     escaped as in JSON.
     """
     text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)

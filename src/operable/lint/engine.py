@@ -123,7 +123,7 @@ class Job:
             box = None
         self.probe = Probe(
             program=self.program,
-            # What stands in a line to paste must mean the same in another folder.
+            # What is in a line to paste must mean the same in another folder.
             shown=tool if "/" not in tool else os.path.abspath(tool),
             sandbox=box,
             env=dict(self.profile.tool.env),

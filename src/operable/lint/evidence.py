@@ -99,7 +99,7 @@ class Observation:
 
     @cached_property
     def events(self) -> tuple[dict[str, Any], ...]:
-        """Every event that can be read, whatever stands between them."""
+        """Every event that can be read, whatever is between them."""
         return tuple(line.event for line in self.lines if line.event is not None and _typed(line.event))
 
     @cached_property

@@ -1,11 +1,11 @@
 """The examples that a check carries: transcripts of a tool `notes`, for people to read and for the check to judge.
 
-A call begins with `$ notes`; behind `  # ` stands what happens to it: `SIGINT`, `SIGTERM`, `the reader goes away`, `a
+A call begins with `$ notes`; behind `  # ` is what happens to it: `SIGINT`, `SIGTERM`, `the reader goes away`, `a
 terminal`, `a full disk` that stdout leads to, `an empty place` without environment and HOME, `no input`, `a malformed line`
 or `an upstream that dies` in its input. Keys and secrets are `…`, and `--output jsonl` goes without saying. The lines below
 are its stdout; `2> ` marks stderr (`2| `: without a line end), `tty> ` what it writes to a terminal. What else was observed
 is a remark: `# exit 64`, `# changes work/notes.json`, `# reaches …`, `# only when it is stopped`, `# does not end`. Equal
-calls are answered in the order in which they stand. What is not shown is done as a conforming tool would.
+calls are answered in their order. What is not shown is done as a conforming tool would.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from operable.lint.check import CHARACTERISTICS, Finding, Level, Result
 
-WHOLE = "*"  # how the tool as a whole is called where a command would stand
+WHOLE = "*"  # how the tool as a whole is called where a command would be
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,14 +29,14 @@ def embedded(data: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def reference(part: Part) -> Part | None:
-    """Where the reference of a field stands; None when the field holds a block, or nothing."""
+    """Where the reference of a field is; None when the field holds a block, or nothing."""
     if part.text is not None:
         return part
     return next((part.at(word) for word in _REFERENCES if part.at(word).text is not None), None)
 
 
 def block(part: Part) -> Part:
-    """Where the block of a field stands; without a value when the field is a reference."""
+    """Where the block of a field is; without a value when the field is a reference."""
     if reference(part) is not None:
         return Part(part.source, None, part.path)
     return part.at("inline") if part.at("inline").present else part

@@ -22,7 +22,7 @@ _MARK = "\ufeff"
 
 
 class Document(NamedTuple):
-    """A Markdown file, read: its data, where each field stands, and its text."""
+    """A Markdown file, read: its data, where each field is, and its text."""
 
     data: dict[str, object]
     lines: dict[Path, Position]

@@ -30,7 +30,7 @@ _PACKAGE = "operable.manifest.kinds"
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A field that names another manifest: where it stands, what kind it leads to, what to call a failure."""
+    """A field that names another manifest: where it is, what kind it leads to, what to call a failure."""
 
     name: str
     path: tuple[str, ...]

@@ -184,7 +184,7 @@ def _tolerated(problem: Problem) -> Problem:
 
 
 def _relaxed(kind: Kind, root: Part, problems: list[Problem]) -> tuple[Part, dict[str, Any]]:
-    """The document with other shapes brought into the published one, and what stood there."""
+    """The document with other shapes brought into the published one, and what was there."""
     extra: dict[str, Any] = {}
     if kind.relax is None:
         return root, extra

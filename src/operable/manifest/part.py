@@ -1,4 +1,4 @@
-"""A place in a document: the value there, the way to it, and where it stands in the file.
+"""A place in a document: the value there, the way to it, and where it is in the file.
 
 Cross-field rules read the plain data through `Part` instead of the model, because they must also run on a document that has
 other faults: a field of the wrong type reads as absent (the schema has complained about it already), and a path that does
@@ -24,14 +24,14 @@ class Position(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where a document came from: its name for people, and where each of its fields stands."""
+    """Where a document came from: its name for people, and where each of its fields is."""
 
     path: str
     lines: dict[Path, Position]
     first: Position = Position(1, 1)
     """Where to point at what is missing at the top."""
     directory: str | None = None
-    """The name of the folder that the file stands in; None for a text that does not come from a file."""
+    """The name of the folder that the file is in; None for a text that does not come from a file."""
 
     def position(self, path: Path) -> Position:
         """Of the field, else of the nearest thing around it."""

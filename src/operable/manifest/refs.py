@@ -2,7 +2,7 @@
 
 A reference is a path relative to the file that holds it, else to the workspace (`./SANDBOX.md`, `policies/SANDBOX.md`), or
 `@owner/slug`, which is looked up in the declared folders as `@owner/slug/<FILE>.md` and `owner/slug/<FILE>.md`. Whatever it
-is, the real path, with all links followed, has to lie in the workspace; a file that lies elsewhere is not opened. The check
+is, the real path, with all links followed, has to be in the workspace; a file that is elsewhere is not opened. The check
 is made on what `realpath` says before the file is opened: a workspace that changes at that moment cannot be
 trusted.
 """
@@ -31,7 +31,7 @@ class Resolved(NamedTuple):
 
 
 def resolve(reference: str, holder: str, workspace: Workspace, file_name: str) -> Resolved:
-    """Follow a reference that stands in the file `holder`; `file_name` is what `@owner/slug` looks for."""
+    """Follow a reference that is in the file `holder`; `file_name` is what `@owner/slug` looks for."""
     if not reference or "\x00" in reference:
         return Resolved(None, "the reference is empty or has a null character")
     owned = _OWNED.fullmatch(reference)

@@ -205,7 +205,7 @@ def _published() -> dict[str, Any]:
 
 
 def _known_keys(location: str) -> list[str]:
-    """The properties beside an `additionalProperties`, given where that stands: `urn:…#/$defs/mode/additionalProperties`."""
+    """The properties beside an `additionalProperties`, given where that is: `urn:…#/$defs/mode/additionalProperties`."""
     identifier, _, pointer = location.partition("#")
     place: Any = _published()[identifier]
     for step in pointer.split("/")[1:-1]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-# A version stands at the beginning of what a program prints; a match is not sought in megabytes.
+# A version is at the beginning of what a program prints; a match is not sought in megabytes.
 _SEARCHED = 16_384
 _EXPRESSION = 500
 # One piece of an expression: an escape, a class of characters, the beginning of a group, or any other character.
@@ -54,7 +54,7 @@ def check_range(text: str) -> None:
 
 
 def satisfies(version: str, text: str) -> bool:
-    """Whether a version, however many numbers it has (`2.43`, `v1.2.3-rc.1`), lies in an npm range."""
+    """Whether a version, however many numbers it has (`2.43`, `v1.2.3-rc.1`), is in an npm range."""
     import semantic_version  # type: ignore[import-untyped]
 
     try:
@@ -91,7 +91,7 @@ def _tree(pattern: str) -> Any:
 
 
 def _explodes(node: Any, *, inside: bool) -> bool:
-    """Whether an endless repetition stands inside another."""
+    """Whether an endless repetition is inside another."""
     from re import _constants  # type: ignore[attr-defined]
 
     node = getattr(node, "data", node)

@@ -129,7 +129,7 @@ class ResultCollector:
         )
 
     def _bounded(self, summary: dict[str, Any]) -> dict[str, Any]:
-        """The summary without what is too long in it; the whole of it then stands at the end of the file."""
+        """The summary without what is too long in it; the whole of it then is at the end of the file."""
         short = {
             name: value
             for name, value in summary.items()

@@ -2,7 +2,7 @@
 
 Nothing is written for a result that fits. What was kept in memory until then goes first, so the file has every event in its
 order. A disk that is full, a folder that cannot be written, or a result beyond the limit is not a failure of the call,
-which has been made: the part that was kept stays true, and `problem` says what is not there. The files of a process lie
+which has been made: the part that was kept stays true, and `problem` says what is not there. The files of a process are
 in one private folder, which the keeper removes however the process ends.
 """
 

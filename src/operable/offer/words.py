@@ -1,7 +1,7 @@
 """From the arguments of a call, as JSON, to the words of a command line, by the schema that the tool gives of its input.
 
 Each property says how it is written on the command line (`x-cli`: `--limit`, or `QUERY` for an operand). What has a value
-is written `--name=value`, and operands stand behind `--`, so that no value is ever taken for an option. Structured input
+is written `--name=value`, and operands are behind `--`, so that no value is ever taken for an option. Structured input
 becomes one property `input`, given as JSON lines on stdin. Not offered: options that only concern how the stream is
 written, secrets (`writeOnly`), and the confirmation, which the caller of this module gives or withholds.
 """

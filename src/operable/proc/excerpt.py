@@ -1,4 +1,4 @@
-"""A bounded memory of an unbounded stream of bytes: its beginning, its end, and how much lies between.
+"""A bounded memory of an unbounded stream of bytes: its beginning, its end, and how much is between.
 
 The first lines of a diagnostic stream say what went wrong first, the last ones what ended the run; the middle is
 repetition. Feeding costs amortised O(1) per byte, memory stays below head + 2 * tail, whatever the child writes.

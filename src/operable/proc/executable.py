@@ -1,7 +1,7 @@
 """Which file a command name means, decided before anything is started.
 
 The search uses the child's own PATH, not the host's, and only absolute entries of it: an empty or relative entry would
-run whatever lies in the working directory. The answer is an absolute path, so that it can be shown, compared and cached.
+run whatever is in the working directory. The answer is an absolute path, so that it can be shown, compared and cached.
 """
 
 import os

@@ -37,7 +37,7 @@ class Outlet:
 
     @property
     def waiting(self) -> int:
-        """How many bytes lie in the pipe now, not yet read."""
+        """How many bytes are in the pipe now, not yet read."""
         if self._fd is None:
             return 0
         (count,) = struct.unpack("i", fcntl.ioctl(self._fd, termios.FIONREAD, b"\0\0\0\0"))

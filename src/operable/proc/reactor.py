@@ -1,6 +1,6 @@
 """What supervision needs of an event loop, and the smallest loop that has it.
 
-`Reactor` is a subset of asyncio's loop, so `asyncio.get_running_loop()` (or uvloop's) is one as it stands, and all process
+`Reactor` is a subset of asyncio's loop, so `asyncio.get_running_loop()` (or uvloop's) is one as it is, and all process
 logic is written once, as callbacks. `SelectorReactor` is for callers without a loop: importing asyncio would cost them
 more than starting the tool. `Attendant` runs one in a thread, so that deadlines, stderr and stdin of a child are looked
 after while its caller is busy with an event.

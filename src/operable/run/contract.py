@@ -49,7 +49,7 @@ def contract_of(tool: str | Sequence[str]) -> Contract:
 
 
 def from_tool(words: Sequence[str]) -> Contract:
-    """Ask the tool, always anew: what is being compared may have changed a moment ago."""
+    """Ask the tool each time: what is being compared may have changed a moment ago."""
     source = Source(tuple(words))
     description = describe(source, refresh=True)
     if description.schema is None and description.capabilities is None:

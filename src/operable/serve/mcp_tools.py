@@ -1,6 +1,6 @@
 """The catalog as MCP tools: one per command, with a strict schema, annotations, and a guard before what is destructive.
 
-Destructive commands, and those that need the user's confirmation, are off unless they were enabled; then they need a yes:
+Destructive commands, and those that need the user's confirmation, are off unless they were enabled; then they need an approval:
 from the person at the client (elicitation) where the client can ask one, else the argument `confirm: true`. A dry run
 needs none, unless it runs code of the project. Results are structured; what is too long for a model is one resource away.
 """
@@ -116,7 +116,7 @@ class Toolbox:
     async def call(
         self, tool: McpTool, arguments: Mapping[str, Any], *, confirmed: bool, progress: Progress
     ) -> Result:
-        """Call it, when the arguments are right and what needs a yes has one."""
+        """Call it, when the arguments are right and what needs an approval has one."""
         check_arguments(tool.name, tool.schema, arguments)
         if needs_yes(tool, arguments) and not confirmed:
             raise Fail(

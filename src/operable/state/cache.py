@@ -65,7 +65,7 @@ def keep(place: str, fingerprint: str, value: Any, *, private: bool = False) -> 
         os.replace(draft, place)
         return True
     except ValueError:
-        return False  # marshal does not write what lies too deep, or is not a plain value
+        return False  # marshal does not write what is too deep, or is not a plain value
     except OSError:
         try:
             os.unlink(draft)

@@ -136,7 +136,7 @@ class Presence:
                 self.drop()
 
     def drop(self) -> None:
-        """Let go of the file: nothing is held, or this is a fork, whose parent holds it."""
+        """Release the file: nothing is held, or this is a fork, whose parent holds it."""
         if self._fd is not None:
             os.close(self._fd)
         self._fd = None

@@ -64,7 +64,7 @@ class LogLines:
             yield end, line
         if (
             end > 0
-        ):  # a line that is too long to be a record: what stands before it is read in the other direction
+        ):  # a line that is too long to be a record: what is before it is read in the other direction
             self._file.seek(0)
             places, start = [], 0
             for line in bounded_lines(self._file, end):
@@ -89,7 +89,7 @@ def last_line(path: str) -> bytes | None:
 
 
 def tail(fd: int, size: int | None = None) -> tuple[int, int]:
-    """(where the last whole line ends, the size). What lies between is a torn line."""
+    """(where the last whole line ends, the size). What is between is a torn line."""
     size = os.fstat(fd).st_size if size is None else size
     at = size
     while at > 0 and size - at <= LINE_LIMIT:

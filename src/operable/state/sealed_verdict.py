@@ -126,7 +126,7 @@ class _Walk:
         self._file = ""
         self._ends: set[str] = set()  # the last record of each full file
         self._at = ""
-        self._before = hashlib.sha256()  # of what stands before the chain
+        self._before = hashlib.sha256()  # of what is before the chain
         self._floor: tuple[Head, str, int] | None = None  # what the first record continues, and its place
         self.open: dict[int, None] = {}
 

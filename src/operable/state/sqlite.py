@@ -1,7 +1,7 @@
 """Reads an SQLite file without changing it or delaying its writers, also where the reader may not write.
 
 A database in write-ahead mode has files beside it that SQLite creates even for a reader. In a read-only folder, such as a
-backup, a snapshot or the home of another user, SQLite cannot create them. There the file is read as it stands, provided
+backup, a snapshot or the home of another user, SQLite cannot create them. There the file is read as it is, provided
 that it is complete (nothing waits in a write-ahead log) and does not change during the read.
 """
 

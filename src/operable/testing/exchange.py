@@ -1,4 +1,4 @@
-"""One request to the model server and what became of it, for tests to look at.
+"""One request to the model server and its outcome, for tests to look at.
 
 Credentials are not kept: headers and parameters that carry one are replaced, and a digest of the credential is kept
 instead, so that a test can ask whether a request carried a certain one (`carried`) and a log can be published.

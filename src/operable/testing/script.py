@@ -15,7 +15,7 @@ from typing import Any
 
 Step = dict[str, Any]
 Verbs = Mapping[str, frozenset[str]]
-"""verb -> the options that may stand beside it"""
+"""verb -> the options that may be beside it"""
 
 _MARKER = re.compile(r"SCRIPT:(?:(?P<name>[A-Za-z0-9_-]+)|(?=\[))")
 
@@ -49,7 +49,7 @@ def check_steps(steps: Any, verbs: Verbs) -> list[Step]:
 
 
 def marked(text: str) -> str | list[Any] | None:
-    """What the last marker in a text asks for: the name of a script, or the steps that stand there."""
+    """What the last marker in a text asks for: the name of a script, or the steps that are there."""
     matches = list(_MARKER.finditer(text))
     if not matches:
         return None

@@ -1,7 +1,7 @@
 """The standard descriptors in machine mode: only the stream gets out, and no code waits for a person.
 
 The real stdout moves to a descriptor of our own and descriptor 1 points at stderr, so that a stray `print`, a C library
-or a child process cannot put a byte into the stream. Descriptor 0 becomes empty, and the terminal is let go, so that
+or a child process cannot put a byte into the stream. Descriptor 0 becomes empty, and the terminal is released, so that
 a prompt, here or in a child, fails at once instead of waiting (AOI section 1.3). Structured input is
 read from a private copy of stdin, which no child can eat.
 """

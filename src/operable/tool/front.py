@@ -129,7 +129,7 @@ def understand(tool: Tool, argv: list[str]) -> tuple[Call, Fail | None]:
 def suspects(argv: list[str], call: Call, *, refused: bool) -> tuple[str, ...]:
     """The words that must not be shown: what secret parameters were given, and what looks like it was meant to be.
 
-    A refused command line may have been misspelt, so in its answer nothing is shown that stands where a secret may stand.
+    A refused command line may have been misspelt, so in its answer nothing is shown that is where a secret may be.
     """
     command = call.command
     found = list(_flagged(argv, command, unknown=refused and bool(command.name)))
@@ -138,7 +138,7 @@ def suspects(argv: list[str], call: Call, *, refused: bool) -> tuple[str, ...]:
         if not (param.name in command.secrets or (named and param.secret)):
             continue
         value = call.values.get(param.name)
-        # A default stands in the source and a switch has two values: neither is a secret, and "none" or "True" are words.
+        # A default is in the source and a switch has two values: neither is a secret, and "none" or "True" are words.
         if value != param.default and not isinstance(value, bool):
             found += map(str, value if isinstance(value, list) else [] if value is None else [value])
         if refused and param.operand:

@@ -3,7 +3,7 @@
 The first answer is built from the declarations, which means importing every command; it is then kept beside the tool's
 compiled files (in `__pycache__`, under the same rules: not when bytecode is not to be written, not where one may not write).
 Later calls read it back, which costs one file. A kept document is used only if every source file it was built from has the
-size and time it had then; anything else builds anew. Tools that take events or commands from outside their own package
+size and time it had then; anything else builds again. Tools that take events or commands from outside their own package
 are never kept, because that could not be checked so cheaply.
 """
 
@@ -62,7 +62,7 @@ def _kept(tool: Tool, name: str) -> bytes | None:
             fingerprint, document = marshal.load(file)  # noqa: S302 - our own file, as bytecode is
         return document if fingerprint == _fingerprint(tool) else None
     except (OSError, EOFError, ValueError, TypeError):
-        return None  # not there, or cut short: it is built anew
+        return None  # not there, or cut short: it is built again
 
 
 def _build(tool: Tool, name: str) -> bytes | None:

@@ -1,7 +1,7 @@
 """A command of a wrapped tool: the SDK's `Command`, made of a plan instead of a written function.
 
 Reading: the parser's rows go out, then the end of the program is judged. Changing: phase one makes the plan, with the
-program's own dry run where it has one; phase two runs the program, with the inputs that stand in the confirmed plan.
+program's own dry run where it has one; phase two runs the program, with the inputs that are in the confirmed plan.
 """
 
 from __future__ import annotations

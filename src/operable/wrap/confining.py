@@ -31,7 +31,7 @@ _EVERYTHING = ("**", "/**")
 _KERNEL = ("dev", "proc", "sys")
 # Where programs make their temporary files.
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
-# Stands in a variable for the folder of the call's own; without such a folder the variable is not set.
+# Represents the folder of the call's own in a variable; without such a folder the variable is not set.
 _SCRATCH = "${scratch}"
 # A need -> the word of `proc.sandbox.restriction` for what a program without it gives up.
 _GIVEN_UP = {"network": "network", "programs": "processes", "sockets": "sockets", "write": "writes"}

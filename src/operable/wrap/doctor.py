@@ -34,7 +34,7 @@ def binary(plan: Mapping[str, Any]) -> Check:
 
 
 def version(plan: Mapping[str, Any]) -> Check:
-    """Whether the program's version lies in the range for which the wrapper was made."""
+    """Whether the program's version is in the range for which the wrapper was made."""
     found, wanted = installed_version(plan), plan["version_check"]["range"]
     if found is None:
         return Check(

@@ -1,7 +1,7 @@
 """Bytes of the outside world as fields of an event: lossless, whatever they are.
 
 A name, a message or a title is bytes. Where they are UTF-8, the field is the text. Where they are not, the field is the text
-with U+FFFD for what cannot be read, and beside it stands `<name>_b64` with the bytes themselves: readers need not guess
+with U+FFFD for what cannot be read, and beside it is `<name>_b64` with the bytes themselves: readers need not guess
 which text is exact, because only the others have that second field.
 """
 

@@ -6,7 +6,7 @@ protocol's own defaults). The properties of a tool's input become options; one t
 the prefix `arg-`; `--arguments-json` takes them all as one object. Results are `mcp_result` (structured content) and
 `mcp_content`. A link to a resource of the server is dead once the server has ended. So its target also follows, in bounds,
 as `mcp_content`. Progress passes through. The command is split by the quoting rules of POSIX shells and run without
-one, with the allow-listed environment and what the user allows this very command (`settings`). Why a server ended stands
+one, with the allow-listed environment and what the user allows this very command (`settings`). Why a server ended is
 in its stderr: that is part of the error, redacted.
 """
 
@@ -164,7 +164,7 @@ class McpCommand(Command):
             return self._results(given)
 
         perform.__doc__ = self._listed.description or f"The tool {self._listed.name}."
-        perform.__wrapped__ = _declared  # type: ignore[attr-defined]  # the parameters stand in the server's schema
+        perform.__wrapped__ = _declared  # type: ignore[attr-defined]  # the parameters are in the server's schema
         return perform
 
     def _apply_function(self) -> Callable[..., Any]:

@@ -40,7 +40,7 @@ def main(name: str, words: list[str]) -> NoReturn:
 def shim_main(name: str, folder: str | None = None) -> NoReturn:
     """The same for a shim, which takes nothing for granted: an unknown command is refused, as any tool does.
 
-    `folder` is where the wrapper lies, if it does not come with the package.
+    `folder` is where the wrapper is, if it does not come with the package.
     """
     import os
 

@@ -3,7 +3,7 @@
 JSON is text, and many programs (those in Go, Rust and JavaScript above all) put U+FFFD where a name, a message or an output
 is none. The bytes cannot be got back from that, and two names may look like one. A wrapper of such a program says so
 (CLI.md: `metadata.operable.replaces`); then each event with U+FFFD in a text that has no bytes beside it carries
-`lossy: true`, and a warning UPSTREAM_LOSSY comes before the first. A text in which U+FFFD really stands is marked as well:
+`lossy: true`, and a warning UPSTREAM_LOSSY comes before the first. A text that really contains U+FFFD is marked as well:
 the output does not show it.
 """
 
@@ -46,7 +46,7 @@ def _fields(row: Any) -> dict[str, Any] | None:
 
 
 def _is_replaced(value: Any) -> bool:
-    """Whether U+FFFD stands anywhere in it without the bytes beside it. Without recursion: a value may be deep."""
+    """Whether U+FFFD is anywhere in it without the bytes beside it. Without recursion: a value may be deep."""
     waiting = [value]
     while waiting:
         value = waiting.pop()

@@ -109,7 +109,7 @@ def _error(upstream: Upstream, value: Any, rule: Mapping[str, Any]) -> Fail:
 
 
 def at(value: Any, path: str) -> Any:
-    """What stands at a path of names and positions (`a.b.0.c`); _NONE where there is nothing."""
+    """What is at a path of names and positions (`a.b.0.c`); _NONE where there is nothing."""
     for step in path.split("."):
         if value.__class__ is dict and step in value:
             value = value[step]

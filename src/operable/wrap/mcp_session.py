@@ -131,7 +131,7 @@ class Bridge:
         self._stderr = stderr
 
     def _failure(self, error: BaseException, what: str) -> Fail:
-        """What went wrong, with what the server said last: why it ended stands there, if anywhere."""
+        """What went wrong, with what the server said last: why it ended is there, if anywhere."""
         fail = _failure(error, what)
         fail.message = Known(self.secrets).text(fail.message)
         said = shown(self._stderr, self.secrets)

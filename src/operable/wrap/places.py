@@ -1,6 +1,6 @@
 """Where wrappers are: the folders named by OPERABLE_WRAPPERS, the user's own, and those that come with the package.
 
-The user's own lie where everything does that a user declares (`state.paths.config_path`). Below OPERABLE_HOME they
+The user's own are where everything is that a user declares (`state.paths.config_path`). Below OPERABLE_HOME they
 were once in `wrappers` and not in `config/wrappers`; what is still there is found, after the others.
 
 A wrapper may bring Python code, so a folder of the current project is never searched: a user who wants one names it. Of two

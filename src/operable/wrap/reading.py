@@ -1,7 +1,7 @@
 """Reads and judges the manifests of a wrapper, and makes its plan of them.
 
 The manifests are plain CLI.md and TOOL.md files (`operable.manifest` judges them). What those standards have no word for
-stands under `metadata.operable`; its keys are listed below and an unknown one is refused, because a misspelt guard would
+is under `metadata.operable`; its keys are listed below and an unknown one is refused, because a misspelt guard would
 otherwise guard nothing. docs/guides/wrap-a-tool.md explains each.
 """
 

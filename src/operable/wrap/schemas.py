@@ -73,7 +73,7 @@ def inputs(command: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, A
         word = name.replace("-", "_")
         value = values.get(word)
         if _is_path(schema) and values.get(word + B64) is not None:
-            # What stands in for something that was not given does not stand beside what was.
+            # A placeholder for a missing value must not appear beside a given one.
             given = None if value == schema.get("default") else value
             value = _decoded(name, values[word + B64], given)
         if value is None and name in required:

@@ -1,7 +1,7 @@
 """JSON values out of bytes: strictly, exactly, and out of any chunks.
 
 `decode` reads one value. Programs in C (`ip`, `lsblk`) write names as they are into their JSON, whether these are UTF-8 or
-not, and control characters too; such an object is read all the same, with the bytes beside the text. `Values` finds where
+not, and control characters too; such an object is read nevertheless, with the bytes beside the text. `Values` finds where
 values begin and end in a stream of them (pretty-printed objects one after another, as `kubectl -w` prints them) or inside
 one long array, without waiting for its end: every byte is looked at once, and only the value in hand is kept.
 """
@@ -85,7 +85,7 @@ class Values:
         self._limit = limit
         self._inside = inside
         self._depth = 0
-        self._floor = 0  # the depth at which values stand: 1 inside an array
+        self._floor = 0  # the depth at which values are: 1 inside an array
         self._string = False
         self._skip = 0
         self._pieces: list[bytes] = []

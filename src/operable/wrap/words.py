@@ -1,7 +1,7 @@
 """The command line of a wrapped program, from the template of its TOOL.md and the inputs of a call. No shell, ever.
 
 `${input.x}` stays within its element of argv (`operable.manifest.argv`); an element that is nothing else takes a list as
-several elements, and vanishes for an empty one. The elements of `options` for an input stand there only when it was given;
+several elements, and vanishes for an empty one. The elements of `options` for an input are there only when it was given;
 they go behind the fixed words, before the first element that takes an input or ends the options.
 
 A text that begins with a dash must not become an option of the program: where nothing in the template keeps it from being

@@ -171,7 +171,7 @@ def _module() -> ModuleType:
     """`_sqlite3`, the C module behind `sqlite3`, at the price of the library alone.
 
     It takes one function of `functools`, whose import (with `collections`, `reprlib`…) costs more than loading and opening
-    SQLite. The same function is in C already, so for the moment of the import a module with just it stands in.
+    SQLite. The same function is in C already, so a module with only that function replaces it during the import.
     """
     known = sys.modules
     if "_sqlite3" in known:

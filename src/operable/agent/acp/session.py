@@ -2,7 +2,7 @@
 
 A run works in a thread of its own and waits there until each of its updates is written, so a client that reads slowly
 slows it down and nothing piles up. Everything else lives in the loop: the questions that wait for the client, and the
-end of a prompt, which is the end of the run's stream and not of its thread: a tool that does not let go must not keep
+end of a prompt, which is the end of the run's stream and not of its thread: a tool that does not return must not keep
 the client waiting after a cancel.
 """
 
@@ -40,8 +40,8 @@ from operable.wire import json_stream as protocol
 from operable.wire.jsonrpc import notification
 
 _LOG = logging.getLogger(__name__)
-_LEAVING = 2.0  # seconds; for a run that was stopped to let go of its session
-_LOOK = 0.05  # seconds; how soon a prompt notices that it was cancelled while an older run lets go
+_LEAVING = 2.0  # seconds; for a run that was stopped to release its session
+_LOOK = 0.05  # seconds; how soon a prompt notices that it was cancelled while an older run ends
 _ONCE = PermissionOption(option_id="allow", name="Allow", kind="allow_once")
 _REJECT = PermissionOption(option_id="reject", name="Reject", kind="reject_once")
 _TITLE = 80
@@ -125,7 +125,7 @@ class AcpSession:
             )  # it waits, and may report the end from where it is called
 
     async def leave(self) -> None:
-        """Stop what runs, and let go of the session."""
+        """Stop what runs, and release the session."""
         if self._run is not None:
             await asyncio.to_thread(self._run.stop)
         if self._thread is not None:

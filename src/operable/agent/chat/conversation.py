@@ -23,7 +23,7 @@ from operable.wire import json_stream as protocol
 
 _AHEAD = 256  # events that are queued before the reader takes them
 _LOOK = 0.1  # seconds; how soon a blocked run notices that its reader is gone
-_LEAVING = 2.0  # seconds; for a run that was stopped to let go of its session
+_LEAVING = 2.0  # seconds; for a run that was stopped to release its session
 
 
 class Chat:
@@ -66,7 +66,7 @@ class Chat:
         self.conversation.desk.permissions.mode = mode
 
     def turn(self, text: str) -> Iterator[e.AnyEvent]:
-        """Say something; what comes of it, until `turn-end`. After an `agent-prompt`, `allow` or `deny` must follow."""
+        """Say something; the result, until `turn-end`. After an `agent-prompt`, `allow` or `deny` must follow."""
         heard: queue.Queue[protocol.Event] = queue.Queue(_AHEAD)
         listening = threading.Event()
         listening.set()

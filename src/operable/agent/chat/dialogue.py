@@ -26,7 +26,7 @@ HELP = """\
 /quit                            leave (or Ctrl-D)
 Ctrl-C stops what is being done. A line that ends with \\ goes on in the next."""
 COMMANDS = ("/help", "/mode", "/model", "/clear", "/quit")
-_REFUSED = "The user said no"
+_REFUSED = "The user denied it"
 _NOBODY = "No user can be asked"
 Line = Callable[[str], str]
 

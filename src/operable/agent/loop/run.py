@@ -1,7 +1,7 @@
 """One message, answered: model call after model call, with the rounds of tools between them.
 
 A run owns its message's events from `stream_start` to `stream_end`, each exactly once. It lives in a worker thread;
-`stop` may come at any moment from another. If the work does not let go within the grace, the run is closed over its
+`stop` may come at any moment from another. If the work does not return within the grace, the run is closed over its
 head: the end is emitted, and whatever the work still says is dropped. The history always stays valid: every call in
 it has a result.
 """

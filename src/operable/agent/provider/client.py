@@ -1,4 +1,4 @@
-"""What stands before the first request of any provider: its packages, its address, and how it talks HTTP."""
+"""What is before the first request of any provider: its packages, its address, and how it talks HTTP."""
 
 from typing import Any
 from urllib.parse import urlsplit

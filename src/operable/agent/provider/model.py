@@ -117,7 +117,7 @@ class Session(Protocol):
     def stream(self, request: Request, cancellation: Cancellation) -> Iterator[Piece]: ...
 
     def close(self) -> None:
-        """Let go of connections; called at the end, whether or not a stream is under way."""
+        """Release connections; called at the end, whether or not a stream is under way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from operable.agent.session.history import Text, Turn
 from operable.kernel.redact import Redactor
 
 if TYPE_CHECKING:
-    import asyncio  # at run time when a client is made: it stands between the command line and `ready`
+    import asyncio  # at run time when a client is made: it is between the command line and `ready`
 
 STREAM_RETRIES = 2  # a connection that failed or broke before the first word
 STREAM_DELAY = 0.5  # seconds before the first of them; the second waits twice as long
@@ -92,7 +92,7 @@ class ProviderSession:
         import anyio.lowlevel
         import httpx2
 
-        await anyio.lowlevel.checkpoint()  # loads what the SDK's network layer stands on
+        await anyio.lowlevel.checkpoint()  # loads what the SDK's network layer needs
         rehearsal = self._rehearsal
         head = {"content-type": rehearsal.content_type}
         transport = httpx2.MockTransport(lambda _: httpx2.Response(200, headers=head, content=rehearsal.body))

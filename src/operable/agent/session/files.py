@@ -1,4 +1,4 @@
-"""The files of one session: what stands in them, how they are locked, and how they are read after whatever happened.
+"""The files of one session: what is in them, how they are locked, and how they are read after whatever happened.
 
 `state.json` is the snapshot, `journal.jsonl` the turns since, `lock` belongs to the one process that writes. Lines up to
 the snapshot's sequence are in it already; what follows the last line end of the journal was cut off by a crash.

@@ -43,8 +43,8 @@ class Permissions:
     def remember(self, ability: Ability) -> None:
         """Allow what `always` means: the category of a tool of ours, but of MCP only this tool of this server.
 
-        The draft gives `always` to the category. All servers together are one category, and a yes to the tool of one is
-        not a yes to whatever another server offers.
+        The draft gives `always` to the category. All servers together are one category, and an approval of the tool of one is
+        not an approval of whatever another server offers.
         """
         if ability.category == "mcp":
             self.tools.add(ability.permission)
@@ -75,7 +75,7 @@ class Desk:
         self, call_id: str, ability: Ability, *, each_time: bool, on_decision: Callable[[Decision], None]
     ) -> None:
         with self._lock:
-            # A yes to one destructive or far-reaching call says nothing about the next one.
+            # An approval of one destructive or far-reaching call says nothing about the next one.
             lasting = None if each_time or ability.always_ask else ability
             self._pending[call_id] = (lasting, on_decision)
 

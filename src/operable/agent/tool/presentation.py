@@ -1,4 +1,4 @@
-"""How a tool call is presented to the user: its kind, its place, what it would change, whether a yes can last.
+"""How a tool call is presented to the user: its kind, its place, what it would change, whether an approval can last.
 
 The same facts for editors (`calls`) and terminals (`screen`); each shows them in its own way.
 """
@@ -93,7 +93,7 @@ def use_of(conversation: Conversation, call_id: str, name: str) -> ToolUse:
 
 
 def can_last(conversation: Conversation, name: str, arguments: Any) -> bool:
-    """Whether a yes to this call may last; what reaches far, destroys or becomes execution is asked about each time."""
+    """Whether an approval of this call may last; what reaches far, destroys or becomes execution is asked about each time."""
     ability = conversation.ability(name)
     if ability is None or ability.always_ask:
         return False
@@ -101,7 +101,7 @@ def can_last(conversation: Conversation, name: str, arguments: Any) -> bool:
 
 
 def lasting_scope(conversation: Conversation, name: str, category: str) -> str:
-    """What a yes that lasts is for, in words."""
+    """What an approval that lasts is for, in words."""
     ability = conversation.ability(name)
     if ability is not None and ability.server is not None:
         return f"{ability.server_tool} of {ability.server}"

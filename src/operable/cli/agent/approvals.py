@@ -1,6 +1,6 @@
 """What waits for an answer, and what was approved: questions of running agents, manifests of projects, adapters of others.
 
-A question belongs to its session: agents count their questions anew in every connection, so a question is always named
+A question belongs to its session: agents count their questions again in every connection, so a question is always named
 together with its session, and answered in that session's folder only.
 """
 

@@ -130,7 +130,7 @@ class Talk:
         return self._session
 
     def turn(self, text: str) -> Iterator[Said]:
-        """One message, and what comes of it: rows for machines, shown to people. Fail unless it is completed."""
+        """One message, and the result: rows for machines, shown to people. Fail unless it is completed."""
         turn = self.session.send(self._message(text), timeout=self._left())
         failure: e.Failure | None = None
         for event in turn:
@@ -152,7 +152,7 @@ class Talk:
             raise problem
 
     def _message(self, text: str) -> Message:
-        """With the strategy `transcript`, what was said before, by both sides, stands before the message."""
+        """With the strategy `transcript`, what was said before, by both sides, is before the message."""
         if self._wanted.continuation != TRANSCRIPT or self._wanted.resume is None:
             return Message(text)
         return Message(quoted(spoken(read_log(Registry().session(self._wanted.resume).folder)), text))

@@ -116,7 +116,7 @@ def write(draft: Draft, folder: str) -> str:
 
 
 def _importer(source: str) -> tuple[str, ...]:
-    """Where the files of this source usually lie."""
+    """Where the files of this source usually are."""
     if source not in importer_names():
         raise unknown("importer", source, importer_names())
     return importer(source).places

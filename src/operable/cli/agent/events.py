@@ -41,7 +41,7 @@ class Knob(Record):
 
 
 class AgentDetails(Event):
-    """What a manifest says about an agent, and how things stand with it here."""
+    """What a manifest says about an agent, and its state."""
 
     name: str
     id: str
@@ -102,7 +102,7 @@ class AgentInstalled(Event):
 
 
 class AgentMended(Event):
-    """Something that stood in the way of a start was dealt with."""
+    """Something that prevented a start was fixed."""
 
     id: str
     name: str
@@ -119,7 +119,7 @@ class SetupStepDone(Event):
 
 
 class AgentLogin(Event):
-    """How it stands with the login of an agent."""
+    """The state of an agent's login."""
 
     id: str
     name: str

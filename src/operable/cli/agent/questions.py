@@ -67,7 +67,7 @@ def _decide(session: SyncSession, ask: Ask, context: Context, screen: Screen) ->
         )
         if said in _NO:
             session.answer(
-                ask.id, False, reason="the person at the terminal said no", by=_BY, digest=ask.digest
+                ask.id, False, reason="the person at the terminal denied it", by=_BY, digest=ask.digest
             )
             return
         if plain and said in (*_YES, *_ALWAYS):
@@ -83,7 +83,7 @@ def _decide(session: SyncSession, ask: Ask, context: Context, screen: Screen) ->
 
 
 def _give_input(session: SyncSession, ask: Ask, context: Context) -> None:
-    """An answer to a question for input: one text, or one for each field of its schema. Nothing said is a no."""
+    """An answer to a question for input: one text, or one for each field of its schema. Nothing said is a denial."""
     fields = ask.schema.get("properties") if isinstance(ask.schema, dict) else None
     if not isinstance(fields, dict) or not fields:
         text = context.ask("Your answer (empty to decline):", hint=_line(session, ask))

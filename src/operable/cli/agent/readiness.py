@@ -181,7 +181,7 @@ def looked_at(name: str, workspace: str, context: Context, *, fix: bool) -> Iter
 
 
 def mended(changes: list[Change], context: Context) -> Iterator[AgentMended | Check]:
-    """Fix what can be fixed, in order, checking again after each; then what was done, and how things stand."""
+    """Fix what can be fixed, in order, checking again after each; then what was done, and its state."""
     first = changes[0]
     loaded, job = _again(first, person=somebody(context))
     before = {

@@ -21,7 +21,7 @@ from operable.tool import Context, ItemError
 
 
 def details(name: str, workspace: str) -> AgentDetails:
-    """What a manifest says, and how things stand here. Nothing is run."""
+    """What a manifest says, and its state. Nothing is run."""
     found = find(name, workspace)
     loaded = look(found)
     manifest = loaded.as_(AgentCli)
@@ -98,7 +98,7 @@ def _problem(problem: Problem) -> ManifestProblem:
 
 
 def _sandbox(loaded: Loaded, manifest: AgentCli) -> str:
-    """The provider, whether the block stands in the manifest or in a file that it names."""
+    """The provider, whether the block is in the manifest or in a file that it names."""
     if isinstance(manifest.sandbox, Sandbox):
         return manifest.sandbox.provider
     bound = loaded.bound.get("sandbox")

@@ -144,7 +144,7 @@ Said = TextDelta | Thought | ToolCall | ToolResult | AgentPrompt | TurnEnd | Usa
 
 
 def row(event: AnyEvent) -> Said:
-    """An event as it stands in the stream."""
+    """An event as it is in the stream."""
     from msgspec import to_builtins
 
     plain: Any = to_builtins(event)

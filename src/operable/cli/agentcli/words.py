@@ -77,7 +77,7 @@ def read_line(argv: list[str]) -> Line:
     family = _family(command) if command else {}
     if command and not family:
         raise FlowError("unknown_command", f"Unknown command: {command}")
-    # A flag may stand before the second word of a group, so the flags of all its commands are read first.
+    # A flag may be before the second word of a group, so the flags of all its commands are read first.
     known_flags = GLOBAL_FLAGS.union(*(verb.flags for verb in family.values()))
     known_values = GLOBAL_VALUES.union(*(verb.values for verb in family.values()))
     words, flags, values = _parts(argv, command, known_flags, known_values)

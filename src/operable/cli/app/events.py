@@ -28,7 +28,7 @@ class App(Event):
 
 
 class AppDetails(Event):
-    """One application package: what an agent reads before it uses it, and how things stand with it here."""
+    """One application package: what an agent reads before it uses it, and its state."""
 
     slug: str
     name: str

@@ -73,7 +73,7 @@ def details(name: str, workspace: str) -> AppDetails:
 
 
 def in_words(details: AppDetails) -> str:
-    """The same for people: what it is, how it stands, then its text and its skills."""
+    """The same for people: what it is, its state, then its text and its skills."""
     head = {
         "application": f"{details.slug} {details.version}: {details.description}",
         "runs": " ".join(details.entry) + (" (by a shell)" if details.shell else ""),

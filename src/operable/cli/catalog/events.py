@@ -49,7 +49,7 @@ class McpTool(Event):
     command: str
     description: str
     read_only: bool
-    destructive: bool  # each call needs a yes
+    destructive: bool  # each call needs an approval
     idempotent: bool
     enforced_by: str  # what holds it to `read_only`; empty: that is its owner's word
 

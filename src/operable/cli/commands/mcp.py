@@ -1,7 +1,7 @@
 """`operable mcp`: serve the catalog to MCP clients, one tool per command.
 
 Over stdio unless `--http` is given: its input and output are then the protocol and nothing else. Destructive commands, and
-those that need confirmation, are off unless `--allow-destructive`; then each call of one needs a yes, from the person at
+those that need confirmation, are off unless `--allow-destructive`; then each call of one needs an approval, from the person at
 the client where it can ask one, else as the argument `confirm`. A cancelled call ends everything that it started.
 
 With `--output jsonl` it lists the tools that it would serve, since stdout cannot be two protocols; with `--http` it gives
@@ -44,7 +44,7 @@ def mcp(
 
     only: serve the tool, wrapper or app of this name, and no others
     kind: serve only things of this kind
-    allow_destructive: also offer what cannot be undone; each call needs a yes
+    allow_destructive: also offer what cannot be undone; each call needs an approval
     http: serve streamable HTTP instead of stdio
     host: a loopback address
     port: 0 takes a free one

@@ -45,7 +45,7 @@ def pipe(
     unbounded: the streams have no end of their own: they need no summary
     exact: call the tools with exactly these words
     inherit: pass this variable of our environment on to the tools; NAME or PREFIX_*
-    env: give the tools this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not stand here
+    env: give the tools this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not be on a command line
     """
     from operable.cli.call.relay import pass_on
     from operable.cli.call.words import adoption, call_options, machine_words

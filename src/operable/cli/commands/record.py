@@ -48,7 +48,7 @@ def record(
     unbounded: the stream has no end of its own: it needs no summary
     exact: call it with exactly these words
     inherit: pass this variable of our environment on to the tool; NAME or PREFIX_*
-    env: give the tool this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not stand here
+    env: give the tool this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not be on a command line
     """
     from operable.cli.call.relay import pass_on
     from operable.cli.call.words import adoption, call_options, check_target, machine_words

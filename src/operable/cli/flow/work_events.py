@@ -21,7 +21,7 @@ class FlowExecution(Event):
 
 
 class FlowTask(Event):
-    """One task of a run: what became of it, and why."""
+    """One task of a run: its outcome, and why."""
 
     workflow_id: str
     task_id: str
@@ -32,7 +32,7 @@ class FlowTask(Event):
 
 
 class FlowApproval(Event):
-    """An approval of a task, and what became of it."""
+    """An approval of a task, and its outcome."""
 
     approval_id: str
     status: str

@@ -1,6 +1,6 @@
 """`operable wrap TOOL …`: the words of a wrapped tool are its own: they are handed over before they are read.
 
-What stands before the name of the tool are standard options (`--output jsonl`); they go with the rest.
+What is before the name of the tool are standard options (`--output jsonl`); they go with the rest.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _GRANTED, _REVOKED, _USED = "approval_granted", "approval_revoked", "approval_us
 
 @dataclass(slots=True)
 class Known:
-    """What was recorded: the digest of each grant, and what became of them, as events of the file of approvals."""
+    """What was recorded: the digest of each grant, and their outcome, as events of the file of approvals."""
 
     grants: dict[str, str] = field(default_factory=dict)
     events: list[Json] = field(default_factory=list)

@@ -1,6 +1,6 @@
 """The approval of one execution: is there one, before anything is spent; and using it, at the last moment.
 
-In between lie proof, identity, trust and policy, so that a task which one of them stops leaves its approval as it was.
+In between are proof, identity, trust and policy, so that a task which one of them stops leaves its approval as it was.
 
 Files are read by their paths and run by their paths: between the two another process can exchange them. That is noticed, not
 prevented. A program or script that was touched from the last look to the end of the task makes the execution a failure.

@@ -4,7 +4,7 @@ A grant names the hash of what exactly would run (`binding`), who approved it, a
 approver said in so many words that it is not. It is used by an execution that has the same hash, at the last moment before
 the task starts: signature, scope and time are checked first, so that a forged record is not used up in place of a good one,
 and `before` is called first, so that nothing is used of which no other record exists. Every step is in the audit log too
-(`approval_trail`), which has the last word.
+(`approval_trail`), which decides.
 """
 
 import functools
@@ -291,7 +291,7 @@ def listed(
     task_id: str | None = None,
     now: float | None = None,
 ) -> list[Json]:
-    """All approvals with what became of them, also of what only the audit log still says, oldest first."""
+    """All approvals with their outcome, also of what only the audit log still says, oldest first."""
     events = [*store.events(), *known(store.audit).events]
     return [
         shown(each) | fate(each)

@@ -66,7 +66,7 @@ def changes(before: Any, after: Mapping[str, str]) -> list[str]:
 
 
 def folded(events: list[Json], now: float) -> list[Json]:
-    """Each grant with its status and what became of it, oldest first."""
+    """Each grant with its status and its outcome, oldest first."""
     found: dict[str, dict[str, Json]] = {"grant": {}, "consume": {}, "revoke": {}}
     for event in events:
         if event.get("kind") in found and _is_plain(event):
@@ -149,7 +149,7 @@ def shown(made: Mapping[str, Any]) -> Json:
 
 
 def fate(each: Mapping[str, Any]) -> Json:
-    """What became of a grant."""
+    """The outcome of a grant."""
     names = "status consumed_at consumed_by_execution_id revoked_at revoked_by revoke_reason"
     return {name: each[name] for name in names.split()}
 

@@ -1,6 +1,6 @@
 """The words of a shell line as the shell reads them, to find the files that it names: quotes, escapes, `~`, patterns.
 
-Words are candidates: one too many names no file and does no harm, one too few lets an edited script run. So what stands in
+Words are candidates: one too many names no file and does no harm, one too few lets an edited script run. So what is in
 quotes is read again as a line of its own (`sh -c '…'`), brackets and backquotes only separate, and the folders of every
 `cd` count for every word. What only the running shell knows (variables, substitutions) is `open`. Nothing is run.
 """
@@ -130,7 +130,7 @@ class _Reader:
         return -1 if found is None else found.end() - 1
 
     def _quoted(self, text: str) -> None:
-        """What stands in double quotes: variables and substitutions count there."""
+        """What is in double quotes: variables and substitutions count there."""
         at, plain = 0, ""
         while at < len(text):
             char = text[at]

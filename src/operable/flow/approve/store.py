@@ -11,7 +11,7 @@ A line that a crash cut short is skipped by readers and closed by the next appen
 
 A large file is compacted by the next process that locks it. Approvals that nothing can use any more (used, revoked,
 expired for a month) go to `<file>.ended`, which is on disk before they leave this one; the newest of them stay, and so
-does everything else. A kill in between leaves the old file whole, and perhaps lines that stand in both.
+does everything else. A kill in between leaves the old file whole, and perhaps lines that are in both.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 An attestation binds an execution's id, its principal and the hash of its command; it is made before the result is known.
 Evidence is the whole story with hashes in place of contents, signed by an evidence provider. Verification compares what
-was signed with the audit record it stands beside: a good signature under another record proves nothing.
+was signed with the audit record it is beside: a good signature under another record proves nothing.
 """
 
 import json
@@ -39,7 +39,7 @@ def command_hash(program: str, args: list[str], cwd: str | None) -> str:
 def attestation_text(
     *, command_hash: str, execution_id: str, principal: str, source: Mapping[str, str], timestamp: str
 ) -> str:
-    """The text that is signed; its members always stand in this order."""
+    """The text that is signed; its members always are in this order."""
     members = {
         "v": 1,
         "command_hash": command_hash,

@@ -1,4 +1,4 @@
-"""The audit log of executions: what was begun, how it ended, and what became of approvals.
+"""The audit log of executions: what was begun, how it ended, and the outcome of approvals.
 
 The mechanism is `operable.state.sealed_log`, the format `operable.flow.audit.record`. `begin` comes before the first
 effect of an execution, `close` after the last: a process that dies in between leaves a record that the next writer closes

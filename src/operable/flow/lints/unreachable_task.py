@@ -1,6 +1,6 @@
 """An enabled task that nothing can start.
 
-Its parent is disabled, or stands behind a disabled task or a circle of triggers. Failure handlers in this position are
+Its parent is disabled, or is behind a disabled task or a circle of triggers. Failure handlers in this position are
 reported by the rule `dead-handler`.
 """
 

@@ -1,4 +1,4 @@
-"""Local approvals with what became of each, oldest first."""
+"""Local approvals with the outcome of each, oldest first."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""May this task run? A no is a result, not an error.
+"""May this task run? A denial is a result, not an error.
 
 Proof, identity and trust come first, as in an execution. The draft's `decision` and the newest peer's `authorization` are
 both in the answer; with `--compat 0.5` only the latter.

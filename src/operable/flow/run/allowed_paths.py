@@ -31,7 +31,7 @@ def folders(contract: Mapping[str, Any], base: str) -> list[str]:
 
 
 def check_paths(contract: Mapping[str, Any], cwd: str, base: str) -> list[str]:
-    """FlowError when the task's folder (its real path) lies outside of the allowed paths; else warnings."""
+    """FlowError when the task's folder (its real path) is outside of the allowed paths; else warnings."""
     allowed = folders(contract, base)
     if not allowed:
         return []

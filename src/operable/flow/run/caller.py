@@ -1,4 +1,4 @@
-"""Who asks for a task: their folder, their environment, and the home in which approvals and the audit lie."""
+"""Who asks for a task: their folder, their environment, and the home with approvals and the audit."""
 
 import os
 from collections.abc import Mapping

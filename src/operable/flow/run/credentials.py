@@ -1,6 +1,6 @@
 """Handing credentials to a task: variables, private files, standard input; and taking them away again.
 
-Files lie in a folder of mode 0700 below the temporary directory, each with mode 0600. `materialise` is a context: the
+Files are in a folder of mode 0700 below the temporary directory, each with mode 0600. `materialise` is a context: the
 folder is gone when it ends, however it ends, and the keeper of `operable.proc` removes it when this process is killed.
 Nothing is written before every binding was checked, so that a refused binding leaves no trace.
 """

@@ -29,7 +29,7 @@ Json = dict[str, Any]
 _OFF = ("off", "0", "false", "disabled", "none")
 _PUBLIC = ("*",)
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
-# What every sandbox makes itself, and what is empty in all of them: sockets of the host's services lie in /run.
+# What every sandbox makes itself, and what is empty in all of them: sockets of the host's services are in /run.
 _OWN_PLACES = ("proc", "dev", "sys", "run")
 _HIDDEN_ON_HOST = ("/tmp", "/run")  # noqa: S108 - inside
 _SYSTEM_PLACES = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")

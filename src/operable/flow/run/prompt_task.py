@@ -3,7 +3,7 @@
 The agent is the caller's choice, else the one that the task names (`target.agent_id`), and the built-in one for `main`. Its
 manifest says how it is confined; a contract that asks for more than that manifest gives is refused, because no other
 program could enforce it: `network: none` needs an agent without egress, `strict` and `allowed_paths` one in bubblewrap whose
-workspace lies inside. Credentials reach the agent as variables; it has no standard input of its own for them.
+workspace is inside. Credentials reach the agent as variables; it has no standard input of its own for them.
 """
 
 import time

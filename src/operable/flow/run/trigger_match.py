@@ -2,7 +2,7 @@
 
 A substring is looked for at once. A regular expression is foreign code for a backtracking engine: a dozen characters can
 keep it busy for years. It is therefore run by a process of its own, which is ended at its deadline; a condition that was
-not decided is an error, never a yes.
+not decided is an error, never an approval.
 """
 
 import json

@@ -110,7 +110,7 @@ class Asks:
         if reject is None:
             return None, [
                 self._notice(
-                    "no_reject_option", "The agent offers no way to say no; it was answered as cancelled."
+                    "no_reject_option", "The agent offers no way to deny; it was answered as cancelled."
                 )
             ]
         return reject, []
@@ -143,7 +143,7 @@ def _named(options: tuple[Choice, ...], answer: Answer) -> Choice:
             f"The agent did not offer an option {answer.option_id!r}.",
             hint=f"Offered: {', '.join(option.id for option in options) or 'nothing'}.",
         )
-    # A no may only name an option that rejects: what an unknown kind does is not known.
+    # A denial may only name an option that rejects: what an unknown kind does is not known.
     if answer.allowed == option.kind.startswith("reject"):
         raise Fail(
             "usage",

@@ -123,7 +123,7 @@ class Calls:
         return [*told, *self._tell(own)], self._event(asked), self._shown(asked)
 
     def deny(self, public_id: str | None) -> None:
-        """The host has said no to this call."""
+        """The host has denied this call."""
         for call in self._open.values():
             if call.id == public_id:
                 call.denied = True

@@ -1,4 +1,4 @@
-"""From a fresh process to an open session: initialize, log in where it is asked for, open or take up a session, choose.
+"""From a fresh process to an open session: initialize, log in where it is asked for, open or resume a session, choose.
 
 Each step is a request, and its response leads to the next. Whatever is not available ends the handshake with a
 `PeerError`: a session in another mode than the wanted one would be a session with other rights.
@@ -37,7 +37,7 @@ class Handshake:
         self.settings = dialects.Settings()
         self.agent_id: str | None = None
         self.replaying = False
-        """The agent repeats the history of the session that it takes up."""
+        """The agent repeats the history of the session that it resumes."""
         self.ready = False
 
     def start(self) -> None:

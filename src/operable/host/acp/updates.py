@@ -2,7 +2,7 @@
 
 Inside a turn an update is an event of that turn. Outside of one it is either a fact about the session, which may come at
 any time (mode, options, context), or it is late or replayed history, which becomes a notice: history that an agent repeats
-while it takes up a session must never look like something that happens now.
+while it resumes a session must never look like something that happens now.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
 """The Agent Client Protocol: JSON-RPC over standard input and output; version 1, and the draft of version 2.
 
-Theory of operation. A connection goes through phases: initialize, (log in,) open or take up a session, choose what was
+Theory of operation. A connection goes through phases: initialize, (log in,) open or resume a session, choose what was
 wanted, idle, and then turns. What the agent says is dispatched here; translation of updates, tool calls, questions and the
 differences between the versions are in `operable.host.acp`. A turn is a request of ours (`session/prompt`): in version 1
 its response ends the turn, in version 2 an update that says `idle` does.
@@ -8,7 +8,7 @@ its response ends the turn, in version 2 an update that says `idle` does.
 Quirks (`metadata.operable` of a manifest): `acp_version: 2` asks for the draft first; `tool_name_from_id: "__"` and
 `tool_name_from_title: ": "` take the name of a tool from the id or the first title of its call, up to that mark (Gemini,
 hermes); `tool_name_from_title: true` takes the whole title (opencode). Without them a title is not a name that rules trust.
-`tool_arguments_from_text: true` reads the arguments of a call from its text, where they stand as JSON (Kimi Code).
+`tool_arguments_from_text: true` reads the arguments of a call from its text, where they are as JSON (Kimi Code).
 
 What an agent does that no specification foresees, and what happens then, is in `docs/explain/one-taxonomy.md`.
 """

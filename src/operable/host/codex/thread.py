@@ -1,4 +1,4 @@
-"""How a thread of Codex is begun or taken up, and what it says about itself then."""
+"""How a thread of Codex is begun or resumed, and what it says about itself then."""
 
 from typing import Any
 

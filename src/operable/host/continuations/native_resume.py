@@ -1,4 +1,4 @@
-"""A fresh process for every turn that takes up the agent's own stored session.
+"""A fresh process for every turn that resumes the agent's own stored session.
 
 The id is the one that the agent reported in the turn before, or the caller's `resume`; the first turn of a conversation has
 none. Needs `capabilities.resumable`; how the id reaches the agent (a message of its protocol, an argument) is the arm's.

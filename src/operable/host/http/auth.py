@@ -31,7 +31,7 @@ class Authorization:
 
 
 def authorization(loaded: Loaded, placing: Placing, url: str) -> Authorization:
-    """What is sent with every request to this address. Blocking: secrets may lie in a vault."""
+    """What is sent with every request to this address. Blocking: secrets may be in a vault."""
     manifest = loaded.as_(AgentCli)
     vault = vault_of(loaded, placing)
     if vault is None or manifest.auth is None:

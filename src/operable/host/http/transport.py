@@ -145,7 +145,7 @@ class Remote:
             self._go(self._listen_unasked())
 
     async def _stream(self, response: Any, asked: int | str | None) -> None:
-        """An answer that comes as a stream; one that breaks off is taken up where it was, if the server says where."""
+        """An answer that comes as a stream; one that breaks off is resumed where it was, if the server says where."""
         place = Place()
         try:
             async for _, data in events(response, place):

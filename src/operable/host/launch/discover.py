@@ -6,7 +6,7 @@
 
 Of two with one name the earlier wins, with one exception: an unapproved manifest of a project never takes the place of a
 trusted one, or cloning a repository would decide what `operable agent prompt claude-code` runs. It is listed, and
-when it is the only one of its name it is found, and refused. A path names its file whatever the names are; what lies
+when it is the only one of its name it is found, and refused. A path names its file whatever the names are; what is
 outside of the user's and Operable's own folders counts as the project's.
 
 Only the frontmatter is read, and nothing in it is acted on: a manifest that cannot be read is listed with its problem.

@@ -17,7 +17,7 @@ MANIFEST = "AGENT-CLI.md"
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The state folder of launching, and what stands where in it."""
+    """The state folder of launching, and the places in it."""
 
     state: str
 

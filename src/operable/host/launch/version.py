@@ -4,7 +4,7 @@
 installed file is meant, whatever else is on the search path; where it is only options, they are given to that file. The
 expression of the manifest is foreign code for a regex engine and is run in a process of its own with a time limit. The
 program is asked without the right to change anything or to reach the network, with an empty home if it needs one. The
-answer is remembered for as long as the file does not change, a day at most: agents update what stands behind the file.
+answer is remembered for as long as the file does not change, a day at most: agents update what is behind the file.
 """
 
 import json

@@ -82,7 +82,7 @@ class _Reader:
         self._quote = ""  # the quote that is open
         self._outer: list[
             str
-        ] = []  # the quotes around each open bracket: inside of `"$(…)"` quoting begins anew
+        ] = []  # the quotes around each open bracket: inside of `"$(…)"` quoting begins again
 
     def read(self) -> None:
         text, position = self._text, 0
@@ -108,7 +108,7 @@ class _Reader:
         self.script.append({"": f'"{shown}"', '"': shown, "'": f"'\"{shown}\"'"}[self._quote])
 
     def _character(self, position: int) -> int:
-        """Take what stands here; how many characters that was."""
+        """Take what is here; how many characters that was."""
         character = self._text[position]
         following = self._text[position + 1 : position + 2]
         if self._quote != "'" and character == "$" and following == "(":

@@ -84,7 +84,7 @@ def simple_commands(line: str, depth: int = 0) -> Iterator[list[Piece]]:
     """The words of each simple command of a line, those of substitutions included; WILD for what only the shell knows.
 
     For who looks for what is written in the open: wrappers and scripts within words stay what they are, and of a line that
-    cannot be read, there is what stands before the place.
+    cannot be read, there is what is before the place.
     """
     if depth > _DEPTH or len(line) > _LENGTH:
         return
@@ -242,7 +242,7 @@ def _takes_script(word: list[Piece]) -> bool:
 
 
 def _is_opaque(name: str, rest: Words) -> bool:
-    """Whether it runs what stands somewhere else than in the line: standard input, a substituted file."""
+    """Whether it runs what is somewhere else than in the line: standard input, a substituted file."""
     texts = [text_of(word) for word in rest]
     if name in ("xargs", "parallel"):
         return "{}" in texts

@@ -72,7 +72,7 @@ def _pair(lines: list[str], at: int, *, in_hunk: bool) -> tuple[str, str] | None
 
 
 def _both(names: str) -> Iterator[str]:
-    """The names in a line `diff --git a/x b/x`; a name that has spaces stands there twice, or in quotes."""
+    """The names in a line `diff --git a/x b/x`; a name that has spaces is there twice, or in quotes."""
     half = len(names) // 2
     if names[:half].removeprefix("a/") == names[half + 1 :].removeprefix("b/"):
         yield names[:half]

@@ -1,7 +1,7 @@
 """One pattern of a rule, and whether it matches a call: by tool, by kind and by argument.
 
 What a pattern can be is said in `operable.host.policy.rules`. Matching depends on the effect of the rule, since what is
-not known is a yes for deny and ask, and a no for allow. An allow compares what the call states, all of it, and takes it
+not known is a match for deny and ask, but not for allow. An allow compares what the call states, all of it, and takes it
 literally; deny and ask compare everything that was said, and all that it may come to.
 """
 
@@ -68,7 +68,7 @@ class Pattern:
         return bool(name) and name.casefold() in parts
 
     def match(self, facts: Facts, effect: str) -> Match:
-        """Whether a rule of this effect applies; what is not known is a yes for deny and ask, a no for allow."""
+        """Whether a rule of this effect applies; what is not known is a match for deny and ask, but not for allow."""
         missing = []
         for holds, known, what in (
             self._kind(facts, effect),

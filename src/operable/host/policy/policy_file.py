@@ -13,7 +13,7 @@
     usd = 5.0
     seconds = 3600
 
-What the patterns mean stands in `operable.host.policy.rules`.
+What the patterns mean is in `operable.host.policy.rules`.
 """
 
 import os

@@ -1,6 +1,6 @@
 """One pass over the text of a shell: its simple commands, quotes understood, and the scripts that it substitutes.
 
-A word is a list of pieces of text; WILD stands where only the shell knows what will stand there (`$X`, `*`, `$(…)`). Lists,
+A word is a list of pieces of text; WILD is where only the shell knows what will be there (`$X`, `*`, `$(…)`). Lists,
 pipes, groups, redirections, comments and here-documents are distinguished; nothing is expanded, and no file is looked at.
 A text whose quotes or brackets do not close is an UnreadableError; what was found before it stays. Characters that
 programs show or split in different ways (`obscured`) are ordinary here, as they are for a shell.
@@ -221,7 +221,7 @@ class Scan:
         raise UnreadableError
 
     def _parameter(self, at: int) -> str:
-        """What stands between `${` and its brace. Where shells differ about which brace that is, it is unreadable."""
+        """What is between `${` and its brace. Where shells differ about which brace that is, it is unreadable."""
         found = re.compile(r"(?:[^\\{}]|\\.)*(?=([{}])?)", re.DOTALL).match(self._text, at)
         end, depth = at, 1
         while found is not None and found[1] is not None:

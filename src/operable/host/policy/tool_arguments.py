@@ -51,7 +51,7 @@ _DEPTH, _VALUES = 8, 2_000
 
 @dataclass(slots=True)
 class Found:
-    """What stands in arguments, by what it is."""
+    """What is in arguments, by what it is."""
 
     commands: list[str] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
@@ -140,7 +140,7 @@ def lines_of(value: Any, prefixes: Iterable[str] = ()) -> list[str]:
 
 
 def shown_in(arguments: Any) -> list[str]:
-    """What stands in the arguments for people to read."""
+    """What is in the arguments for people to read."""
     if not isinstance(arguments, dict):
         return []
     return [value for name, value in arguments.items() if _spelled(name) in _SHOWN and isinstance(value, str)]

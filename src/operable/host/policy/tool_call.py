@@ -1,6 +1,6 @@
 """A tool call as rules look at it: its name, its kind, its command lines, its files, its addresses; each known or not.
 
-Agents describe the same call in many ways, so that every source counts. What stands in the arguments (under any usual
+Agents describe the same call in many ways, so that every source counts. What is in the arguments (under any usual
 spelling, at any depth), in a diff, in a patch or in the locations is *stated*. What is merely shown to people, such as a
 title, is *hinted*: some agents let their model write it, so that only rules that deny or ask look at it. The manifest may
 say which tool has which kind, and which member is its argument (`operable.host.policy.tool_map`); then that member alone

@@ -1,6 +1,6 @@
 """Keyring: the keyring of the operating system (Secret Service, KWallet, macOS Keychain, Windows Credential Locker).
 
-Entries stand under the service `operable`, by their slug; a place `SERVICE/USER` names another one. Needs the package
+Entries are under the service `operable`, by their slug; a place `SERVICE/USER` names another one. Needs the package
 `keyring` and a session with an unlocked keyring: a server without one says so instead of asking forever.
 """
 

@@ -203,7 +203,7 @@ class Desk:
             decision = Decision(False, problem.message, by="callback")
         try:
             self.answer(ask.id, decision)
-        except Fail as problem:  # another process was faster, or no answer can be kept: then it is a no
+        except Fail as problem:  # another process was faster, or no answer can be kept: then it is a denial
             self._refuse(ask.id, Decision(False, problem.message, by="host"))
 
     def _watch(self) -> None:

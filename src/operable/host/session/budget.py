@@ -1,6 +1,6 @@
 """Budgets of a session: turns, tokens, money, time. Counts what was used and says when a limit is reached.
 
-Who is over a limit is paused and asked (the session does both); a yes grants the same amount again, a no cancels the turn.
+Who is over a limit is paused and asked (the session does both); an approval grants the same amount again, a denial cancels the turn.
 Tokens and money are what the agent itself reports: an agent that reports nothing spends nothing that could be counted.
 `untold` says so, so that silence is not mistaken for a low cost.
 """
@@ -60,7 +60,7 @@ class Budget:
         return None if limit is None else max(0.0, limit - self.used(SECONDS))
 
     def grant(self, what: str) -> None:
-        """The same amount again, from where the session stands now."""
+        """The same amount again, from the current state of the session."""
         self._limits[what] = max(self._limits[what], self.used(what)) + self._sizes[what]
 
     def turn_began(self) -> None:

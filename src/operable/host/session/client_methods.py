@@ -340,7 +340,7 @@ def _argv(params: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
         raise _RefusedError(INVALID, "command is a string, args are strings")
     if not words and shutil.which(command) is None:
         return ("/bin/sh", "-c", command), command
-    # A bare name is looked up on the host, here and once: what is judged is what runs, whatever lies in the workspace.
+    # A bare name is looked up on the host, here and once: what is judged is what runs, whatever is in the workspace.
     program = (shutil.which(command) or command) if is_system_shell(command) else command
     argv = (program, *words)
     is_script = is_system_shell(program) and len(argv) == 3 and argv[1] in ("-c", "-lc")

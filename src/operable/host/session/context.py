@@ -25,7 +25,7 @@ Consequence = tuple[Callable[[Any], object], Any]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Every wait of a session, in seconds. The reasons stand in docs/explain/governance.md."""
+    """Every wait of a session, in seconds. The reasons are in docs/explain/governance.md."""
 
     handshake: float = 60.0  # real agents needed up to 46 s
     quiet: float = 60.0  # a notice that the agent says nothing

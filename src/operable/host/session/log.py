@@ -230,7 +230,7 @@ class SessionLog:
 
 
 class Reader:
-    """One reader in the owner's process: where it stands, and nothing else until it asks."""
+    """One reader in the owner's process: where it is, and nothing else until it asks."""
 
     def __init__(self, log: SessionLog, after: int) -> None:
         self.position = after

@@ -35,7 +35,7 @@ _DECODER = msgspec.json.Decoder(Record)
 
 
 class FileCursor:
-    """A place in a log. `read` gives what lies behind it, in pieces; [] when that is nothing for now."""
+    """A place in a log. `read` gives what is behind it, in pieces; [] when that is nothing for now."""
 
     def __init__(self, folder: str, after: int = 0) -> None:
         self.folder = folder

@@ -290,7 +290,7 @@ _OWN: dict[
 
 
 def _own(root: str) -> str:
-    """The owner file of this process; made and locked on first use, and after a fork anew."""
+    """The owner file of this process; made and locked on first use, and again after a fork."""
     key = (root, os.getpid())
     known = _OWN.get(key)
     if known is not None and os.path.exists(os.path.join(root, "owners", known[0])):

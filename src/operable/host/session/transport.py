@@ -25,7 +25,7 @@ EOF_GRACE = 2.0
 TERM_GRACE = 5.0
 # How much of stderr travels with an error: enough for a traceback.
 STDERR_SHOWN = 4000
-# Between the end of the output and the exit of a process that is about to leave lie milliseconds. One that lives on longer
+# Between the end of the output and the exit of a process that is about to leave are milliseconds. One that lives on longer
 # cannot say anything any more: a caller that waits for it would wait until another limit.
 SILENT_GRACE = 0.5
 

@@ -1,7 +1,7 @@
 """Putting a session together from decided parts: an arm, a way to spawn the agent, rules, and a place on disk.
 
 Everything that can fail for reasons of the manifest, the machine or the user has been settled before this
-(`operable.host.agent_cli`); here only the state directory and the agent itself can still say no.
+(`operable.host.agent_cli`); here only the state directory and the agent itself can still refuse.
 """
 
 import asyncio

@@ -119,7 +119,7 @@ def _source(mount: Mount, workspace: str) -> str:
 
 
 def is_free(at: str) -> bool:
-    """Whether a mount may stand there: an absolute path that does not belong to the system inside."""
+    """Whether a mount may be there: an absolute path that does not belong to the system inside."""
     parts = at.split("/")
     return (
         at != "/"

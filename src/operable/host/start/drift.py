@@ -2,7 +2,7 @@
 
 Three sources for each of the seven capability words of AIP-45: declared (manifest), offered (handshake, where the protocol
 has a word for it), observed (the events of a session). A session is refused when it was promised something that the
-handshake denies and that it stands on: a resumable session with an agent that cannot resume. Every other difference is
+handshake denies and that it depends on: a resumable session with an agent that cannot resume. Every other difference is
 reported, not fatal: a manifest that promises too little is merely out of date.
 """
 

@@ -2,8 +2,8 @@
 
 A program is often a chain: a launcher in a `bin` folder, a script among `node_modules` or in a virtual environment, an
 interpreter in a third place. The chain is followed by what the files themselves say (links, the first line of a script,
-absolute paths in a short shell launcher). Whatever lies in the system's folders is there anyway. A folder that would show a
-home or a place that is private inside is never shown; then the file stands alone.
+absolute paths in a short shell launcher). Whatever is in the system's folders is there anyway. A folder that would show a
+home or a place that is private inside is never shown; then only the file is shown.
 """
 
 import glob
@@ -17,7 +17,7 @@ from operable.host.start.confinement_paths import too_wide
 
 _STEPS = 16  # of a chain; real ones have two or three, and an editable installation a few more
 _LAUNCHER = 4096  # bytes; what is longer is a program and not a launcher
-_FINDER = 64 * 1024  # bytes; the map stands at the beginning of a finder
+_FINDER = 64 * 1024  # bytes; the map is at the beginning of a finder
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/")
 _MODULES = f"{os.sep}node_modules{os.sep}"
 _QUOTED = re.compile(r"""["']?(/[^\s"'$`;|&<>()]+)["']?""")
@@ -59,7 +59,7 @@ def _installation(path: str) -> str | None:
 
 
 def _packages(path: str) -> str | None:
-    """The outermost node_modules: packages lie beside each other in it."""
+    """The outermost node_modules: packages are beside each other in it."""
     before, separator, _ = path.partition(_MODULES)
     return f"{before}{separator}".rstrip(os.sep) if separator else None
 

@@ -23,7 +23,7 @@ def _run(job: StepJob) -> str | None:
             raise
         raise StepFailed(fail.message) from fail
     if done.status != 0:
-        # What is to be kept may be a secret, and may stand in what it printed before it failed.
+        # What is to be kept may be a secret, and may be in what it printed before it failed.
         said = done.said(_SAID) if step.persist is None else "what it said is not shown, because it is kept"
         raise StepFailed(f"the command ended with {done.status}: {said or 'it said nothing'}")
     if step.persist is None:

@@ -1,6 +1,6 @@
 """`oauth`: let a person consent in a browser, and keep the tokens under `secret_slug`.
 
-How the provider is asked stands with the secret, in `metadata.oauth` of the SECRETS.md entry (authorization_url, token_url,
+How the provider is asked is with the secret, in `metadata.oauth` of the SECRETS.md entry (authorization_url, token_url,
 client_id, scopes). A secret without that cannot be authorized here, and the step fails saying so.
 """
 

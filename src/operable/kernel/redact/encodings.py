@@ -103,9 +103,9 @@ class _Units:
 
     def __init__(self, text: str) -> None:
         pieces: list[str] = []
-        self._starts: list[int] = []  # where each unit stands when it is decoded
+        self._starts: list[int] = []  # where each unit is when it is decoded
         self._sizes: list[int] = []  # of what it is then
-        self._places: list[tuple[int, int]] = []  # where it stands in the text
+        self._places: list[tuple[int, int]] = []  # where it is in the text
         done = size = 0
         for found in _compiled(_UNITS).finditer(text):
             begin, end = found.span()
@@ -121,7 +121,7 @@ class _Units:
         self.any = bool(self._starts)
 
     def origin(self, at: int) -> tuple[int, int]:
-        """Where the character stands in the text: its first place, and the place after it."""
+        """Where the character is in the text: its first place, and the place after it."""
         index = bisect_right(self._starts, at) - 1
         if index < 0:
             return at, at + 1

@@ -3,7 +3,7 @@ r"""Text inside a string literal: `{"log": "password: |\n  hunter2"}` hides a co
 Theory of operation. A literal with escapes is decoded, masked as the text that it is, and written again if that changed
 something; so a line that the text has is a line, and a quote is a quote. Literals inside literals are decoded in turn, a
 few levels deep. Every character is decoded at most once per level. A literal that cannot be decoded is left to the rules
-for text, which see it as it stands.
+for text, which see it as it is.
 """
 
 import re

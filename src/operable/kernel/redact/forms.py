@@ -1,7 +1,7 @@
 """The spellings in which a known secret travels.
 
 As it is; escaped for JSON (once and twice), for Python, for a shell, for XML; percent-encoded; in hex; in base64.
-Base64 has three spellings for the same bytes, by where they stand in the stream; the part that depends on the secret alone
+Base64 has three spellings for the same bytes, by where they are in the stream; the part that depends on the secret alone
 is listed for each, so that `Basic base64("user:" + secret)` is found also.
 
 A secret of several lines is also known by each long line, since streams are masked line by line; a secret that is a JSON
@@ -28,7 +28,7 @@ _XML = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"))
 
 
 def plain_forms(secrets: "Iterable[str]") -> set[str]:
-    """The spellings that can stand behind another encoding: as it is, in hex, in base64."""
+    """The spellings that can be behind another encoding: as it is, in hex, in base64."""
     found: set[str] = set()
     for value in _values(secrets):
         found.add(value)

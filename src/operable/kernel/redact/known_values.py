@@ -141,7 +141,7 @@ class Known:
         return found
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        """Where known values stand, in order, those that overlap joined."""
+        """Where known values are, in order, those that overlap joined."""
         found: list[tuple[int, int]] = []
         for form in self._forms:
             if form in text:
@@ -152,7 +152,7 @@ class Known:
         return _joined(found)
 
     def _hidden(self, text: str) -> list[tuple[int, int]]:
-        """Where known values stand behind the encodings of a byte text."""
+        """Where known values are behind the encodings of a byte text."""
         found: list[tuple[int, int]] = []
         for level, plain in enumerate(decoded(text), 1):
             places = [place for form in self._plain if form in plain for place in _places(form, plain)]

@@ -84,7 +84,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def contains_any(text: str, hints: tuple[str, ...]) -> bool:
-    """Whether one of the hints stands in the text; a plain loop, as `any` costs twice as much on short lines."""
+    """Whether one of the hints is in the text; a plain loop, as `any` costs twice as much on short lines."""
     for hint in hints:  # noqa: SIM110
         if hint in text:
             return True

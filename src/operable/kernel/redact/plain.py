@@ -1,4 +1,4 @@
-"""Values that stand where a secret could stand and are not one: words of a message, of code, of a form.
+"""Values that are where a secret could be and are not one: words of a message, of code, of a form.
 
 `KeyError: 'x'`, `primary key: id`, `passwd: user does not exist`, `password: str`, `--token TOKEN`, `key=len` are what a log
 is read for. Asked only after a name has announced a secret. The ground rule: a value with a digit in it is never plain,

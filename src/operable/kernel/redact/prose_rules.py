@@ -5,7 +5,7 @@ asks `names` about the name, and masks the value that follows. Announcements nev
 another (`note="password=x"`) is still seen. A value is a quoted string, a list of them, a number, or a bare word; where
 the announcement opens its line, as in a config file, a bare value reaches to the end of the line.
 
-Each rule stands behind a substring test, which `prose` repeats for all of them. Quantifiers of single
+Each rule is behind a substring test, which `prose` repeats for all of them. Quantifiers of single
 characters are possessive; groups are not, because of a fault of `re` before 3.11.5 (gh-106052). When in doubt it hides
 too much; `plain` lists what is not in doubt. Escaped literals are masked as the text that they hold (`escapes`). Data that
 can be parsed belongs to `structure`, which sees more.
@@ -239,7 +239,7 @@ def _mask_value(
         closing = "]" if value[0][0] == "[" else ")"
         return f'{value[0][0]}"{MASK}"{closing}', value.end()
     content = value[kind]
-    more = _GLUED.match(text, value.end())  # `'{}'hunter2`: a shell joins what stands together
+    more = _GLUED.match(text, value.end())  # `'{}'hunter2`: a shell joins what is together
     if more is not None:
         return MASK, more.end()
     # An empty string hides nothing, and showing that helps; nor does what closes a call: `input("Password: ")`.

@@ -49,7 +49,7 @@ class Redactor:
     def leaves(self, lines: "list[bytes]") -> bool:
         """Whether `line` and `value` change none of these lines, each of which may be JSON. False: perhaps.
 
-        The rules of `prose` and `structure` stand behind tests for substrings, and every string of a JSON text without
+        The rules of `prose` and `structure` are behind tests for substrings, and every string of a JSON text without
         escapes is a part of it. So the same tests on all lines at once answer for each: long streams are mostly harmless.
         """
         data = b"\n".join(lines)

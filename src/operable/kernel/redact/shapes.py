@@ -1,4 +1,4 @@
-"""Secrets that are known by their shape, wherever they stand: issued tokens and private key blocks.
+"""Secrets that are known by their shape, wherever they are: issued tokens and private key blocks.
 
 One alternation of literal prefixes. Each alternative either matches within a bounded look or consumes what it looked at,
 so that a hostile text costs linear time. Only formats with a documented prefix are listed: guessing by entropy would eat

@@ -27,7 +27,7 @@ _PASSWORD_SWITCH = frozenset(
     ("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass")
 )  # `-pSECRET`, `-p SECRET`
 DEPTH = 100
-"""Nesting of JSON values; what lies deeper is hidden whole."""
+"""Nesting of JSON values; what is deeper is hidden whole."""
 
 
 def redact_env(env: "Mapping[str, str]") -> dict[str, str]:

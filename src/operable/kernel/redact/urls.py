@@ -1,6 +1,6 @@
 """Addresses without their secrets: userinfo, query keys, signatures (SAS, AWS, Google), fragments, matrix parameters.
 
-Cuts by hand instead of parsing, because what stands in logs is often no valid URL and a redactor may not refuse it. Keys
+Cuts by hand instead of parsing, because what is in logs is often no valid URL and a redactor may not refuse it. Keys
 and their order stay; only values go. Works with or without a scheme (`/cb?code=…` of an access log).
 """
 
@@ -14,7 +14,7 @@ _QUERY_KEYS = frozenset(
     "sig signature code ticket assertion client_assertion samlresponse samlrequest sid jsessionid phpsessid hmac"
     " device_code user_code code_verifier policy".split()
 )
-# The parts of an Azure shared access signature; two letters are too common to hide unless `sig` stands beside them.
+# The parts of an Azure shared access signature; two letters are too common to hide unless `sig` is beside them.
 _SAS_KEYS = frozenset(
     "sv ss srt sp se st spr sip sr si sdd ses skoid sktid skt ske sks skv saoid suoid scid".split()
 )
@@ -100,7 +100,7 @@ def _plain_key(piece: str) -> str:
 
 
 def passwords(text: str) -> list[str]:
-    """The passwords in the addresses of a text, and what stands in their queries under the names of secrets."""
+    """The passwords in the addresses of a text, and what is in their queries under the names of secrets."""
     found: list[str] = _USERINFO.findall(text)
     for pair in _QUERY_PAIR.findall(text):
         value = pair.partition("=")[2]
@@ -110,7 +110,7 @@ def passwords(text: str) -> list[str]:
 
 
 def is_secret_query_key(key: str, *, signed: bool = False) -> bool:
-    """Whether the value of this query key is secret; `signed` when a SAS signature stands in the same query."""
+    """Whether the value of this query key is secret; `signed` when a SAS signature is in the same query."""
     lowered = key.lower()
     if lowered in _QUERY_KEYS or lowered.startswith(_SIGNED_PREFIXES) or (signed and lowered in _SAS_KEYS):
         return True

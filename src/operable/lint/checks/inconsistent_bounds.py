@@ -196,7 +196,7 @@ def _run(case: Case, room: Room, call: Invocation, *options: str) -> Observation
 
 
 def _answered(seen: Observation) -> bool:
-    """Whether it gave its results, be they good or bad news: who judges may say no without having failed."""
+    """Whether it gave its results, be they good or bad news: a tool that judges may answer no without having failed."""
     judged = seen.ended == "itself" and bool(seen.domain) and seen.summary is not None and not seen.errors
     return seen.succeeded or judged
 

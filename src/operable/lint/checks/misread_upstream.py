@@ -1,4 +1,4 @@
-"""An upstream tool whose stream is misread: its last word is not waited for, or its framework events are taken for data.
+"""An upstream tool whose stream is misread: its last message is not waited for, or its framework events are taken for data.
 
 What it does
     Feeds a command that takes JSONL its good lines as the stream of another tool: between `aoi:meta` and `aoi:summary`.

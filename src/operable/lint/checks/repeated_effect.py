@@ -120,7 +120,7 @@ def _results(seen: Observation) -> list[dict[str, Any]]:
 
 
 def _count(seen: Observation) -> Any:
-    """How many results it says there are, without the checks among them: those are made anew, or not at all."""
+    """How many results it says there are, without the checks among them: those are made again, or not at all."""
     count = (seen.summary or {}).get("count")
     return (
         count

@@ -4,8 +4,8 @@ What it does
     Reads every byte of stdout of the sample call, of refused calls and of dry runs, and of the sample call where a person
     sits: with stdout on a terminal, variables that ask for colours, and a locale that knows only ASCII. Each line must be
     one JSON object in UTF-8 with a `type`; no banner, prose, blank line, byte order mark, escape sequence or stack trace
-    may stand between. Names of framework events without their prefix may be neither emitted nor defined by the schema. A
-    name that stands twice in one object is reported (SHOULD).
+    may be between. Names of framework events without their prefix may be neither emitted nor defined by the schema. A
+    name that appears twice in one object is reported (SHOULD).
 
 Why is this bad?
     A consumer parses stdout line by line. One log line ends the stream for every strict reader, and a lenient one that

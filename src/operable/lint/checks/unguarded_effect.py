@@ -124,7 +124,7 @@ def _planned(case: Case) -> Iterator[Finding]:
 
 
 def _planned_for_good(case: Case) -> Iterator[Finding]:
-    """With everything that makes a call count, --dry-run has the last word. Whether it is then refused is its own affair."""
+    """With everything that makes a call count, --dry-run decides. Whether it is then refused is its own affair."""
     command = case.target
     more = [*(command.confirm if command.destructive else ())]
     if command.claims_flag("supports_idempotency_key"):

@@ -2,7 +2,7 @@
 
 What it does
     Looks at the versions in `aoi:meta`: the schema version is there and is the default that the capabilities declare,
-    the tool, its version and the AOI version are those of the capabilities, and so is the command; none stands where
+    the tool, its version and the AOI version are those of the capabilities, and so is the command; none is where
     another belongs. Each declared schema version can be asked for with `--schema-version` (whole, or its major number)
     or `--accept-schema` and is then reported; one that does not exist is refused.
 
@@ -122,7 +122,7 @@ def _asked(case: Case, call: Invocation, name: str, version: str) -> Observation
 
 
 def _refuses(seen: Observation, usual: int | None) -> bool:
-    """Who judges may say no, whatever the version; who says no only now refuses it."""
+    """A tool that judges may answer no in any version; one that answers no only now refuses the version."""
     return seen.excused or (seen.refused and seen.signalled is None and seen.status != usual)
 
 

@@ -178,7 +178,7 @@ def _copy(source: str, target: str) -> None:
     try:
         shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True, ignore=_special)
     except shutil.Error as error:
-        # One entry per file; its last word is the error of the system.
+        # One entry per file; its last message is the error of the system.
         reason = error.args[0][0][-1]
         raise Fail("io", ROOM_FAILED, f"what the setup made cannot be copied: {reason}") from error
 

@@ -13,7 +13,7 @@ from operable.lint.profile import Profile
 
 
 def recipe(program: str, profile: Profile, machine: tuple[str, ...]) -> str:
-    """The line; `program` as it stands in the other lines, `machine` as setup steps get it."""
+    """The line; `program` as it is in the other lines, `machine` as setup steps get it."""
     tool = profile.tool
     steps = ['cd "$(mktemp -d)"', "mkdir home"]
     variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in tool.env.items())

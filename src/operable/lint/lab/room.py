@@ -24,7 +24,7 @@ from operable.lint.lab.folders import discard
 from operable.lint.lab.probe import Place, Probe, hidden
 from operable.lint.profile import Profile
 
-# Inside the sandbox, where /tmp is empty. A name that says nothing to a tool, and that no folder in which one lies has;
+# Inside the sandbox, where /tmp is empty. A name that says nothing to a tool, and that no folder of a tool has;
 # always the same, so that what a tool prints of it is also the same.
 _INSIDE = "/tmp/tmp.b7Qx0JrWdz"  # noqa: S108
 # Longer than the finest clock that people read takes to move on.

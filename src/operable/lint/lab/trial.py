@@ -40,7 +40,7 @@ _DYING = 15.0
 _ORPHAN_GRACE = 0.5
 _WATCH = 0.05
 _SOON = 0.001
-# A stream that has not begun after so many seconds is signalled all the same.
+# A stream that has not begun after so many seconds is signalled nevertheless.
 _SILENCE = 3.0
 
 

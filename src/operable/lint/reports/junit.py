@@ -2,7 +2,7 @@
 
 There is no standard, but there are two schemas that consumers hold such files to: Ant's (the one of Jenkins and GitLab of
 old) and that of the xUnit plugin. The file is valid by both: a case has at most one result, so that several findings of one
-check are one failure; every number is there; the parts stand in Ant's order.
+check are one failure; every number is there; the parts are in Ant's order.
 """
 
 from __future__ import annotations

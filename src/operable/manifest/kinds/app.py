@@ -43,7 +43,7 @@ class App(Block, frozen=True, kw_only=True, rename={"confirmation_required": "co
     confirmation_required: tuple[str, ...] = ()
 
     def needs_confirmation(self, command: str) -> bool:
-        """Whether a command (its words, one space between) is one that must be confirmed, or lies below one."""
+        """Whether a command (its words, one space between) is one that must be confirmed, or is below one."""
         words = command.split()
         return any(words[: len(path)] == path for path in map(str.split, self.confirmation_required))
 

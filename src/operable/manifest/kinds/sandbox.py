@@ -1,6 +1,6 @@
 """SANDBOX.md (AIP-36): a compute environment, in a file of its own.
 
-The same block may stand inline in another manifest; the file adds `schema: sandbox/v1`, `id: @owner/slug` and `version`.
+The same block may be inline in another manifest; the file adds `schema: sandbox/v1`, `id: @owner/slug` and `version`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What crosses the fields of an AIP-36 sandbox block, whether it stands in a SANDBOX.md or in another manifest."""
+"""What crosses the fields of an AIP-36 sandbox block, whether it is in a SANDBOX.md or in another manifest."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def _mounts(root: Part) -> Iterator[Problem]:
         if at.text is None:
             continue
         if not at.text.startswith("/"):
-            yield at.problem("MOUNT_PATH", f"a mount stands at an absolute path, not at {at.text!r}")
+            yield at.problem("MOUNT_PATH", f"a mount needs an absolute path, not {at.text!r}")
         elif ".." in at.text.split("/"):
             yield at.problem("MOUNT_PATH", f"{at.text!r} leaves its place with '..'")
         elif at.text != "/" and posixpath.normpath(at.text).replace("//", "/") != at.text:
             normal = posixpath.normpath(at.text).replace("//", "/")
             yield at.problem("MOUNT_PATH", f"{at.text!r} is not normalised", f"write {normal!r}")
         if at.text in seen:
-            yield at.problem("MOUNT_TWICE", f"two mounts stand at {at.text!r}")
+            yield at.problem("MOUNT_TWICE", f"two mounts have the path {at.text!r}")
         seen.add(at.text)
         source = mount.at("source")
         forms = [word for word, _ in source.entries()]

@@ -1,6 +1,6 @@
 """What a confined process may see and do, as plain values; the mechanisms that enforce it are in `sandboxes/`.
 
-A `Confinement` says where the process works, which host folders stand behind which places, which network and which limits
+A `Confinement` says where the process works, which host folders are behind which places, which network and which limits
 it has. A `Sandbox` turns a `Command` into one that runs inside, and says for every item by what it is enforced (`enforce`).
 What a mechanism cannot enforce it refuses with `Fail`, naming what is missing; it never runs the command with less. The one
 exception has a name: `unconfined`, of providers that are host access by definition.

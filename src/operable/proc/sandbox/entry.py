@@ -3,7 +3,7 @@
 `Entry` is plain values, part of a `Command`; it can be started any number of times, and travels to the keeper. `Entrance`
 is one start of it, made in the process that forks. In the child it joins the control groups (or the command does not run),
 sets resource limits, takes a session keyring of its own, and applies the Landlock scopes. Contents (the filter, secret
-files, secret variables) lie in descriptors without a name in any file system, whose numbers take the place of words of the
+files, secret variables) are in descriptors without a name in any file system, whose numbers take the place of words of the
 command line: bubblewrap reads them from there. So they are neither on disk nor in /proc/PID/cmdline or environ. Files of
 the host are opened and read in the same way (`Read`).
 
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from operable.proc.sandbox import landlock
 from operable.proc.sandbox.syscalls import libc, numbers
 
-# Stands where the number of a descriptor will stand. Not a number: running it directly gives an error.
+# The placeholder for the number of a descriptor. Not a number: running it directly gives an error.
 PLACEHOLDER = "FILTER"
 _JOIN_SESSION_KEYRING, _READ = 1, 11
 _SESSION_KEYRING = -3
@@ -28,7 +28,7 @@ _MOST_KEYS = 64  # more are keys enough to be kept apart
 
 
 class Read(NamedTuple):
-    """Stands among words for the number of a descriptor, and says what is read there."""
+    """A word that represents the number of a descriptor, and says what is read there."""
 
     content: bytes | str  # str: the path of a file of the host, as it is at the start
 
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 
     contents: tuple[
         tuple[int, bytes | str], ...
-    ] = ()  # where the placeholder stands, counted from the end of argv; what is read there, as in `Read`
+    ] = ()  # where the placeholder is, counted from the end of argv; what is read there, as in `Read`
     scopes: int = 0  # of Landlock
     limits: tuple[tuple[int, int], ...] = ()  # resource, value: as low, or lower where it is lower already
     groups: tuple[str, ...] = ()  # files of control groups that the process writes itself into

@@ -1,4 +1,4 @@
-"""Landlock rules: what a process and all that it starts give up for good, without a privilege.
+"""Landlock rules: what a process and all that it starts give up permanently, without a privilege.
 
 `ruleset` makes one as a descriptor, in the host; `restrict` applies it to the calling process, between fork and exec. Two
 things can be given up: changing any file, and reaching processes outside (`SCOPES`: signals to them, and their abstract

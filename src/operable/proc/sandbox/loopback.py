@@ -48,7 +48,7 @@ class Loopback:
         return [*words, "--"]
 
     def close(self) -> None:
-        """Let go of it; a process inside keeps it."""
+        """Release it; a process inside keeps it."""
         for fd in (self.net, self.user):
             if fd is not None:
                 os.close(fd)

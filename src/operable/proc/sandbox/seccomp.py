@@ -5,7 +5,7 @@ process that gives up rights without a sandbox (`restriction`). Both are built o
 
 Theory of operation. A filter sees the number of a call and its arguments as numbers, never what a pointer leads to. What
 is refused gives an error that programs know; everything else passes. A call of another architecture (32 bit through
-`int 0x80`, x32) has numbers of its own and is refused whole. Calls whose flags lie behind a pointer (clone3, openat2) do
+`int 0x80`, x32) has numbers of its own and is refused whole. Calls whose flags are behind a pointer (clone3, openat2) do
 not exist inside: every C library then uses the older call, whose flags are seen.
 
 When the kernel loads a filter, it tries it with every number there is, so a filter that compares one number after the other
@@ -164,7 +164,7 @@ def _searched(rules: list[Rule]) -> list[Instruction]:
 
 
 def _compared(rules: list[Rule]) -> list[Instruction]:
-    """Decide by one number after the other. What decides alike stands there once, behind the numbers."""
+    """Decide by one number after the other. What decides alike is there once, behind the numbers."""
     behind = [_PASS]
     places: dict[tuple[Instruction, ...], int] = {}
     tests = []

@@ -5,7 +5,7 @@ Of users, groups and hosts there are only the names that programs ask for (`etc/
 resolved as on the host.
 
 Theory of operation. Every mount costs: bubblewrap reads the list of all mounts for each. So a link into what is shown
-anyway is made again as a link, and a small file is copied into the root, which lies in memory and is read-only in the
+anyway is made again as a link, and a small file is copied into the root, which is in memory and is read-only in the
 end; only folders are mounted. What is there is looked up once, and again when a folder that names it has changed.
 """
 
@@ -26,7 +26,7 @@ _SETTINGS = tuple(
         *("protocols", "services", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone"),
     )
 )
-# The folders in which the names above lie.
+# The folders of the names above.
 _NAMING = ("/", "/etc", "/etc/ssl")
 # These change while a session lives, and are mounted: a copy would be out of date.
 _RESOLVING = ("/etc/hosts", "/etc/resolv.conf")

@@ -18,7 +18,7 @@ from operable.proc.machine import LIFETIME, Job, Out
 from operable.proc.remote import Cloud, names_only, plain_hosts, remote
 
 _NAME = "agent"
-# The SDK hands output on without waiting: so much may lie here until the host has read it.
+# The SDK hands output on without waiting: so much may be here until the host has read it.
 _BACKLOG = 64 * 1024 * 1024
 # How often it is asked whether the process can be written to yet, and for how long.
 _LOOK_INTERVAL = 0.05

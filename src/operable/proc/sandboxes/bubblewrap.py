@@ -49,7 +49,7 @@ _ROOTED = ["--unshare-cgroup-try", "--cap-add", "ALL", "--cap-drop", "CAP_SYS_AD
 _ROOTED_USER = [*_ROOTED, *"--unshare-user --uid 0 --gid 0".split()]
 _HOST = "--ro-bind / / --dev /dev --proc /proc".split()
 _SYSTEM = "--unshare-user --uid 1000 --gid 1000 --unshare-cgroup-try --hostname sandbox --dev /dev --proc /proc".split()
-# What is written to an empty folder lies in memory: so much of it, where bubblewrap can say so (0.7 and later).
+# What is written to an empty folder is in memory: so much of it, where bubblewrap can say so (0.7 and later).
 _EMPTY_SIZE = 256 * 1024 * 1024
 _PROBE_TIMEOUT = 5.0
 # Monitor and first process: they are bubblewrap's own.
@@ -260,7 +260,7 @@ def _mounts(confinement: Confinement) -> list[str]:
 
 
 def _sealed(confinement: Confinement) -> list[str]:
-    """The root and its devices lie in memory: when everything is in place, nothing more is written there."""
+    """The root and its devices are in memory: when everything is in place, nothing more is written there."""
     return ["--remount-ro", "/", "--remount-ro", "/dev"] if confinement.root == "system" else []
 
 

@@ -92,7 +92,7 @@ def _enforce(confinement: Confinement) -> Enforcement:
         ),
     ]
     for inside in confinement.contents:
-        missing = "without a mount namespace its content would have to lie on disk"
+        missing = "without a mount namespace its content would have to be on disk"
         found.append(Item(f"file {inside}", "read-only, in memory", "refused", missing))
     for inside, folder in {**confinement.readable, **confinement.writable}.items():
         mode = "read-write" if inside in confinement.writable else "read-only"

@@ -90,7 +90,7 @@ class Tree:
         """The stem has done it."""
 
     def release(self) -> None:
-        """Let go of it. Whatever still lives is ended by the stem."""
+        """Release it. Whatever still lives is ended by the stem."""
         if self._control is None:
             return
         if self._reactor is not None:

@@ -1,4 +1,4 @@
-"""Commands that lie in a folder, one a file: `list.py` is `list`, and `agent/list.py` is `agent list`.
+"""Commands that are in a folder, one a file: `list.py` is `list`, and `agent/list.py` is `agent list`.
 
 A name is looked for on the disk, and only the file of the command that runs is loaded: a tool of eighty commands starts like
 one of two. Loaded only by tools that have such a folder.

@@ -56,7 +56,7 @@ def snake_case(name: str) -> str:
 
 
 def checked_name(name: str) -> str:
-    """A wire type as it may stand in generated code and in a JSON pointer: ASCII letters, digits and `_ - . :`."""
+    """A wire type as it may be in generated code and in a JSON pointer: ASCII letters, digits and `_ - . :`."""
     letters = name.replace("_", "").replace("-", "").replace(".", "").replace(":", "")
     if not letters.isalnum() or not letters.isascii():
         msg = f"{name!r} is not a name for an event type: use letters, digits, _ - and ."

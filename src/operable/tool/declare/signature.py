@@ -121,7 +121,7 @@ def _is_injected(command: Command, name: str, annotation: Any) -> bool:
 
 
 def declared(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that the author wrote, below the decorators (functools.wraps) that stand between it and its command."""
+    """The function that the author wrote, below the decorators (functools.wraps) that are between it and its command."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     return function

@@ -203,7 +203,7 @@ def _option(param: Param) -> str:
 
 
 def _operand_text(param: Param, texts: dict[str, str]) -> str:
-    """The usage has only the name of an operand, so this has the words that can stand there."""
+    """The usage has only the name of an operand, so this has the words that can be there."""
     text = texts.get(param.name, "")
     if param.kind.base == "choice":
         text = f"{text}: {', '.join(map(spelled, param.kind.choices))}".removeprefix(": ")

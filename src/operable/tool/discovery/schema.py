@@ -1,7 +1,7 @@
 """From declarations to JSON Schema 2020-12: events (permissive) and inputs (strict), only with dictionaries.
 
 Event schemas are selected by `type` with if/then, so that a validator's complaint names the field that is wrong
-instead of "matched none of 12 alternatives" (AOI section 10.4). Nested records are written out where they stand; only
+instead of "matched none of 12 alternatives" (AOI section 10.4). Nested records are written out where they are; only
 a record that contains itself becomes a definition of its own.
 """
 

@@ -199,7 +199,7 @@ class Outflow:
             raise TypeError(msg)
 
     def _row(self, event: dict[str, Any]) -> Any:
-        """A plain dictionary. When there turn out to be many, a faster encoder takes over for good."""
+        """A plain dictionary. When there turn out to be many, a faster encoder takes over permanently."""
         self._rows += 1
         if (
             self._rows == MANY

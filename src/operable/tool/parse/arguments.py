@@ -1,6 +1,6 @@
 """The command line: which command, which arguments, which mode.
 
-Theory of operation: the first bare word is the command; options may stand before and after it. A command's own
+Theory of operation: the first bare word is the command; options may be before and after it. A command's own
 parameters come from its signature, the standard ones of AOI section 16 from the table below, of which only those
 apply that the command can honour: `--cursor` on a command without one is an unknown option, not a silent no-op. Every
 problem is collected and reported at once. Abbreviations are refused, because an agent that guesses should get an
@@ -104,7 +104,7 @@ def locate(tool: Tool, argv: list[str]) -> tuple[str, list[str]]:
 
 
 def _takes_next(tool: Tool, argv: list[str], index: int) -> bool:
-    """Whether the option at `index`, which stands before the command, is followed by its value."""
+    """Whether the option at `index`, which is before the command, is followed by its value."""
     name, following = argv[index][2:], argv[index + 1 : index + 2]
     if "=" in name or not following:
         return False

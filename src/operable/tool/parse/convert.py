@@ -34,7 +34,7 @@ def convert(text: str, kind: Kind) -> Any:
 
 
 def _any_of(text: str, kind: Kind) -> Any:
-    """Of several kinds, the first that the word fits, text last: `5` is a number wherever a number may stand."""
+    """Of several kinds, the first that the word fits, text last: `5` is a number wherever a number may be."""
     wanted = []
     for option in sorted(kind.options, key=lambda option: option.base == "string"):
         try:

@@ -68,7 +68,7 @@ def _near_commands(name: str, known: list[str]) -> list[str]:
 
 
 def unknown_global_option(tool: Tool, word: str) -> Fail:
-    """An option that stands alone, where a command is missing."""
+    """An option that is alone, where a command is missing."""
     from operable.kernel.catalogue import nearest
 
     name = word.partition("=")[0]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 KEEP_SECONDS = 30 * 24 * 3600  # long enough for any retry, short enough for the file to stay small
 MAX_KEY = 256
 _BUSY_SECONDS = 10.0
-_OPENING = 2**62  # the byte that is locked while the database is opened; those of the keys lie below it
+_OPENING = 2**62  # the byte that is locked while the database is opened; those of the keys are below it
 _TABLES = """
 CREATE TABLE IF NOT EXISTS runs (
   key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, state TEXT NOT NULL, at REAL NOT NULL, outcome TEXT

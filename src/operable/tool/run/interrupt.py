@@ -38,7 +38,7 @@ else:
 
 SIGINT, SIGTERM = 2, 15
 INTERRUPTED, TIMEOUT, OUTPUT_LOST = "interrupted", "timeout", "output_lost"
-# A stop is given this long to unwind and say its last word before the process ends regardless.
+# A stop is given this long to unwind and say its last message before the process ends regardless.
 GRACE = 2.0
 # An effect in progress is finished rather than torn, but not forever.
 APPLY_GRACE = 5.0

@@ -1,7 +1,7 @@
 """Mutations in two phases, so that their guards hold by construction.
 
 Phase one, the command's function, only reads and yields `Change`s: the plan. Phase two, its `apply` function, gets
-the plan and does it. Between the two stands this module: a dry run returns before the second phase exists for it; a
+the plan and does it. Between the two is this module: a dry run returns before the second phase exists for it; a
 confirmation is compared with the plan that will be applied, not with a guess; an idempotency key is taken before and
 recorded after.
 """

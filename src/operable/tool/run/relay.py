@@ -5,7 +5,7 @@ event says whose results follow; it goes out before anything else does, whatever
 lines that came (`lines`): what is not encoded again cannot change, and costs next to nothing. For people they are shown
 one by one (`event`). Warnings, errors and results are counted, so that the one summary at the end speaks for them all.
 
-Or the command lets go of the stream (`take_stdout`), because what it has to write is a whole stream already.
+Or the command releases the stream (`take_stdout`), because what it has to write is a whole stream already.
 """
 
 from __future__ import annotations

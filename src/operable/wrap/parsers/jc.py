@@ -60,7 +60,7 @@ def _parse(upstream: Upstream, rules: Mapping[str, Any]) -> Iterator[Any]:
             yield value  # a warning
             continue
         if None in value:
-            value[""] = value.pop(None)  # what stands in a row behind the last column that has a name
+            value[""] = value.pop(None)  # what is in a row behind the last column that has a name
         for event in mapped(value):
             yield {**event, "lossy": True} if lossy and event.__class__ is dict else event
 

@@ -1,4 +1,4 @@
-"""`outline delete`: notes, one or many, for good."""
+"""`outline delete`: notes, one or many, permanently."""
 
 from __future__ import annotations
 

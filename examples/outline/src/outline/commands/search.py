@@ -36,7 +36,7 @@ class Hit(Event):
 def search(query: str, *, folder: str | None = None, tag: str | None = None, page: Page) -> Iterator[Hit]:
     """Find notes that have all of these words, the best first.
 
-    query: words; "words in quotes" stand together; a star at the end of a word means words that begin so
+    query: words; "words in quotes" belong together; a star at the end of a word means words that begin so
     folder: only in and below this folder
     tag: only with this tag
     """

@@ -1,7 +1,7 @@
 """`operable agent approvals`: the questions of running agents that wait for an answer.
 
 A question is named by its session and its own id: ids are unique within a session only. `operable agent answer` answers one,
-from any terminal; the first answer counts, and without one the time limit (`expires_at`) says no.
+from any terminal; the first answer counts, and without one it is denied after the time limit (`expires_at`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`operable agent approve`: let a manifest of a project, or an adapter of another author, be used.
 
-A manifest says what is downloaded and run, and one that lies in a project came with whatever was cloned; an adapter is code
+A manifest says what is downloaded and run, and one that is in a project came with whatever was cloned; an adapter is code
 that is imported into the host. Both are refused until a user has read them and approved exactly this content: the plan
 shows the digest, one byte more or less is something else, and then it must be approved again.
 """

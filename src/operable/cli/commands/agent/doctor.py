@@ -1,4 +1,4 @@
-"""`operable agent doctor`: what stands between an agent and its start, and with `--fix` what can be done about it.
+"""`operable agent doctor`: what is between an agent and its start, and with `--fix` what can be done about it.
 
 One `aoi:check` each for the program, its version, its setup, its login, its sandbox and its secrets; a failed one
 names the command that fixes it. Without `--fix` nothing is changed. With it, every fix that needs no person is planned and

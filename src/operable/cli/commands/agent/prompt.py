@@ -1,7 +1,7 @@
-"""`operable agent prompt`: one message to an agent, and everything that comes of it.
+"""`operable agent prompt`: one message to an agent, and everything that follows.
 
 In machine mode the seven events (`text-delta`, `tool-call`, `tool-result`, `thought`, `agent-prompt`, `turn-end`, `error`)
-and the extensions stand between `aoi:meta` and `aoi:summary`; the summary names the session, whose log keeps the same
+and the extensions are between `aoi:meta` and `aoi:summary`; the summary names the session, whose log keeps the same
 events. For people the answer is on stdout as it comes, everything else on stderr.
 
 Without a rule, everything that the agent asks for is denied. Rules say otherwise, by tool, kind and argument:
@@ -56,7 +56,7 @@ def prompt(
     thoughts: bool = False,
     context: Context,
 ) -> Iterator[Said]:
-    """Send one message to an agent and stream what comes of it.
+    """Send one message to an agent and stream the result.
 
     name: its name, its id, or the path of its manifest
     prompt: the message; - reads it from standard input

@@ -1,4 +1,4 @@
-"""`operable agent show`: what a manifest says about an agent, and how things stand with it here.
+"""`operable agent show`: what a manifest says about an agent, and its state.
 
 The manifest is read and judged, and nothing of it is run: whether the program is there is looked up, not tried
 (`operable agent doctor` tries). A manifest that cannot be used is an error with all of its problems.

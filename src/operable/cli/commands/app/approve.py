@@ -1,6 +1,6 @@
 """`operable app approve`: let an application run, exactly as it is now.
 
-A package that came with a project, or lies at some path, is only looked at until the user has approved it. The plan shows
+A package that came with a project, or is at some path, is only looked at until the user has approved it. The plan shows
 what would run, the digest of the content, and which folders of data it leaves out. A change of anything else voids the
 approval. A package that wants a shell gets one only with `--shell`. `--revoke` takes an approval back.
 """

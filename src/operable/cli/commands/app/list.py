@@ -1,7 +1,7 @@
 """`operable app list`: the application packages that can be found from here.
 
 Looks through the project (`.apps/`, `apps/` and the root of each folder up to the one with `.git`) and the user's own
-folder. Frontmatter is read: no body, no skill. What lies below `app/` is read only of a package with an approval, to say
+folder. Frontmatter is read: no body, no skill. What is below `app/` is read only of a package with an approval, to say
 whether it has changed since. Packages that mean to be ones and are wrong are listed with their problem; other files called
 APP.md are left out.
 """

@@ -1,4 +1,4 @@
-"""`operable flow approvals`: the approvals of tasks on this machine with what became of each, oldest first."""
+"""`operable flow approvals`: the approvals of tasks on this machine with the outcome of each, oldest first."""
 
 from __future__ import annotations
 

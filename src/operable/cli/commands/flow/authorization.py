@@ -1,7 +1,7 @@
 """`operable flow authorization`: policy engines, and what one says about a task.
 
 `providers` lists them, `schema NAME` shows one; `evaluate FILE TASK` asks the policy of a task, after its proof, identity
-and trust. A no is an answer, with exit status 0.
+and trust. A denial is an answer, with exit status 0.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`operable init wrap`: a draft of a wrapper for a program, from what its `--help` and its completion file say.
 
 Runs `PROGRAM --help` and `--version`, and `PROGRAM COMMAND --help` for each command that it lists. The draft is marked
-unverified, and each of its commands needs `--confirm`: what a program changes stands in no help text. See
+unverified, and each of its commands needs `--confirm`: what a program changes is in no help text. See
 docs/guides/wrap-a-tool.md for how to finish it.
 """
 

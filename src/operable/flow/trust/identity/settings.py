@@ -68,7 +68,7 @@ def has_source(identity: Mapping[str, Any], name: str) -> bool:
 def secret(request: IdentityRequest, *names: str, code: str) -> str | None:
     """The first of these secrets that is configured, as an input or a setting; None if none of them is.
 
-    A plain string is the secret itself and would stand in the manifest in clear, so only `value_from` blocks are read.
+    A plain string is the secret itself and would be in the manifest in clear, so only `value_from` blocks are read.
     """
     for name in names:
         for holder in (inputs(request.identity), settings(request.identity)):
@@ -86,7 +86,7 @@ def needed_secret(request: IdentityRequest, *names: str, code: str) -> str:
 
 
 def secret_problems(identity: Mapping[str, Any], name: str, *, needed: bool = True) -> list[str]:
-    """Messages for a secret that is missing, or that stands in the manifest in clear."""
+    """Messages for a secret that is missing, or that is in the manifest in clear."""
     values = [holder.get(name) for holder in (inputs(identity), settings(identity))]
     if any(isinstance(value, str) for value in values):
         return [f"{name} must come from value_from, not from the manifest's text"]

@@ -32,7 +32,7 @@ def read_signers(path: str) -> list[Signer]:
     """ValueError says why the file is not used. A line that cannot be read allows no key."""
     folder = os.path.dirname(os.path.abspath(path))
     if os.path.islink(folder):
-        raise ValueError("lies in a folder that is a symbolic link")
+        raise ValueError("is in a folder that is a symbolic link")
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:

@@ -6,7 +6,7 @@ evaluates, the other looks at the memory of the first every few milliseconds and
 cannot do that: the allocator of the Rego interpreter reserves 256 GB of addresses and does not start with less.
 
 A policy that exceeds a limit, or that its evaluator does not survive, denies: `on_error: warn` is for policies that
-cannot be asked. Else an argument of the task could turn a no into a yes by making the policy expensive.
+cannot be asked. Else an argument of the task could turn a denial into an approval by making the policy expensive.
 """
 
 import json
@@ -27,7 +27,7 @@ _POLL_MS = 5  # memory grows by about 1 GB a second, so that a policy is ended s
 
 
 class PolicyEnded(FlowError):  # noqa: N818 - what happened to the policy
-    """The policy exceeded a limit (`limit`: time, memory, output or stack), which is a no."""
+    """The policy exceeded a limit (`limit`: time, memory, output or stack), which counts as a denial."""
 
     def __init__(self, whose: str, what: str, limit: str) -> None:
         super().__init__("authorization_denied", f"{whose} {what}; such a policy denies", limit=limit)

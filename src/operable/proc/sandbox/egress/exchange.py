@@ -1,4 +1,4 @@
-"""One request that the proxy looks into, and its response: read strictly, judged, written anew, on a connection of its own.
+"""One request that the proxy looks into, and its response: read strictly, judged, rewritten, on a connection of its own.
 
 Without secrets in the session, bodies are passed on as they come. With secrets, the body is held, searched for placeholders,
 and sent with the values in; the response goes back with the values masked. A WebSocket becomes a tunnel only after the

@@ -2,7 +2,7 @@
 
 What two parsers could read in two ways is Malformed: a bare CR or LF, folded lines, control bytes, a second Host or length,
 a length beside chunks, a chunk extension. So the server reads exactly the request that the rules judged. The head that the
-server gets is written anew by `RequestHead.encode`; only names and values that passed the grammar are in it.
+server gets is rewritten by `RequestHead.encode`; only names and values that passed the grammar are in it.
 
 h11 does not serve here: it accepts bare LF, folded lines, a length beside chunks and equal lengths twice, and joins what it
 read. The tests use it as the second parser (docs/decisions/0023-own-grammar-in-the-egress-proxy.md).
@@ -26,7 +26,7 @@ _LENGTH = re.compile(rb"[0-9]{1,15}")  # a petabyte; int() of thousands of digit
 _ABSOLUTE = re.compile(rb"(?i:http)://([^/?]*)([/?].*)?")
 _AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]{2,45})\]|([A-Za-z0-9._-]{1,254}))(?::([0-9]{1,5}))?")
 _CHUNK_LINE = re.compile(rb"[0-9A-Fa-f]{1,8}")
-# Between the client and the proxy only (RFC 9110, 7.6.1), or written anew for the server.
+# Between the client and the proxy only (RFC 9110, 7.6.1), or rewritten for the server.
 _HOP_BY_HOP = frozenset(
     b"connection proxy-connection keep-alive te trailer transfer-encoding upgrade expect http2-settings".split()
 )

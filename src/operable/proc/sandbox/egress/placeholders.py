@@ -4,7 +4,7 @@ A placeholder is `$$SECRET[NAME]$$`. It is found in header values, in Basic cred
 (also percent-encoded) and in the body (plain; escaped for JSON; percent-encoded for forms). Compressed bodies are not
 looked into: a placeholder in one stays a placeholder.
 
-A server may give back what it got (an echo, a redirect, TRACE). `Mask` puts the placeholder back wherever a value stands in
+A server may give back what it got (an echo, a redirect, TRACE). `Mask` puts the placeholder back wherever a value is in
 a form in which it was sent. It cannot know a form that the server computes itself.
 """
 
@@ -21,9 +21,9 @@ from operable.proc.sandbox.egress.http import Malformed, RequestHead
 _NAME = rb"[A-Za-z0-9_.-]{1,80}"
 _PLAIN = re.compile(rb"\$\$SECRET\[(" + _NAME + rb")\]\$\$")
 _QUOTED = re.compile(rb"(?i:(?:\$|%24){2}SECRET(?:\[|%5B))(" + _NAME + rb")(?i:(?:\]|%5D)(?:\$|%24){2})")
-# RFC 9110 lets these stand in a field value; a value with others could start a header of its own.
+# RFC 9110 allows these in a field value; a value with others could start a header of its own.
 _NOT_IN_FIELDS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-# Shorter values stand in innocent text, and masking them would only damage it.
+# Shorter values are in innocent text, and masking them would only damage it.
 _SHORTEST = 8
 Value = Callable[[str], str]
 
@@ -44,7 +44,7 @@ class Substitution:
         self.sent: dict[bytes, bytes] = {}  # what was sent -> what the client had written
 
     def apply(self, head: RequestHead, body: bytes) -> tuple[RequestHead, bytes]:
-        """Replace every placeholder; raises Malformed if a value cannot stand where it is asked for."""
+        """Replace every placeholder; raises Malformed if a value cannot be where it is asked for."""
         headers = tuple((name, self._header(name, given)) for name, given in head.headers)
         changed = replace(head, target=_QUOTED.sub(self._quoted, head.target), headers=headers)
         kind = (head.get(b"content-type") or b"").lower()

@@ -7,7 +7,7 @@
     localhost:8399       the host's own loopback, by its name
     *                    every public host
 
-A name that resolves to an address that is not public is refused all the same, unless that address is on the list itself:
+A name that resolves to an address that is not public is refused nevertheless, unless that address is on the list itself:
 otherwise the owner of a name could point it at the metadata service of a cloud.
 """
 

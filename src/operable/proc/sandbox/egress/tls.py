@@ -66,7 +66,7 @@ class Authority:
     def context(self, host: str) -> ssl.SSLContext:
         """The server's side of a connection that pretends to be this host."""
         context = self._contexts.pop(host, None) or self._make(host)
-        self._contexts[host] = context  # the last used stands last
+        self._contexts[host] = context  # the last used is last
         if len(self._contexts) > _KEPT:
             del self._contexts[next(iter(self._contexts))]
         return context

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from operable.wrap.upstream import Upstream
 
-# What is kept of the output of one test program: its beginning, and its end, where the failures stand.
+# What is kept of the output of one test program: its beginning, and its end, where the failures are.
 _KEPT = 32 * 1024
 # The description of a large workspace with all that it needs.
 _LARGEST = 128 * 1024 * 1024

@@ -47,7 +47,7 @@ def files(upstream: Upstream) -> Iterator[Any]:
 
 
 def _walk(top: str, after: list[bytes], max_depth: int | None, fetch: int | None) -> Iterator[Any]:
-    """Every entry with its depth, parents first; what lies before the position is not even opened."""
+    """Every entry with its depth, parents first; what is before the position is not even opened."""
     pending: list[tuple[Iterator[Any], int, list[bytes]]] = [(_listed(top, after, fetch), 1, after)]
     while pending:
         entries, depth, rest = pending[-1]

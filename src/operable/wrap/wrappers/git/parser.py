@@ -1,5 +1,5 @@
 """Reads the formats of git that one table of fields cannot describe. All of them are cut at NUL bytes, except for `blame`
-and `push`, whose lines contain nothing that could contain a line end (the text of a blamed line stands alone behind a tab).
+and `push`, whose lines contain nothing that could contain a line end (the text of a blamed line is alone behind a tab).
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def _inside(
             yield path, (("M" if modified else ".") + ("U" if untracked else "."), about.split(b" ")[1])
 
 
-# How many fields stand before the path in each kind of record.
+# How many fields are before the path in each kind of record.
 _FIELDS = {b"1": 8, b"2": 9, b"u": 10}
 
 

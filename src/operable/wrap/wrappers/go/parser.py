@@ -34,7 +34,7 @@ def _only_look(upstream: Upstream) -> None:
     """Keep go from repairing go.mod and go.sum in a reading command, as `-mod=mod` in GOFLAGS makes it do."""
     flags = upstream.ask(["env", "GOFLAGS"], fine=range(-64, 256)).decode("utf-8", "replace").strip()
     kept = re.sub(r"(?<!\S)--?mod=mod(?!\S)", "-mod=readonly", flags)
-    # Go asks git about the project, and git obeys what stands in the project.
+    # Go asks git about the project, and git obeys what is in the project.
     upstream.env["GOFLAGS"] = f"{kept} -buildvcs=false".strip()
 
 
@@ -100,7 +100,7 @@ def _put_program(built: dict[str, Any], to: str) -> None:
 
     from operable.wrap.fields import put_path
 
-    # In a folder, a program has the last word of its import path, before the major version of its module.
+    # In a folder, a program is named by the last word of its import path, before the major version of its module.
     words = [word for word in built["import_path"].split("/") if not (word[:1] == "v" and word[1:].isdigit())]
     put_path(built, "path", os.path.join(to, words[-1]) if os.path.isdir(to) else to)
 

@@ -28,7 +28,7 @@ def filtered(upstream: Upstream) -> Iterator[Any]:
         )
     home = os.environ.get("HOME", "")
     if os.path.isfile(os.path.join(home, ".jq")):
-        # A file of that name is put before every filter: one that defines `map` anew would change what filters mean.
+        # A file of that name is put before every filter: one that defines `map` again would change what filters mean.
         # A folder of that name only holds modules, which a filter has to name.
         upstream.env["HOME"] = os.devnull
     yield from PARSER(upstream, upstream.command["parse"])

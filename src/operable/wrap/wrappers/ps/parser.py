@@ -1,4 +1,4 @@
-"""Processes, from /proc. Nothing there is a line of text that a process could forge: the name in `stat` stands in brackets
+"""Processes, from /proc. Nothing there is a line of text that a process could forge: the name in `stat` is in brackets
 and is cut at the last one, arguments are cut at NUL bytes.
 """
 

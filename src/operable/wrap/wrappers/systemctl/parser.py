@@ -1,4 +1,4 @@
-"""What is planned for units, and what became of them: asked before and after, through the verbs that print JSON."""
+"""What is planned for units, and their outcome: asked before and after, through the verbs that print JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KINDS = frozenset(
 
 
 def list_unit_files(upstream: Upstream) -> Iterator[Any]:
-    """That nothing matches is status 1 without a word, and an answer."""
+    """That nothing matches is status 1 without output, and an answer."""
     yield from PARSER(upstream, {})
     end = upstream.end
     if end is not None and end.status == 1 and not end.stderr.text().strip():

@@ -2,7 +2,7 @@
 
 Applying: the plan is made once, into a private folder, kept in memory while it is confirmed, and given back to terraform as
 it was. What terraform calls sensitive is masked by the marks that it puts beside the values, and so is the same text
-wherever else it stands.
+wherever else it is.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Theory of operation. Standard output is taken for the reports as soon as this module is imported, which is before anything
 of the project is: its descriptor is moved to another number that no child inherits, and number 1 becomes a second stderr.
-So what tests, plugins and their children print can never stand between two reports. The objects are those that pytest
+So what tests, plugins and their children print can never be between two reports. The objects are those that pytest
 makes itself for pytest-xdist and pytest-reportlog (`pytest_report_to_serializable`), one a line.
 
 This file is loaded by the interpreter of the project, not by ours: it imports only the standard library and pytest.
