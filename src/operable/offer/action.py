@@ -44,7 +44,8 @@ class Action:
     enforced_by: str = ""
     needs: Mapping[str, str] = field(default_factory=dict)  # what it needs nevertheless -> why
     project_code: str = ""  # code of the project that it runs
-    # Its dry run runs some as well: "required" means always, "optional" only with an approval (else it refuses what needs it).
+    # Its dry run runs some as well: "required" means always, "optional" only with an approval (else it refuses what
+    # needs it).
     plan_consent: str = ""
 
     @property

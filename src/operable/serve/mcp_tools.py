@@ -1,8 +1,9 @@
 """The catalog as MCP tools: one per command, with a strict schema, annotations, and a guard before what is destructive.
 
-Destructive commands, and those that need the user's confirmation, are off unless they were enabled; then they need an approval:
-from the person at the client (elicitation) where the client can ask one, else the argument `confirm: true`. A dry run
-needs none, unless it runs code of the project. Results are structured; what is too long for a model is one resource away.
+Destructive commands, and those that need the user's confirmation, are off unless they were enabled; then they need an
+approval: from the person at the client (elicitation) where the client can ask one, else the argument `confirm: true`. A
+dry run needs none, unless it runs code of the project. Results are structured; what is too long for a model is one
+resource away.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def find_execution(workspace: str, written: str, real: str) -> ExecutionFile | N
 
 
 def _relative(path: str, workspace: str) -> str:
-    """Only what lies below the workspace counts: a workspace inside a folder called `hooks` is not special."""
+    """Only what is below the workspace counts: a workspace inside a folder called `hooks` is not special."""
     path = os.path.normpath(path)
     return path[len(workspace.rstrip("/")) :] if path.startswith(f"{workspace.rstrip('/')}/") else path
 

@@ -43,8 +43,8 @@ class Permissions:
     def remember(self, ability: Ability) -> None:
         """Allow what `always` means: the category of a tool of ours, but of MCP only this tool of this server.
 
-        The draft gives `always` to the category. All servers together are one category, and an approval of the tool of one is
-        not an approval of whatever another server offers.
+        The draft gives `always` to the category. All servers together are one category, and an approval of the tool of
+        one is not an approval of whatever another server offers.
         """
         if ability.category == "mcp":
             self.tools.add(ability.permission)

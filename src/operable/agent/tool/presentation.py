@@ -93,7 +93,9 @@ def use_of(conversation: Conversation, call_id: str, name: str) -> ToolUse:
 
 
 def can_last(conversation: Conversation, name: str, arguments: Any) -> bool:
-    """Whether an approval of this call may last; what reaches far, destroys or becomes execution is asked about each time."""
+    """Whether an approval of this call may last; what reaches far, destroys or becomes execution is asked about each
+    time.
+    """
     ability = conversation.ability(name)
     if ability is None or ability.always_ask:
         return False

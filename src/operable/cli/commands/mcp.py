@@ -1,8 +1,8 @@
 """`operable mcp`: serve the catalog to MCP clients, one tool per command.
 
 Over stdio unless `--http` is given: its input and output are then the protocol and nothing else. Destructive commands, and
-those that need confirmation, are off unless `--allow-destructive`; then each call of one needs an approval, from the person at
-the client where it can ask one, else as the argument `confirm`. A cancelled call ends everything that it started.
+those that need confirmation, are off unless `--allow-destructive`; then each call of one needs an approval, from the
+person at the client where it can ask one, else as the argument `confirm`. A cancelled call ends everything that it started.
 
 With `--output jsonl` it lists the tools that it would serve, since stdout cannot be two protocols; with `--http` it gives
 one `mcp_serving` event and serves until it is stopped.

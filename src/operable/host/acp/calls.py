@@ -286,7 +286,7 @@ class Calls:
 
     @staticmethod
     def _shown(call: Call) -> tuple[dict[str, Any], ...]:
-        """The changes beside the arguments; without arguments they stand in their place already."""
+        """The changes beside the arguments; without arguments they are in their place already."""
         if call.arguments in (None, {}, []):
             return ()
         return tuple(tool_content(call.content).get("diffs", ()))

@@ -158,7 +158,7 @@ def current(questions: Sequence[CallQuestion]) -> list[CallQuestion]:
 
 
 def _is_by_argument(ruling: Ruling) -> bool:
-    """Whether a rule decided that looks at one argument, and not at what stands beside it."""
+    """Whether a rule decided that looks at one argument, and not at what is beside it."""
     return ruling.rule is not None and parse(ruling.rule.pattern).argument is not None
 
 

@@ -1,4 +1,4 @@
-"""What stands beside a command line and decides what it does: variables, another shell, standard input.
+"""What is beside a command line and decides what it does: variables, another shell, standard input.
 
 A rule that allows `ls *` was written for that command in the environment of the agent. The context of a command is
 therefore written into the line that rules compare, as a shell would be given it: `LD_PRELOAD=./x.so ls`, `./evil -c 'ls'`,

@@ -172,7 +172,9 @@ class Gate:
     # --- what the host does for the agent
 
     def rule_own(self, tool: str, kind: str, arguments: Mapping[str, Any]) -> Decision | Ask:
-        """May the host itself do this (write a file, run a command)? An approval of exactly this may have been given already."""
+        """May the host itself do this (write a file, run a command)? An approval of exactly this may have been given
+        already.
+        """
         facts = self._own(tool, kind, arguments)
         ruling = self._judge_own(facts)
         if ruling.effect == DENY and ruling.rule is not None:

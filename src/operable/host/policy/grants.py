@@ -1,10 +1,10 @@
 """What was allowed in this turn and not used yet: one yes, one use, for exactly what was asked.
 
-An agent asks for its tool, and then has the host write the file or run the command. An approval of the question therefore covers
-one such request about the same thing: the same kind, and the same file (where it really leads, at both times) or the same
-command line in the same folder. Nothing is compared in part. An approval of an edit of several files covers each of them once. A
-question that does not say its kind or its argument covers nothing: the host asks about what it is then asked to do. All of
-it ends with the turn.
+An agent asks for its tool, and then has the host write the file or run the command. An approval of the question
+therefore covers one such request about the same thing: the same kind, and the same file (where it really leads, at both
+times) or the same command line in the same folder. Nothing is compared in part. An approval of an edit of several files
+covers each of them once. A question that does not say its kind or its argument covers nothing: the host asks about what
+it is then asked to do. All of it ends with the turn.
 """
 
 from collections import Counter

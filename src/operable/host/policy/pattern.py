@@ -63,7 +63,7 @@ class Pattern:
         return self.argument is not None and not set(self.argument.rpartition("/")[2]) & set("*?")
 
     def has_part(self, name: str) -> bool:
-        """Whether a folder or file of this name stands literally in its argument."""
+        """Whether a folder or file of this name is literally in its argument."""
         parts = (self.argument or "").casefold().split("/")
         return bool(name) and name.casefold() in parts
 

@@ -1,4 +1,4 @@
-"""What stands in the arguments of a tool call, by what it is: command lines, their context, paths, addresses, folders.
+"""What is in the arguments of a tool call, by what it is: command lines, their context, paths, addresses, folders.
 
 Agents name their arguments as they like and nest them as they like; the names that are in use are listed here. More is
 found rather than less: what denies looks at everything, and what allows needs all of it. Patches name their files in their
@@ -44,7 +44,7 @@ _CONTENTS: Final = frozenset(
 _DECORATION: Final = frozenset(
     "status timeout timeoutms timeoutsec timeoutsecs timeoutseconds toolcallid callid messageid requestid".split()
 )
-_ANNOTATIONS: Final = frozenset({"meta", "metadata"})  # decoration if all that stands in them is
+_ANNOTATIONS: Final = frozenset({"meta", "metadata"})  # decoration if all that is in them is
 _KEYED: Final = frozenset({"changes", "edits", "files", "filechanges"})
 _DEPTH, _VALUES = 8, 2_000
 
