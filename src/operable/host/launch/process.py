@@ -75,7 +75,7 @@ class Surroundings:
         return run(self.command(text, values), timeout=timeout, stop=self.stop)
 
     def ask(self, text: str, *, timeout: float, values: Mapping[str, str] | None = None) -> Done:
-        """Like `run`, for a command that only says how things stand: it changes no file and signals no process."""
+        """Like `run`, for a command that only says its state: it changes no file and signals no process."""
         asked = self if self.confine is not None else replace(self, confine=without_changes)
         return asked.run(text, timeout=timeout, values=values)
 

@@ -31,7 +31,7 @@ def keeps_effects() -> str | None:
 
 
 def without_changes(command: Command) -> Command:
-    """The command of a program that is asked how things stand, also elsewhere: it keeps the network and sockets.
+    """The command of a program that is asked its state, also elsewhere: it keeps the network and sockets.
 
     Changing modes and times succeeds in name only, because programs do it on the way. Where the kernel cannot take the
     rights away (`keeps_changes` says why), the program keeps them.
