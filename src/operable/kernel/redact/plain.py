@@ -66,7 +66,7 @@ _MEMBER = re.compile(r"[A-Za-z_]++(?:\.(?:[A-Za-z_]++|[0-9]{1,3}+))++\Z")  # `ke
 _FILE = re.compile(
     r"\.(?:c|cc|cfg|cpp|css|go|h|html|ini|java|js|json|lock|md|php|py|rb|rs|sh|sql|toml|ts|txt|xml|ya?ml)\Z"
 )
-# Where a key lies instead of the key: a message that does not name the file does not help. The ending or the name of a file
+# Where a key is instead of the key: a message that does not name the file does not help. The ending or the name of a file
 # says what it is, because a secret may begin with `/`, and may have more of them.
 _KEY_PATH = re.compile(
     r"(?P<anchor>~?/|\.{1,2}/)?(?:[\w.@+-]{1,64}+/){0,20}+"
