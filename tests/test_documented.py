@@ -17,7 +17,7 @@ from operable.kernel import errors
 from operable.tool import Tool
 from operable.tool.discovery.capabilities import command_capabilities
 from operable.tool.discovery.help_text import command_help
-from operable.tool.parse.arguments import STANDARD
+from operable.tool.parse.convert import STANDARD
 from outline.cli import tool as outline_tool
 from tests.requirement import requirement
 from tools import commands, failures, pages

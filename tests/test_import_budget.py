@@ -40,20 +40,15 @@ def search(words: str, *, times: int = 10, kind: Literal["a", "b"] = "a", page: 
 
 # Declaring the tool, and ending the process.
 ALWAYS = {
-    *(
-        "operable",
-        "operable.tool",
-        "operable.tool.declare",
-        "operable.tool.declare.tool",
-        "operable.tool.json_text",
-    ),
-    *("operable.tool.declare.kinds", "operable.tool.declare.records", "operable.tool.descriptors"),
-    *("operable.tool.exit", "atexit"),
+    *("operable", "operable.tool", "operable.tool.tool", "operable.tool.json_text", "operable.tool.process"),
+    *("operable.tool.declare", "operable.tool.declare.declaration", "operable.tool.declare.kinds"),
+    *("operable.tool.declare.records", "atexit"),
 }
 ERRORS = {"operable.kernel", "operable.kernel.errors"}
 BUILDING = {
     *("_json", "operable.spec", "operable.spec.framework_events", "operable.tool.discovery"),
-    *("operable.tool.discovery.commands", "operable.tool.discovery.schema", "operable.tool.prebuilt"),
+    *("operable.tool.discovery.commands", "operable.tool.discovery.document"),
+    *("operable.tool.discovery.schema", "operable.tool.prebuilt"),
     "operable.tool.declare.signature",
     *("operable.state", "operable.state.cache"),  # once: what was built is kept
 }
@@ -68,6 +63,7 @@ CALL = {
         "operable.tool.run",
         "operable.tool.run.interrupt",
         "operable.tool.run.runner",
+        "operable.tool.run.state",
         "operable.tool.run.supervision",
     ),
     *(

@@ -10,7 +10,7 @@ import tokenize
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,22 +43,33 @@ class Declared(NamedTuple):
         return self.node if isinstance(self.node, Function) else self.method("__init__")
 
     def method(self, name: str) -> Function | None:
-        body = self.node.body if isinstance(self.node, ast.ClassDef) else []
-        return next((part for part in body if isinstance(part, Function) and part.name == name), None)
+        """A method of the class, or of the first base of ours that has it."""
+        own = [part for part in self._body() if isinstance(part, Function) and part.name == name]
+        inherited = (found for base in self._bases() if (found := base.method(name)) is not None)
+        return own[0] if own else next(inherited, None)
 
     def methods(self) -> Iterator[Function]:
-        """Public methods and properties, own ones first, then those of bases in other modules of ours."""
-        for part in self.node.body if isinstance(self.node, ast.ClassDef) else ():
-            if isinstance(part, Function) and not part.name.startswith("_"):
+        """Public methods and properties, own ones first, then those that bases of ours add."""
+        seen = set()
+        own = (part for part in self._body() if isinstance(part, Function) and not part.name.startswith("_"))
+        for part in chain(own, *(base.methods() for base in self._bases())):
+            if part.name not in seen:
+                seen.add(part.name)
                 yield part
+
+    def _body(self) -> list[ast.stmt]:
+        return self.node.body if isinstance(self.node, ast.ClassDef) else []
+
+    def _bases(self) -> Iterator["Declared"]:
+        """The bases that other modules of ours declare."""
         for base in self.node.bases if isinstance(self.node, ast.ClassDef) else ():
             home = self.module.imported.get(ast.unparse(base), "")
             if home.startswith("operable."):
-                yield from module(home).find(ast.unparse(base)).methods()
+                yield module(home).find(ast.unparse(base))
 
     def fields(self) -> Iterator[Member]:
         """Annotated names of the class body, with the string below or the comment behind them."""
-        body = self.node.body if isinstance(self.node, ast.ClassDef) else []
+        body = self._body()
         for part, following in zip_longest(body, body[1:]):
             if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
                 if part.target.id.startswith("_"):
@@ -70,6 +81,9 @@ class Declared(NamedTuple):
     def attributes(self) -> Iterator[Member]:
         """What the constructor stores under a public name, with the string below or the comment behind it."""
         made = self.method("__init__")
+        if made is not None and made not in self._body():
+            yield from chain.from_iterable(base.attributes() for base in self._bases())
+            return
         for part, following in zip_longest(made.body, made.body[1:]) if made else ():
             target: ast.expr | None = part.target if isinstance(part, ast.AnnAssign) else None
             if isinstance(part, ast.Assign) and len(part.targets) == 1:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from operable.offer.words import command_words, offered, unspecified
 from operable.tool import Tool
-from operable.tool.declare.tool import Command
+from operable.tool.declare.declaration import Command
 from operable.tool.discovery.schema import input_schema
 from operable.tool.parse.arguments import parse
 

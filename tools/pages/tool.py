@@ -4,7 +4,7 @@ import ast
 
 from operable import tool as package
 from operable.tool import Tool
-from operable.tool.declare.tool import Command
+from operable.tool.declare.declaration import Command
 from operable.tool.discovery.help_text import command_help
 from operable.tool.discovery.schema import input_schema
 from operable.tool.json_text import json_text
@@ -158,7 +158,7 @@ def missing() -> list[str]:
 
 def declared_options() -> dict[str, str]:
     """The options that `Command` takes from what the decorators get, with their defaults as they are written."""
-    made = module("operable.tool.declare.tool").find("Command").method("__init__")
+    made = module("operable.tool.declare.declaration").find("Command").method("__init__")
     found = {}
     for node in ast.walk(made) if made else ():
         match node:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, 
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from operable.tool.declare.tool import ALIAS, BUILT_IN
+from operable.tool.declare.declaration import ALIAS, BUILT_IN
 from operable.tool.discovery.capabilities import is_read_only
 
 Risk = Literal["read-only", "changes", "destructive", "unknown"]

@@ -8,30 +8,30 @@ from operable import lazily
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from operable.kernel.errors import Fail as Fail
+    from operable.tool.declare.declaration import Command as Command
+    from operable.tool.declare.declaration import command as command
     from operable.tool.declare.framework import Change as Change
     from operable.tool.declare.framework import Check as Check
     from operable.tool.declare.framework import ItemError as ItemError
     from operable.tool.declare.framework import Progress as Progress
     from operable.tool.declare.framework import Warn as Warn
+    from operable.tool.declare.kinds import Page as Page
+    from operable.tool.declare.kinds import Stream as Stream
     from operable.tool.declare.records import Event as Event
     from operable.tool.declare.records import Input as Input
     from operable.tool.declare.records import Record as Record
-    from operable.tool.declare.tool import Command as Command
-    from operable.tool.declare.tool import Page as Page
-    from operable.tool.declare.tool import Stream as Stream
-    from operable.tool.declare.tool import Tool as Tool
-    from operable.tool.declare.tool import command as command
     from operable.tool.run.context import Context as Context
     from operable.tool.run.relay import Relay as Relay
+    from operable.tool.tool import Tool as Tool
 
 _HOMES = {
     "Fail": "operable.kernel.errors",
     "Context": "operable.tool.run.context",
-    "Command": "operable.tool.declare.tool",
-    "Page": "operable.tool.declare.tool",
-    "Stream": "operable.tool.declare.tool",
-    "Tool": "operable.tool.declare.tool",
-    "command": "operable.tool.declare.tool",
+    "Command": "operable.tool.declare.declaration",
+    "Page": "operable.tool.declare.kinds",
+    "Stream": "operable.tool.declare.kinds",
+    "Tool": "operable.tool.tool",
+    "command": "operable.tool.declare.declaration",
     "Change": "operable.tool.declare.framework",
     "Check": "operable.tool.declare.framework",
     "ItemError": "operable.tool.declare.framework",

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 
 from operable.kernel.errors import EX_IOERR, Fail
-from operable.tool.declare.tool import Command, Tool
-from operable.tool.exit import leave
-from operable.tool.parse.arguments import STANDARD, Call, locate, parse
+from operable.tool.declare.declaration import Command, Declaration
+from operable.tool.parse.arguments import Call, locate, parse
+from operable.tool.parse.convert import STANDARD
+from operable.tool.process import leave
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ HINTS = (
 )
 
 
-def run_command_line(tool: Tool, argv: list[str]) -> NoReturn:
+def run_command_line(tool: Declaration, argv: list[str]) -> NoReturn:
     """Run one command line and end the process with its exit code."""
     output = requested_output(tool, argv)
     call, refusal = understand(tool, argv)
@@ -75,7 +76,7 @@ def run_command_line(tool: Tool, argv: list[str]) -> NoReturn:
     leave(exit_code)
 
 
-def requested_output(tool: Tool, argv: list[str]) -> str:
+def requested_output(tool: Declaration, argv: list[str]) -> str:
     """The output mode that the words ask for, right or wrong; an unknown one is refused later, to a person."""
     for index, word in enumerate(argv):
         if word == "--":
@@ -89,7 +90,7 @@ def requested_output(tool: Tool, argv: list[str]) -> str:
     return HUMAN
 
 
-def understand(tool: Tool, argv: list[str]) -> tuple[Call, Fail | None]:
+def understand(tool: Declaration, argv: list[str]) -> tuple[Call, Fail | None]:
     """The call, or a call that only refuses, with the reason."""
     name, words = locate(tool, argv)
     command = tool.find(name)
@@ -161,19 +162,19 @@ def _flagged(argv: list[str], command: Command, *, unknown: bool) -> Iterator[st
             yield value if equals or index + 1 == len(argv) else argv[index + 1]
 
 
-def _is_unknown(tool: Tool, word: str) -> bool:
+def _is_unknown(tool: Declaration, word: str) -> bool:
     """Whether this is an option that no command has."""
     return word.startswith("-") and word[2:].partition("=")[0] not in (*STANDARD, *tool.machine_flags, "")
 
 
-def _flag_command(tool: Tool, words: list[str]) -> tuple[str, list[str]]:
+def _flag_command(tool: Declaration, words: list[str]) -> tuple[str, list[str]]:
     for flag, name in _FLAGS.items():
         if flag in words:
             return tool.called(name), [word for word in words if word != flag]
     return "", words
 
 
-def _built_in(tool: Tool, name: str) -> Command | None:
+def _built_in(tool: Declaration, name: str) -> Command | None:
     if name == "help":
         return _help(tool, None)
     if name != "version":
@@ -183,7 +184,7 @@ def _built_in(tool: Tool, name: str) -> Command | None:
     return version_command(tool)
 
 
-def _help(tool: Tool, about: Command | str | None) -> Command:
+def _help(tool: Declaration, about: Command | str | None) -> Command:
     from operable.tool.discovery.commands import help_command
 
     return help_command(tool, about)
@@ -194,7 +195,7 @@ def _asks_for_help(words: list[str]) -> bool:
     return "--help" in before or "-h" in before
 
 
-def _check_output(tool: Tool, call: Call) -> None:
+def _check_output(tool: Declaration, call: Call) -> None:
     allowed = (JSON, JSONL, HUMAN) if call.command.document else (JSONL, HUMAN)
     given = {flag: call.options[flag] for flag in tool.machine_flags if flag in call.options}
     hint = f"use one of {', '.join(allowed)}"
@@ -217,9 +218,9 @@ def _open_stream(call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts
 
     interrupts = Interrupts()
     interrupts.install()
-    from operable.tool.descriptors import STDIN_NAMES, let_go_of_terminal, take_stdin, take_stdout
     from operable.tool.emit.sinks import MachineSink
     from operable.tool.emit.writer import Emitter
+    from operable.tool.process import STDIN_NAMES, let_go_of_terminal, take_stdin, take_stdout
 
     sink = MachineSink(Emitter(take_stdout(), interrupts), secrets)
     words = [
@@ -231,7 +232,7 @@ def _open_stream(call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts
     return sink, interrupts
 
 
-def _open_terminal(tool: Tool, call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
+def _open_terminal(tool: Declaration, call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
     """Human mode."""
     from operable.tool.run.interrupt import Interrupts
 

@@ -17,32 +17,31 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from operable.tool.declare.declaration import Declaration
     from operable.tool.declare.records import Record
-    from operable.tool.declare.tool import Tool
 
 KEPT = ("schema", "capabilities")
 # The parts of the SDK that decide what a document says.
 _SDK = (
     *(
+        "tool.py",
         "declare/command_files.py",
+        "declare/declaration.py",
         "declare/kinds.py",
         "declare/records.py",
-        "declare/signature.py",
-        "declare/tool.py",
     ),
-    *("discovery/capabilities.py", "discovery/commands.py", "discovery/help_text.py", "discovery/schema.py"),
-    *("discovery/versions.py", "emit/rows.py", "parse/arguments.py"),
-    *("../kernel/errors.py", "../spec/framework_events.py"),
+    *("declare/rows.py", "declare/signature.py", "discovery/capabilities.py", "discovery/commands.py"),
+    *("discovery/document.py", "discovery/help_text.py", "discovery/schema.py", "discovery/versions.py"),
+    *("parse/arguments.py", "parse/convert.py", "../kernel/errors.py", "../spec/framework_events.py"),
 )
 
 
-def answer(tool: Tool, name: str) -> None:
+def answer(tool: Declaration, name: str) -> None:
     """Write the document and end the process; returns only when it cannot be built, for the long way to say why."""
     document = _kept(tool, name) or _build(tool, name)
     if document is None:
         return
-    from operable.tool.descriptors import take_stdout
-    from operable.tool.exit import leave, write_all
+    from operable.tool.process import leave, take_stdout, write_all
 
     try:
         stdout = take_stdout()  # what the author's modules printed while they were imported goes to stderr
@@ -53,7 +52,7 @@ def answer(tool: Tool, name: str) -> None:
     leave(write_all(stdout, document))
 
 
-def _kept(tool: Tool, name: str) -> bytes | None:
+def _kept(tool: Declaration, name: str) -> bytes | None:
     """The document as it was kept, if nothing has changed since."""
     place = _place(tool, name)
     try:
@@ -65,7 +64,7 @@ def _kept(tool: Tool, name: str) -> bytes | None:
         return None  # not there, or cut short: it is built again
 
 
-def _build(tool: Tool, name: str) -> bytes | None:
+def _build(tool: Declaration, name: str) -> bytes | None:
     from operable.tool.json_text import fast_encoder, wire_bytes
 
     try:
@@ -85,7 +84,7 @@ def _build(tool: Tool, name: str) -> bytes | None:
     return document
 
 
-def keep(tool: Tool, name: str, document: bytes) -> None:
+def keep(tool: Declaration, name: str, document: bytes) -> None:
     """Keep a document that was just built; like bytecode, silently not where that is impossible."""
     place = _place(tool, name)
     if not place or not _closed(tool):
@@ -95,7 +94,7 @@ def keep(tool: Tool, name: str, document: bytes) -> None:
     cache.keep(place, _fingerprint(tool), document)
 
 
-def _directories(tool: Tool) -> list[str]:
+def _directories(tool: Declaration) -> list[str]:
     """Where the tool's own sources are: the folder of the module that made it, with its rooms, and its commands."""
     module = sys.modules.get(tool.module)
     file = getattr(module, "__file__", None)
@@ -115,7 +114,7 @@ def _packages(folder: str) -> list[str]:
     return [path for path in paths if os.path.isfile(f"{path}/__init__.py")]
 
 
-def _place(tool: Tool, name: str) -> str:
+def _place(tool: Declaration, name: str) -> str:
     """The file for a document, "" when there is no place for one."""
     directories = _directories(tool)
     if not directories:
@@ -124,7 +123,7 @@ def _place(tool: Tool, name: str) -> str:
     return os.path.join(directories[0], "__pycache__", f"{tool.name}.{name}.{tag}")
 
 
-def _fingerprint(tool: Tool) -> str:
+def _fingerprint(tool: Declaration) -> str:
     here = os.path.dirname(__file__)
     files = [os.path.join(here, name) for name in _SDK]
     for directory in _directories(tool):
@@ -136,7 +135,7 @@ def _fingerprint(tool: Tool) -> str:
     return ";".join(parts)
 
 
-def _closed(tool: Tool) -> bool:
+def _closed(tool: Declaration) -> bool:
     """Whether everything that the documents say is declared in the tool's own folders."""
     from operable.tool.discovery.schema import all_events
 

@@ -10,7 +10,7 @@ import os
 import sys
 
 from operable.kernel.errors import Fail
-from operable.tool.declare.tool import Command
+from operable.tool.declare.declaration import Command
 from operable.wrap.schemas import event_class, inputs, params
 from operable.wrap.upstream import GRACE, Upstream
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.tool.declare.framework import Change
+    from operable.tool.declare.kinds import Page
     from operable.tool.declare.records import Event
     from operable.tool.declare.signature import Param
-    from operable.tool.declare.tool import Page
     from operable.tool.run.context import Context
 
 

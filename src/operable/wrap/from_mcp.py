@@ -19,11 +19,12 @@ from typing import Any
 
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
+from operable.tool.declare.declaration import Command
 from operable.tool.declare.framework import Change, Check, Progress, Warn
 from operable.tool.declare.kinds import Kind
 from operable.tool.declare.records import Event
 from operable.tool.declare.signature import Param
-from operable.tool.declare.tool import Command, Tool
+from operable.tool.tool import Tool
 from operable.wrap.mcp_session import Bridge, Listed
 
 TYPE_CHECKING = False

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from operable.tool.declare.tool import Tool
+    from operable.tool.tool import Tool
     from operable.wrap.tools import WrappedTool
 
 _ABOUT = ("--help", "-h", "--version", "--schema", "--capabilities")
@@ -77,7 +77,8 @@ def _with_default(tool: Tool, default: str | None, words: list[str]) -> list[str
 def refuse(words: list[str], fail: Fail) -> NoReturn:
     """A wrapper that cannot be loaded is reported in the format of the caller."""
     from operable import __version__
-    from operable.tool.declare.tool import Command, Tool
+    from operable.tool.declare.declaration import Command
+    from operable.tool.tool import Tool
 
     tool = Tool("operable", version=__version__, schema_name="org.operable.events")
 

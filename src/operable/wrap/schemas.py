@@ -142,7 +142,7 @@ def _check(name: str, schema: Mapping[str, Any], value: Any) -> None:
 
 def event_class(schema: Mapping[str, Any], made: dict[str, tuple[Any, type[Event]]]) -> type[Event]:
     """The class that describes an event; one and the same for equal schemas of one tool (`made`)."""
-    from operable.tool.emit.rows import event_of
+    from operable.tool.declare.rows import event_of
 
     kind = schema["properties"]["type"]["const"]
     if kind in made and made[kind][0] == schema:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.tool.declare.tool import Tool
+from operable.tool.tool import Tool
 from operable.wrap.commands import WrappedCommand
 from operable.wrap.places import folder_of
 from operable.wrap.plans import plan_of

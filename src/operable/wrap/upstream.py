@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from operable.proc.child import End
     from operable.proc.tree.orphans import Adoption
-    from operable.tool.declare.tool import Page
+    from operable.tool.declare.kinds import Page
     from operable.tool.run.context import Context
     from operable.wrap.confining import Confined
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from operable.tool.declare.declaration import Command
 from operable.tool.declare.options import CommandOptions
-from operable.tool.declare.tool import Command
 
 VALUES = {
     "cursor": "id",

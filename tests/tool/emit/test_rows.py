@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.tool import Tool
+from operable.tool.declare.rows import event_of
 from operable.tool.discovery.schema import event_schema
-from operable.tool.emit.rows import BULK, batch_encoder, event_of
+from operable.tool.emit.rows import BULK, batch_encoder
 from operable.tool.json_text import harmless, json_text, utf8
 from tests.tool.drive import run
 

@@ -114,7 +114,12 @@ def test_a_line_that_comes_while_the_other_thread_writes_is_not_forgotten(pipe_e
     emitter._take()
     emitter.lines.append(b"second")  # as `line` does when it finds company
     Supervisor(emitter, emitter._interrupts, timeout=None, heartbeat=None).start()
-    eventually(lambda: not emitter.waiting and not emitter.stuck, "writing the second line")
+
+    def written() -> bool:
+        with emitter._lock:  # else it is not stuck while the supervisor is about to write
+            return not emitter.waiting and not emitter._rest
+
+    eventually(written, "writing the second line")
     assert received() == b"first\nsecond\n"
 
 

@@ -15,7 +15,8 @@ from operable.kernel.errors import EX_USAGE, Fail
 from operable.tool import Change, Event, Input, Page, Stream, Tool
 from operable.tool.front import requested_output, understand
 from operable.tool.json_text import json_text, wire_bytes
-from operable.tool.parse.arguments import STANDARD, Call, locate, parse, standard_options
+from operable.tool.parse.arguments import Call, locate, parse, standard_options
+from operable.tool.parse.convert import STANDARD
 from tests.requirement import requirement
 
 tool = Tool("notes", version="1.0", schema_name="com.example.notes")

@@ -141,7 +141,7 @@ def json_file(path: str, what: str) -> Mapping[str, Any]:
 
 def read_text(path: str) -> str:
     """A text file, or standard input for `-`; UTF-8."""
-    from operable.tool.descriptors import STDIN_NAMES
+    from operable.tool.process import STDIN_NAMES
 
     try:
         if path in STDIN_NAMES:

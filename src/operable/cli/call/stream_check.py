@@ -73,7 +73,7 @@ def chunks(name: str) -> Iterator[bytes]:
             while chunk := file.read(CHUNK):
                 yield chunk
         return
-    from operable.tool.descriptors import input_descriptor
+    from operable.tool.process import input_descriptor
 
     descriptor = input_descriptor()
     if os.isatty(descriptor):

@@ -88,7 +88,7 @@ def own_variables(tool: str) -> str:
 
 def standard_input() -> int | None:
     """What the tool reads: our own input, unless only a person could write to it."""
-    from operable.tool.descriptors import input_descriptor
+    from operable.tool.process import input_descriptor
 
     try:
         descriptor = input_descriptor()

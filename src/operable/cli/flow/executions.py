@@ -15,8 +15,8 @@ from operable.flow.run.disclosure import disclosed
 from operable.flow.run.executor import ExecOptions, execute, preview
 from operable.flow.run.workflow import RunOptions, WorkflowRun
 from operable.tool import Change, Context, Warn
-from operable.tool.descriptors import complain
 from operable.tool.human.mode import visible
+from operable.tool.process import complain
 
 _FAILED = 65
 # They differ from one look to the next; a plan that is confirmed must not.

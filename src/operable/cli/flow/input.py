@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from operable.flow.canonical import parse
 from operable.flow.errors import FlowError
 from operable.kernel.errors import Fail
-from operable.tool.descriptors import complain, input_descriptor
+from operable.tool.process import complain, input_descriptor
 
 if TYPE_CHECKING:
     from operable.flow.operation import Defaults

@@ -12,7 +12,7 @@ from operable.flow.operation import Defaults, current_folder
 from operable.flow.rpc.protocol import REQUEST_LIMIT, answer_to, too_long
 from operable.flow.rpc.server import RpcServer, report
 from operable.kernel.errors import EX_SIGPIPE, Fail
-from operable.tool.descriptors import complain, input_descriptor
+from operable.tool.process import complain, input_descriptor
 from operable.wire.lines import LineTooLong, SkippingSplitter
 
 _CHUNK = 1 << 16

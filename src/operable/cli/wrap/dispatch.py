@@ -5,7 +5,8 @@ What is before the name of the tool are standard options (`--output jsonl`); the
 
 from __future__ import annotations
 
-from operable.tool.parse.arguments import STANDARD, takes_value
+from operable.tool.parse.arguments import takes_value
+from operable.tool.parse.convert import STANDARD
 
 
 def call_wrapped(words: list[str]) -> None:

@@ -42,7 +42,7 @@ def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
 
 
 def _warn(text: str) -> None:
-    from operable.tool.descriptors import complain
+    from operable.tool.process import complain
 
     complain(f"warning: {text}")
 

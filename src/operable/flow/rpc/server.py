@@ -24,7 +24,7 @@ from operable.flow.rpc.errors import APPLICATION
 from operable.flow.rpc.protocol import READY, REQUEST_LIMIT, Job, accept, encode, perform, too_long
 from operable.kernel.errors import EX_SIGPIPE
 from operable.kernel.redact import redact_text
-from operable.tool.descriptors import complain
+from operable.tool.process import complain
 from operable.wire.jsonrpc import error_response
 from operable.wire.lines import LineTooLong, SkippingSplitter
 

@@ -11,7 +11,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from operable.tool.declare.tool import Command
+    from typing import Any
 
 
 class CommandFiles:
@@ -34,17 +34,18 @@ class CommandFiles:
     def __contains__(self, name: str) -> bool:
         return self._has_file(name) or name in self.names()
 
-    def load(self, name: str) -> Command:
+    def load(self, name: str) -> Any:
+        """The `COMMAND` with which the file of this command ends."""
         if self._has_file(name):
             module = f"{self._package}.{name.replace('-', '_').replace(' ', '.')}"
             __import__(module)
-            found: Command = sys.modules[module].COMMAND
+            found = sys.modules[module].COMMAND
             if " " in name:  # a file knows its own name, but not which folder makes it a command of a group
                 found.name = name
             return found
         from operable.kernel.catalogue import load
 
-        return load(self._package, name, "COMMAND")  # type: ignore[no-any-return]
+        return load(self._package, name, "COMMAND")
 
     def has_group(self, name: str) -> bool:
         """Whether there is a folder of this name, which holds commands of two words."""

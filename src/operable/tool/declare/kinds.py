@@ -214,3 +214,40 @@ def _union(args: tuple[Any, ...], namespace: Mapping[str, Any]) -> Kind:
     if len(options) == 1:
         return options[0].or_none() if nullable else options[0]
     return Kind("union", nullable=nullable, options=tuple(options))
+
+
+class Page:
+    """Where to go on, and how much is worth fetching: given to a command that asks for it by a parameter `page: Page`."""
+
+    __slots__ = ("after", "fetch")
+
+    def __init__(self, after: Any = None, fetch: int | None = None) -> None:
+        self.after = after  # the cursor field (or the list of them) of the last event of the page before
+        self.fetch = fetch  # one more than will be shown, to know whether there is more; None without a limit
+
+
+class StreamOf:
+    """What the annotation `Stream[NoteIn]` evaluates to."""
+
+    __slots__ = ("model",)
+
+    def __init__(self, model: type[Any]) -> None:
+        self.model = model
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Generic, TypeVar
+
+    T = TypeVar("T")
+
+    class Stream(Generic[T]):
+        def __iter__(self) -> Iterator[T]: ...
+
+else:
+
+    class Stream:
+        """Annotation of a parameter that takes structured input, item by item."""
+
+        def __class_getitem__(cls, model: type[Any]) -> StreamOf:
+            return StreamOf(model)

@@ -296,3 +296,11 @@ def _encoding(variable: str, kind: Kind) -> tuple[str, str]:
     if kind.base == "array" and kind.item and kind.item.base == "record" and not kind.nullable:
         return f"{{array({variable})}}", ""
     return f"{{encoded({variable})}}", ""
+
+
+def check_type(event: dict[str, Any]) -> None:
+    """Refuse a dictionary that is not a domain event."""
+    kind = event.get("type")
+    if not isinstance(kind, str) or not kind or kind.startswith("aoi:"):
+        msg = f"a domain event needs a `type` that is a name without the aoi: prefix, not {kind!r}"
+        raise TypeError(msg)

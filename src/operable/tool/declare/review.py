@@ -7,23 +7,23 @@ write.
 
 from __future__ import annotations
 
+from operable.tool.declare.kinds import StreamOf
 from operable.tool.declare.signature import declared
-from operable.tool.declare.tool import StreamOf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from operable.tool.declare.declaration import Command, Declaration
     from operable.tool.declare.kinds import Kind
     from operable.tool.declare.signature import Param
-    from operable.tool.declare.tool import Command, Tool
 
 _ANY_OPTIONS = 0x08  # CO_VARKEYWORDS
 # More words than this make a command that callers do not find: a group and a verb.
 _WORDS = 2
 
 
-def review(tool: Tool) -> None:
+def review(tool: Declaration) -> None:
     """Raise TypeError for the first mistake."""
     if not tool.name or any(letter.isspace() for letter in tool.name) or tool.name[0] == "-":
         msg = f"the name of a tool is one word, not {tool.name!r}"
@@ -44,7 +44,7 @@ def review(tool: Tool) -> None:
             raise TypeError(msg)
 
 
-def _mistakes(tool: Tool, command: Command) -> Iterator[str]:
+def _mistakes(tool: Declaration, command: Command) -> Iterator[str]:
     words = command.name.split(" ")
     if len(words) > _WORDS or not all(word and word[0] not in "-_" for word in words):
         yield "the name must be one plain word, or a group and a word"

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from operable.tool.declare.kinds import Kind, evaluate, generic, kind_of
-from operable.tool.declare.tool import StreamOf
+from operable.tool.declare.kinds import Kind, StreamOf, evaluate, generic, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.tool.declare.records import Event
-    from operable.tool.declare.tool import Command
 
 _ANY_NUMBER_OF_OPERANDS = 0x04  # CO_VARARGS
 INJECTED = ("Page", "Context", "Relay")
@@ -63,9 +61,16 @@ class Param:
         return (self.name.rstrip("_") or self.name).replace("_", "-")
 
 
-def read_signature(command: Command) -> tuple[Param, ...]:
-    """The parameters of a command; what the SDK puts in is noted in `command.injected`."""
-    return tuple(_params(command))
+def read_signature(
+    function: Callable[..., Any], *, command: str, guarded: bool, secrets: tuple[str, ...]
+) -> tuple[tuple[Param, ...], dict[str, Any]]:
+    """The parameters that a caller gives, and those that the SDK puts in, by name.
+
+    `guarded`: the command changes something, so that the names of its guards are taken.
+    """
+    injected: dict[str, Any] = {}
+    params = tuple(_params(declared(function), command, injected, guarded=guarded, secrets=secrets))
+    return params, injected
 
 
 def promised_events(function: Callable[..., Any]) -> list[type[Event]]:
@@ -74,8 +79,14 @@ def promised_events(function: Callable[..., Any]) -> list[type[Event]]:
     return list(dict.fromkeys(_event_classes(function.__annotations__.get("return"), function.__globals__)))
 
 
-def _params(command: Command) -> Iterable[Param]:
-    function = declared(command.function)
+def _params(
+    function: Callable[..., Any],
+    command: str,
+    injected: dict[str, Any],
+    *,
+    guarded: bool,
+    secrets: tuple[str, ...],
+) -> Iterable[Param]:
     code = function.__code__
     count, keyword_count = code.co_argcount, code.co_kwonlyargcount
     names = code.co_varnames
@@ -85,11 +96,13 @@ def _params(command: Command) -> Iterable[Param]:
     if code.co_flags & _ANY_NUMBER_OF_OPERANDS:
         operands.append(names[count + keyword_count])
     for name in (*operands, *names[count : count + keyword_count]):
-        if command.mutates and name.rstrip("_") in GUARDS:
-            msg = f"{command.name} mutates: --{name.replace('_', '-')} guards it, and cannot be a parameter of its own"
+        if guarded and name.rstrip("_") in GUARDS:
+            msg = f"{command} mutates: --{name.replace('_', '-')} guards it, and cannot be a parameter of its own"
             raise TypeError(msg)
         annotation = function.__annotations__.get(name, "str")
-        if _is_injected(command, name, annotation):
+        what = _injected(annotation, function)
+        if what is not None:
+            injected[name] = what
             continue
         kind = kind_of(annotation, function.__globals__)
         spread = name in operands and name not in names[: count + keyword_count]
@@ -104,20 +117,19 @@ def _params(command: Command) -> Iterable[Param]:
             and not (kind.base == "boolean" and name not in operands),
             many=spread or repeatable,
             spread=spread,
-            secret=name in command.secrets,
+            secret=name in secrets,
         )
 
 
-def _is_injected(command: Command, name: str, annotation: Any) -> bool:
+def _injected(annotation: Any, function: Callable[..., Any]) -> Any:
+    """What the SDK puts in for a parameter: a name of `INJECTED`, or a `StreamOf`; None for a parameter of the caller."""
     label = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     label = label.partition("[")[0].rpartition(".")[2]  # also tool.Page
     if label in INJECTED:
-        command.injected[name] = label
-        return True
+        return label
     if label == "Stream" or isinstance(annotation, StreamOf):
-        command.injected[name] = evaluate(annotation, declared(command.function).__globals__)
-        return True
-    return False
+        return evaluate(annotation, function.__globals__)
+    return None
 
 
 def declared(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -133,7 +145,7 @@ def _event_classes(annotation: Any, namespace: dict[str, Any]) -> Iterable[type[
         if getattr(annotation, "_typed", False):
             yield annotation
         elif hasattr(annotation, "__required_keys__"):  # a TypedDict
-            from operable.tool.emit.rows import event_of
+            from operable.tool.declare.rows import event_of
 
             yield event_of(annotation)
         return

@@ -6,7 +6,7 @@ promise that cannot be kept.
 
 from __future__ import annotations
 
-from operable.tool.declare.tool import AOI_VERSION, BUILT_IN, Command, Tool
+from operable.tool.declare.declaration import AOI_VERSION, BUILT_IN, Command, Declaration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _BUILT_IN = "operable.tool.discovery.commands"  # where the commands that every 
 _UNSEEN_NEEDS = frozenset(("scratch",))
 
 
-def capabilities_document(tool: Tool) -> dict[str, Any]:
+def capabilities_document(tool: Declaration) -> dict[str, Any]:
     from operable.tool.declare.review import review
     from operable.tool.discovery.versions import supported
 
@@ -48,7 +48,7 @@ def capabilities_document(tool: Tool) -> dict[str, Any]:
     return document | ({"aliases": aliases} if aliases else {})
 
 
-def command_capabilities(tool: Tool, command: Command) -> dict[str, Any]:
+def command_capabilities(tool: Declaration, command: Command) -> dict[str, Any]:
     """The manifest entry of one command."""
     from operable.tool.discovery.help_text import summary
     from operable.tool.parse.arguments import standard_options

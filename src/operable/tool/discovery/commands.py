@@ -1,6 +1,6 @@
 """What a tool says about itself without credentials, network, configuration or a query (AOI sections 3, 16.2 and 17).
 
-The discovery commands are ordinary commands that yield one `Document`; `--output json` prints the document alone,
+The discovery commands are ordinary commands that yield one `DiscoveryDocument`; `--output json` prints the document alone,
 `jsonl` wraps it in a stream like everything else. `doctor` is a stream of checks. What the documents say is made by
 `describe` (schemas), `capabilities`, `help_text` and `completion`.
 """
@@ -8,8 +8,8 @@ The discovery commands are ordinary commands that yield one `Document`; `--outpu
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.tool.declare.records import Event
-from operable.tool.declare.tool import Command, Tool
+from operable.tool.declare.declaration import Command, Declaration
+from operable.tool.discovery.document import DiscoveryDocument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,16 +17,10 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from operable.tool.declare.framework import Check
+    from operable.tool.declare.records import Event
 
 
-class Document(Event, type="discovery_document"):
-    """A whole document as one event: what discovery commands answer with in a stream. The plain name is left to authors."""
-
-    name: str
-    content: Any
-
-
-def built_in(tool: Tool, name: str, called: str) -> Command:
+def built_in(tool: Declaration, name: str, called: str) -> Command:
     """One of the commands that every tool has, under the name by which it was called."""
     makers = {
         "schema": _schema_command,
@@ -40,10 +34,10 @@ def built_in(tool: Tool, name: str, called: str) -> Command:
     return command
 
 
-def _schema_command(tool: Tool) -> Command:
+def _schema_command(tool: Declaration) -> Command:
     def schema(
         *, name: str | None = None, schema_version: str | None = None, accept_schema: str | None = None
-    ) -> Iterator[Document]:
+    ) -> Iterator[DiscoveryDocument]:
         """Print the JSON Schema of the events.
 
         name: the schema to print; this tool has one
@@ -55,12 +49,12 @@ def _schema_command(tool: Tool) -> Command:
             from operable.tool.discovery.versions import negotiate
 
             version, _ = negotiate(tool, {"schema-version": schema_version, "accept-schema": accept_schema})
-        yield Document(name="schema", content=schema_document(tool, version, name))
+        yield DiscoveryDocument(name="schema", content=schema_document(tool, version, name))
 
     return Command(schema, "schema", {"document": True, "examples": ["schema --output json"]})
 
 
-def schema_document(tool: Tool, version: str, name: str | None = None) -> dict[str, Any]:
+def schema_document(tool: Declaration, version: str, name: str | None = None) -> dict[str, Any]:
     from operable.tool.discovery.schema import all_events, event_schema
 
     if name is not None and name != tool.schema_name:
@@ -72,13 +66,13 @@ def schema_document(tool: Tool, version: str, name: str | None = None) -> dict[s
             supported=[tool.schema_name],
         )
     events: list[type[Event]] = (
-        all_events(tool) if version not in tool.older else [*tool.older[version][0], Document]
+        all_events(tool) if version not in tool.older else [*tool.older[version][0], DiscoveryDocument]
     )
     return event_schema(tool, version, events)
 
 
-def _input_schema_command(tool: Tool) -> Command:
-    def input_schema(*, command: str, items: bool = False) -> Iterator[Document]:
+def _input_schema_command(tool: Declaration) -> Command:
+    def input_schema(*, command: str, items: bool = False) -> Iterator[DiscoveryDocument]:
         """Print the strict JSON Schema of what a command takes.
 
         command: the command in question
@@ -98,7 +92,7 @@ def _input_schema_command(tool: Tool) -> Command:
                 f"{command} takes no structured input",
                 hint="leave out --items for its arguments",
             )
-        yield Document(name="input-schema", content=describe.input_schema(tool, found, items=items))
+        yield DiscoveryDocument(name="input-schema", content=describe.input_schema(tool, found, items=items))
 
     return Command(
         input_schema,
@@ -107,19 +101,19 @@ def _input_schema_command(tool: Tool) -> Command:
     )
 
 
-def _capabilities_command(tool: Tool) -> Command:
-    def capabilities() -> Iterator[Document]:
+def _capabilities_command(tool: Declaration) -> Command:
+    def capabilities() -> Iterator[DiscoveryDocument]:
         """Print what this tool can do and promises, command by command."""
         from operable.tool.discovery.capabilities import capabilities_document
 
-        yield Document(name="capabilities", content=capabilities_document(tool))
+        yield DiscoveryDocument(name="capabilities", content=capabilities_document(tool))
 
     return Command(
         capabilities, "capabilities", {"document": True, "examples": ["capabilities --output json"]}
     )
 
 
-def _doctor_command(tool: Tool) -> Command:
+def _doctor_command(tool: Declaration) -> Command:
     def doctor() -> Iterator[Check]:
         """Check that everything this tool needs is there."""
         from operable.tool.declare.framework import Check
@@ -160,8 +154,8 @@ def _checked(name: str, function: Callable[..., Any]) -> Check:
     return result
 
 
-def _completion_command(tool: Tool) -> Command:
-    def completion(shell: Literal["bash", "zsh", "fish"]) -> Iterator[Document]:
+def _completion_command(tool: Declaration) -> Command:
+    def completion(shell: Literal["bash", "zsh", "fish"]) -> Iterator[DiscoveryDocument]:
         """Print a completion script for a shell.
 
         shell: the shell to complete in
@@ -177,15 +171,15 @@ def _completion_command(tool: Tool) -> Command:
                 f"a shell completes the words of a program, and {tool.invocation!r} is none",
                 hint=f"operable wrap shim {tool.name}" if is_wrapper else None,
             )
-        yield Document(name="completion", content=script(tool, shell))
+        yield DiscoveryDocument(name="completion", content=script(tool, shell))
 
     return Command(completion, "completion", {"document": True, "examples": ["completion bash"]})
 
 
-def help_command(tool: Tool, about: Command | str | None) -> Command:
+def help_command(tool: Declaration, about: Command | str | None) -> Command:
     """About the tool, a command of it, or the commands that begin with a word."""
 
-    def help_() -> Iterator[Document]:
+    def help_() -> Iterator[DiscoveryDocument]:
         """Say how to use this."""
         from operable.tool.discovery.help_text import command_help, group_help, tool_help
 
@@ -193,14 +187,14 @@ def help_command(tool: Tool, about: Command | str | None) -> Command:
             content = tool_help(tool)
         else:
             content = group_help(tool, about) if isinstance(about, str) else command_help(tool, about)
-        yield Document(name="help", content=content)
+        yield DiscoveryDocument(name="help", content=content)
 
     return Command(help_, "help", {"document": True, "hidden": True})
 
 
-def version_command(tool: Tool) -> Command:
-    def version() -> Iterator[Document]:
+def version_command(tool: Declaration) -> Command:
+    def version() -> Iterator[DiscoveryDocument]:
         """Say which release this is."""
-        yield Document(name="version", content=f"{tool.name} {tool.version}")
+        yield DiscoveryDocument(name="version", content=f"{tool.name} {tool.version}")
 
     return Command(version, "version", {"document": True, "hidden": True})

@@ -8,20 +8,20 @@ the words of a group, options, the choices of an option or an operand, else file
 from __future__ import annotations
 
 from operable.tool.discovery.help_text import parameter_help, summary
-from operable.tool.parse.arguments import DIGEST, FLAG, STANDARD, standard_options
-from operable.tool.parse.convert import spelled
+from operable.tool.parse.arguments import standard_options
+from operable.tool.parse.convert import DIGEST, FLAG, STANDARD, spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from operable.tool.declare.declaration import Command, Declaration
     from operable.tool.declare.kinds import Kind
-    from operable.tool.declare.tool import Command, Tool
 
 _MODES = ["jsonl", "human", "json"]
 
 
-def script(tool: Tool, shell: str) -> str:
+def script(tool: Declaration, shell: str) -> str:
     """The completion script for one shell."""
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](tool)
 
@@ -36,12 +36,12 @@ class _Option:
         self.text = text
 
 
-def _commands(tool: Tool) -> list[Command]:
+def _commands(tool: Declaration) -> list[Command]:
     found = [tool.find(name) for name in (*tool.names(), *tool.built_in_names())]
     return [command for command in found if command is not None and not command.hidden]
 
 
-def _options(tool: Tool, command: Command) -> Iterator[_Option]:
+def _options(tool: Declaration, command: Command) -> Iterator[_Option]:
     texts = parameter_help(command)
     for param in command.params:
         if not param.operand:
@@ -80,17 +80,17 @@ def _following(commands: list[Command]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _with_values(tool: Tool, commands: list[Command]) -> list[str]:
+def _with_values(tool: Declaration, commands: list[Command]) -> list[str]:
     """Every option that takes a value, of whatever command: its value is not one of the words that name the command."""
     flags = [option.flag for command in commands for option in _options(tool, command) if option.takes_value]
     return list(dict.fromkeys(flags))
 
 
-def _function(tool: Tool) -> str:
+def _function(tool: Declaration) -> str:
     return "_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in tool.invocation)
 
 
-def _cases(tool: Tool, commands: list[Command]) -> str:
+def _cases(tool: Declaration, commands: list[Command]) -> str:
     """The part that bash and zsh share: what may follow, by the words before, as case branches that fill `offered`."""
     lines = ['  case "$names" in']
     for words, following in _following(commands).items():
@@ -116,7 +116,7 @@ def _cases(tool: Tool, commands: list[Command]) -> str:
     return "\n".join(lines)
 
 
-def _bash(tool: Tool) -> str:
+def _bash(tool: Declaration) -> str:
     commands = _commands(tool)
     return f"""{_function(tool)}() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} names='' only='' index word
@@ -146,7 +146,7 @@ def _bash(tool: Tool) -> str:
 complete -o filenames -F {_function(tool)} {_quoted(tool.invocation)}"""
 
 
-def _zsh(tool: Tool) -> str:
+def _zsh(tool: Declaration) -> str:
     commands = _commands(tool)
     return f"""#compdef {tool.invocation}
 {_function(tool)}() {{
@@ -169,7 +169,7 @@ def _zsh(tool: Tool) -> str:
 (( $+functions[compdef] )) && compdef {_function(tool)} {_quoted(tool.invocation)}"""
 
 
-def _fish(tool: Tool) -> str:
+def _fish(tool: Declaration) -> str:
     commands, words = _commands(tool), f"_{_function(tool)}_words"
     complete = f"complete -c {_fish_quoted(tool.invocation)}"
     lines = [

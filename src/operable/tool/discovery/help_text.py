@@ -11,8 +11,8 @@ from operable.tool.parse.convert import spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from operable.tool.declare.declaration import Command, Declaration
     from operable.tool.declare.signature import Param
-    from operable.tool.declare.tool import Command, Tool
 
 _STANDARD_HELP = {
     "schema-version": ("VERSION", "speak this version of the schema ({major} or {version})"),
@@ -67,7 +67,7 @@ def _read(command: Command) -> tuple[str, dict[str, str]]:
     return "\n".join(kept).strip(), texts
 
 
-def tool_help(tool: Tool) -> str:
+def tool_help(tool: Declaration) -> str:
     machine = f"--{tool.machine_flags[0]} jsonl"
     groups = dict.fromkeys(name.partition(" ")[0] for name in tool.names() if " " in name)
     lines = [
@@ -88,7 +88,7 @@ def tool_help(tool: Tool) -> str:
     return "\n".join(lines)
 
 
-def group_help(tool: Tool, group: str) -> str:
+def group_help(tool: Declaration, group: str) -> str:
     """The commands that begin with this word, as `app list` and `app call` do with `app`."""
     names = [name for name in tool.names() if name.startswith(f"{group} ")]
     lines = [
@@ -103,11 +103,11 @@ def group_help(tool: Tool, group: str) -> str:
     return "\n".join(lines)
 
 
-def _other_usage(tool: Tool, group: str) -> list[str]:
+def _other_usage(tool: Declaration, group: str) -> list[str]:
     return [f"       {tool.invocation} {group} {form}" for form in tool.other_forms(group)]
 
 
-def _summaries(tool: Tool, names: list[str]) -> list[tuple[str, str]]:
+def _summaries(tool: Declaration, names: list[str]) -> list[tuple[str, str]]:
     commands = [tool.find(name) for name in names]
     return [(command.name, summary(command)) for command in commands if command and not command.hidden]
 
@@ -117,7 +117,7 @@ def summary(command: Command) -> str:
     return description(command).partition("\n")[0]
 
 
-def command_help(tool: Tool, command: Command) -> str:
+def command_help(tool: Declaration, command: Command) -> str:
     texts = parameter_help(command)
     lines = [
         usage(tool, command),
@@ -148,7 +148,7 @@ def command_help(tool: Tool, command: Command) -> str:
     return "\n".join(lines)
 
 
-def _mode_text(tool: Tool, command: Command, flag: str) -> str:
+def _mode_text(tool: Declaration, command: Command, flag: str) -> str:
     if flag != tool.machine_flags[0]:
         return f"the same as --{tool.machine_flags[0]}"
     document = "json for the document alone, " if command.document else ""
@@ -181,7 +181,7 @@ def _effects(command: Command) -> list[str]:
     return lines
 
 
-def usage(tool: Tool, command: Command) -> str:
+def usage(tool: Declaration, command: Command) -> str:
     words = [tool.invocation, command.name]
     for param in command.params:
         if param.operand:

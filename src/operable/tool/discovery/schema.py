@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from operable.tool.declare.declaration import Command, Declaration
     from operable.tool.declare.kinds import Kind
-    from operable.tool.declare.tool import Command, Tool
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def event_schema(tool: Tool, version: str, events: Iterable[type[Event]]) -> dict[str, Any]:
+def event_schema(tool: Declaration, version: str, events: Iterable[type[Event]]) -> dict[str, Any]:
     """The schema of one line of the stream."""
     definitions: dict[str, Any] = dict(FRAMEWORK_EVENTS)
     events = list(events)
@@ -54,11 +54,11 @@ def event_schema(tool: Tool, version: str, events: Iterable[type[Event]]) -> dic
     }
 
 
-def all_events(tool: Tool) -> list[type[Event]]:
+def all_events(tool: Declaration) -> list[type[Event]]:
     """Every domain event that some command promises, each once, in order of first mention; two of a name are refused."""
-    from operable.tool.discovery.commands import Document
+    from operable.tool.discovery.document import DiscoveryDocument
 
-    found: dict[str, type[Event]] = {Document.wire_type: Document}
+    found: dict[str, type[Event]] = {DiscoveryDocument.wire_type: DiscoveryDocument}
     for name in tool.names():
         command = tool.find(name)
         for event in command.event_classes() if command else ():
@@ -71,7 +71,7 @@ def all_events(tool: Tool) -> list[type[Event]]:
     return list(found.values())
 
 
-def input_schema(tool: Tool, command: Command, *, items: bool = False) -> dict[str, Any]:
+def input_schema(tool: Declaration, command: Command, *, items: bool = False) -> dict[str, Any]:
     """What a command takes: its arguments as one object; with `items`, one line of its structured input."""
     identity = tool.schema_id.format(version=tool.schema_version)
     part = f"input-{command.name.replace(' ', '-')}{'-item' if items else ''}"
@@ -118,7 +118,7 @@ def _own_properties(command: Command) -> dict[str, Any]:
     return properties
 
 
-def _standard_properties(tool: Tool, command: Command) -> dict[str, Any]:
+def _standard_properties(tool: Declaration, command: Command) -> dict[str, Any]:
     from operable.tool.parse.arguments import standard_options
 
     properties = {}

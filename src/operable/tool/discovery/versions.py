@@ -9,19 +9,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from operable.tool.declare.tool import Tool
+    from operable.tool.declare.declaration import Declaration
 
 # As much of a wrong version as a person needs to recognise it.
 _SHOWN = 80
 
 
-def supported(tool: Tool) -> list[str]:
+def supported(tool: Declaration) -> list[str]:
     """Every version, oldest first."""
     return sorted({*tool.older, tool.schema_version}, key=_order)
 
 
 def negotiate(
-    tool: Tool, options: dict[str, Any]
+    tool: Declaration, options: dict[str, Any]
 ) -> tuple[str, Callable[[dict[str, Any]], dict[str, Any] | None] | None]:
     """The newest version that all the options allow, and what converts present events to it."""
     allowed = supported(tool)
@@ -45,7 +45,7 @@ def negotiate(
     return version, tool.older[version][1] if version in tool.older else None
 
 
-def _matching(tool: Tool, wanted: str, given: str) -> list[str]:
+def _matching(tool: Declaration, wanted: str, given: str) -> list[str]:
     """The versions that a wanted one (`2`, `2.1` or `2.1.0`) names."""
     parts = wanted.split(".")
     matching = [version for version in supported(tool) if version.split(".")[: len(parts)] == parts]
@@ -58,7 +58,7 @@ def _order(version: str) -> list[int]:
     return [int(part) if part.isdecimal() else -1 for part in version.split(".")]
 
 
-def _unsupported(tool: Tool, wanted: str) -> Fail:
+def _unsupported(tool: Declaration, wanted: str) -> Fail:
     known = supported(tool)
     return Fail(
         "usage",

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from operable.kernel.errors import EX_IOERR, EX_OK, EX_SIGPIPE, Fail
-from operable.tool.descriptors import complain, take_stdout
 from operable.tool.json_text import fast_encoder, wire_bytes
+from operable.tool.process import complain, take_stdout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ a producing tool spends its time there: `_pour` for results one by one, `_pour_b
 
 from __future__ import annotations
 
-from operable.tool.declare.records import MANY
+from operable.tool.declare.records import MANY, check_type
 from operable.tool.emit.writer import BLOCK
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.tool.emit.writer import Emitter
-    from operable.tool.run.runner import Run
+    from operable.tool.run.state import RunState
 
 
 _END = object()
@@ -34,7 +34,7 @@ class _Batch(Exception):  # noqa: N818 - not an error: the author yields lists o
 class Outflow:
     """The results of one run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunState) -> None:
         self._run = run
         self._rows = 0
         self._encoders: dict[type, Callable[[Any], Any]] = {}
@@ -237,11 +237,3 @@ class Outflow:
         ]
         position = fields[0] if len(fields) == 1 else fields
         self._run.next_cursor = write_cursor(position, self._run.command, self._run.call.values)
-
-
-def check_type(event: dict[str, Any]) -> None:
-    """Refuse a dictionary that is not a domain event."""
-    kind = event.get("type")
-    if not isinstance(kind, str) or not kind or kind.startswith("aoi:"):
-        msg = f"a domain event needs a `type` that is a name without the aoi: prefix, not {kind!r}"
-        raise TypeError(msg)

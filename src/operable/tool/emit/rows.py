@@ -13,7 +13,8 @@ installed, the encoder is CPython's own in C.
 
 from __future__ import annotations
 
-from operable.tool.declare.records import Event, field_kinds, snake_case
+from operable.tool.declare.records import check_type, field_kinds
+from operable.tool.declare.rows import made_events
 from operable.tool.json_text import fast_encoder, utf8
 
 TYPE_CHECKING = False
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from operable.tool.declare.declaration import Command
     from operable.tool.declare.kinds import Kind
-    from operable.tool.declare.tool import Command
+    from operable.tool.declare.records import Event
 
     Encoder = Callable[[Any], bytes]
 
@@ -32,20 +34,6 @@ _EXACT = ("string", "integer", "boolean", "choice")
 # What msgspec raises for a value that is not what was declared: no type, no dictionary, a number beyond 64 bits, a lone
 # surrogate. The strict encoder knows what to do with it, or says what is wrong.
 _DOUBTS = (KeyError, TypeError, ValueError, OverflowError)
-
-_made: dict[type[Any], type[Event]] = {}
-
-
-def event_of(row: Any) -> type[Event]:
-    """An Event class with the fields of a TypedDict, for everything that describes events."""
-    if row not in _made:
-        annotations = {name: kind for name, kind in row.__annotations__.items() if name != "type"}
-        # Any default but None, which would promise nulls; no instance is ever made.
-        body: dict[str, Any] = {name: ... for name in annotations if name not in row.__required_keys__}
-        body |= {"__annotations__": annotations, "__module__": row.__module__, "__doc__": row.__doc__}
-        record_type: Any = type(Event)
-        _made[row] = record_type(row.__name__, (Event,), body, type=_wire_type(row))
-    return _made[row]
 
 
 def faster(encoders: dict[type, Callable[[Any], Any]], command: Command) -> Encoder:
@@ -114,8 +102,6 @@ def _row_encoder(events: Iterable[type[Event]]) -> Encoder:
 
 
 def _strict(event: Any) -> bytes:
-    from operable.tool.emit.outflow import check_type
-
     check_type(event)
     return utf8(fast_encoder()[1](event))
 
@@ -126,7 +112,7 @@ def _exact_types(events: Iterable[type[Event]]) -> frozenset[str]:
         __import__("msgspec")
     except ImportError:
         return frozenset()
-    rows = set(_made.values())
+    rows = set(made_events())
     exact = [event for event in events if event in rows and all(map(_is_exact, field_kinds(event).values()))]
     return frozenset(event.wire_type for event in exact)
 
@@ -136,11 +122,3 @@ def _is_exact(kind: Kind) -> bool:
     if kind.base == "record" and kind.model is not None:
         return all(map(_is_exact, field_kinds(kind.model).values()))
     return kind.base in _EXACT or (kind.base == "array" and kind.item is not None and _is_exact(kind.item))
-
-
-def _wire_type(row: Any) -> str:
-    kind = row.__annotations__.get("type")
-    text = getattr(kind, "__forward_arg__", None) or str(kind)
-    if "Literal[" in text:
-        return str(text.partition("[")[2].strip("]'\" "))
-    return snake_case(row.__name__)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from operable.tool.descriptors import complain
 from operable.tool.emit.writer import Emitter
 from operable.tool.json_text import json_text, utf8
+from operable.tool.process import complain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

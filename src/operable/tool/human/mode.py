@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from operable.kernel.errors import Fail
-from operable.tool.declare.tool import Tool
+from operable.tool.declare.declaration import Declaration
 from operable.tool.emit.sinks import masked, shown_error
 from operable.tool.emit.writer import Emitter, OutputLost
 from operable.tool.json_text import json_text
@@ -30,7 +30,7 @@ class PeopleSink:
     """Tables, colour and prose."""
 
     def __init__(
-        self, tool: Tool, call: Call, secrets: tuple[str, ...], on_lost: Callable[[int], object]
+        self, tool: Declaration, call: Call, secrets: tuple[str, ...], on_lost: Callable[[int], object]
     ) -> None:
         self.secrets = secrets
         self._on_lost = on_lost  # the exit code when nothing can be shown any more, before anything unwinds

@@ -1,7 +1,7 @@
 """The command line: which command, which arguments, which mode.
 
 Theory of operation: the first bare word is the command; options may be before and after it. A command's own
-parameters come from its signature, the standard ones of AOI section 16 from the table below, of which only those
+parameters come from its signature, the standard ones of AOI section 16 from the table in `convert`, of which only those
 apply that the command can honour: `--cursor` on a command without one is an unknown option, not a silent no-op. Every
 problem is collected and reported at once. Abbreviations are refused, because an agent that guesses should get an
 error with the nearest name; so is a value that looks like an option, because it is nearly always a forgotten value.
@@ -12,41 +12,27 @@ It converts and checks; it neither runs nor prints. The words of its complaints 
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.tool.parse.convert import convert, is_text, plain_number
+from operable.tool.parse.convert import (
+    COUNT,
+    DIGEST,
+    FLAG,
+    POSITIVE,
+    SECONDS,
+    STANDARD,
+    WORD,
+    convert,
+    is_text,
+    plain_number,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from operable.tool.declare.declaration import Command, Declaration
     from operable.tool.declare.kinds import Kind
     from operable.tool.declare.signature import Param
-    from operable.tool.declare.tool import Command, Tool
 
-FLAG, WORD, POSITIVE, COUNT, SECONDS, DIGEST = "flag", "word", "positive", "count", "seconds", "digest"
-
-# Standard options and the form of their value.
-STANDARD: dict[str, str] = {
-    "output": WORD,
-    "format": WORD,
-    "schema-version": WORD,
-    "accept-schema": WORD,
-    "timeout": SECONDS,
-    "no-color": FLAG,
-    "debug": FLAG,
-    "help": FLAG,
-    "limit": POSITIVE,
-    "cursor": WORD,
-    "max-bytes": POSITIVE,
-    "max-lines": POSITIVE,
-    "dry-run": FLAG,
-    "confirm": DIGEST,
-    "confirm-count": COUNT,
-    "idempotency-key": WORD,
-    "input-json": WORD,
-    "input-jsonl": WORD,
-    "continue-on-error": FLAG,
-    "fail-fast": FLAG,
-}
 _EVERYWHERE = ("schema-version", "accept-schema", "timeout", "no-color", "debug", "help")
 DIGEST_PREFIX = "sha256:"
 _DIGEST_LENGTH = len(DIGEST_PREFIX) + 64
@@ -69,7 +55,7 @@ class Call:
         self.options: dict[str, Any] = {}
 
 
-def standard_options(tool: Tool, command: Command) -> list[str]:
+def standard_options(tool: Declaration, command: Command) -> list[str]:
     """The standard options that this command honours."""
     own = {param.flag for param in command.params}
     names = [*tool.machine_flags, *_EVERYWHERE]
@@ -84,7 +70,7 @@ def standard_options(tool: Tool, command: Command) -> list[str]:
     return [name for name in names if name not in own]
 
 
-def locate(tool: Tool, argv: list[str]) -> tuple[str, list[str]]:
+def locate(tool: Declaration, argv: list[str]) -> tuple[str, list[str]]:
     """The command's name ("" if the caller gave no name) and the other words."""
     index, doubtful = 0, -1
     while index < len(argv):
@@ -103,7 +89,7 @@ def locate(tool: Tool, argv: list[str]) -> tuple[str, list[str]]:
     return _command_name(tool, argv, doubtful) if doubtful >= 0 else ("", argv)
 
 
-def _takes_next(tool: Tool, argv: list[str], index: int) -> bool:
+def _takes_next(tool: Declaration, argv: list[str], index: int) -> bool:
     """Whether the option at `index`, which is before the command, is followed by its value."""
     name, following = argv[index][2:], argv[index + 1 : index + 2]
     if "=" in name or not following:
@@ -121,7 +107,7 @@ def takes_value(form: str, following: str) -> bool:
     return following.startswith(DIGEST_PREFIX) if form is DIGEST else form is not FLAG
 
 
-def _command_name(tool: Tool, argv: list[str], index: int) -> tuple[str, list[str]]:
+def _command_name(tool: Declaration, argv: list[str], index: int) -> tuple[str, list[str]]:
     """One word, or two where the first is the name of a group (`agent list`)."""
     name, rest = argv[index], argv[:index] + argv[index + 1 :]
     if tool.is_group(name):
@@ -135,7 +121,7 @@ def _command_name(tool: Tool, argv: list[str], index: int) -> tuple[str, list[st
     return name, rest
 
 
-def parse(tool: Tool, command: Command, words: list[str]) -> Call:
+def parse(tool: Declaration, command: Command, words: list[str]) -> Call:
     """Read the words after the command's name; raises Fail("usage", …) with every problem found."""
     call = Call(command)
     problems: list[Fail] = []
@@ -152,7 +138,7 @@ def parse(tool: Tool, command: Command, words: list[str]) -> Call:
 
 
 def _read_options(
-    tool: Tool, call: Call, words: list[str], operands: list[str], problems: list[Fail]
+    tool: Declaration, call: Call, words: list[str], operands: list[str], problems: list[Fail]
 ) -> None:
     own = {param.flag: param for param in call.command.params if not param.operand}
     standard = standard_options(tool, call.command)

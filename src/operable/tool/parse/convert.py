@@ -8,6 +8,32 @@ if TYPE_CHECKING:
 
     from operable.tool.declare.kinds import Kind
 
+FLAG, WORD, POSITIVE, COUNT, SECONDS, DIGEST = "flag", "word", "positive", "count", "seconds", "digest"
+
+# Standard options and the form of their value.
+STANDARD: dict[str, str] = {
+    "output": WORD,
+    "format": WORD,
+    "schema-version": WORD,
+    "accept-schema": WORD,
+    "timeout": SECONDS,
+    "no-color": FLAG,
+    "debug": FLAG,
+    "help": FLAG,
+    "limit": POSITIVE,
+    "cursor": WORD,
+    "max-bytes": POSITIVE,
+    "max-lines": POSITIVE,
+    "dry-run": FLAG,
+    "confirm": DIGEST,
+    "confirm-count": COUNT,
+    "idempotency-key": WORD,
+    "input-json": WORD,
+    "input-jsonl": WORD,
+    "continue-on-error": FLAG,
+    "fail-fast": FLAG,
+}
+
 
 def convert(text: str, kind: Kind) -> Any:
     """A word of the command line as a value of its kind; raises ValueError with what the word must be."""

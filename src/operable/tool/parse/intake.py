@@ -16,8 +16,8 @@ import os
 from operable.kernel.errors import Fail
 from operable.kernel.json import parse
 from operable.tool.declare.framework import Warn
-from operable.tool.descriptors import STDIN_NAMES, input_descriptor
 from operable.tool.parse.input_check import build
+from operable.tool.process import STDIN_NAMES, input_descriptor
 from operable.wire.lines import LineSplitter
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.tool.declare.records import Record
-    from operable.tool.run.runner import Run
+    from operable.tool.run.state import RunState
 
 # What a mutation may read before it acts, and a JSON document may hold; beyond it, use JSONL in parts.
 MAX_INPUT = 256 * 1024 * 1024
@@ -37,7 +37,7 @@ _BOM = b"\xef\xbb\xbf"  # some programs begin a file with it; anywhere else it i
 class Intake:
     """The input of one run, as the author's function sees it: an iterable of items."""
 
-    def __init__(self, run: Run, model: type[Record]) -> None:
+    def __init__(self, run: RunState, model: type[Record]) -> None:
         self._run = run
         self._model = model
         options = run.call.options

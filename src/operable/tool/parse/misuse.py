@@ -7,13 +7,12 @@ caller are repeated in short only, and not at all where they may be secret.
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.tool.parse.arguments import COUNT, POSITIVE, SECONDS, STANDARD
-from operable.tool.parse.convert import is_text
+from operable.tool.parse.convert import COUNT, POSITIVE, SECONDS, STANDARD, is_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from operable.tool.declare.declaration import Command, Declaration
     from operable.tool.declare.signature import Param
-    from operable.tool.declare.tool import Command, Tool
 
 # As much of a wrong word as a person needs to recognise it.
 _SHOWN = 80
@@ -26,7 +25,7 @@ _RANGES = {
 }
 
 
-def together(tool: Tool, command: Command, problems: list[Fail]) -> Fail:
+def together(tool: Declaration, command: Command, problems: list[Fail]) -> Fail:
     """The first problem, with the others named in it, each with a hint."""
     for problem in problems:
         if problem.hint is None:
@@ -37,7 +36,7 @@ def together(tool: Tool, command: Command, problems: list[Fail]) -> Fail:
     return first
 
 
-def unknown_command(tool: Tool, name: str) -> Fail:
+def unknown_command(tool: Declaration, name: str) -> Fail:
     known = [*tool.names(), *tool.built_in_names()]
     if not name:
         message = f"{tool.name} needs a command"
@@ -67,7 +66,7 @@ def _near_commands(name: str, known: list[str]) -> list[str]:
     return elsewhere or nearest(name, list(dict.fromkeys(command.partition(" ")[0] for command in known)))
 
 
-def unknown_global_option(tool: Tool, word: str) -> Fail:
+def unknown_global_option(tool: Declaration, word: str) -> Fail:
     """An option that is alone, where a command is missing."""
     from operable.kernel.catalogue import nearest
 
@@ -78,7 +77,7 @@ def unknown_global_option(tool: Tool, word: str) -> Fail:
     return Fail("usage", "UNKNOWN_OPTION", message, hint=hint, target=_short(name))
 
 
-def unknown_option(tool: Tool, command: Command, word: str, known: list[str]) -> Fail:
+def unknown_option(tool: Declaration, command: Command, word: str, known: list[str]) -> Fail:
     name = word.partition("=")[0]
     if name[2:] in STANDARD:
         hint = f"{name} does not apply to {command.name}"

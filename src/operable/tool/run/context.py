@@ -10,13 +10,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from operable.tool.run.runner import Run
+    from operable.tool.run.state import RunState
 
 
 class Context:
     """The circumstances of one run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunState) -> None:
         options = run.call.options
         self.tool = run.tool.name
         self.command = run.command.name

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
-    from operable.tool.run.runner import Run
+    from operable.tool.emit.outflow import Outflow
+    from operable.tool.run.state import RunState
 
 KEEP_SECONDS = 30 * 24 * 3600  # long enough for any retry, short enough for the file to stay small
 MAX_KEY = 256
@@ -112,7 +113,7 @@ class Journal:
             hint=_ELSEWHERE if full else "set OPERABLE_HOME to a writable directory",
         )
 
-    def replay(self, run: Run, fingerprint: str) -> bool:
+    def replay(self, run: RunState, outflow: Outflow, fingerprint: str) -> bool:
         """Give the recorded answer, if there is one; a key that means something else is a conflict."""
         self._fingerprint = fingerprint
         try:
@@ -139,10 +140,10 @@ class Journal:
                 "An earlier process with this key died before it recorded its result; its effect may have happened",
                 hint="look at the present state, then use a new key",
             )
-        self._repeat(run, json.loads(outcome))
+        self._repeat(run, outflow, json.loads(outcome))
         return True
 
-    def _repeat(self, run: Run, before: dict[str, Any]) -> None:
+    def _repeat(self, run: RunState, outflow: Outflow, before: dict[str, Any]) -> None:
         run.remarks["replayed"] = True
         for (line,) in self._database.execute(
             "SELECT line FROM events WHERE key = ? ORDER BY position", (self._key,)
@@ -153,7 +154,7 @@ class Journal:
             elif event["type"].startswith("aoi:"):
                 run.sink.notice(event)
             else:
-                run.outflow.repeat(event)
+                outflow.repeat(event)
         run.count, run.warnings, run.errors, run.partial = (
             before[name] for name in ("count", "warning_count", "error_count", "partial")
         )
@@ -169,7 +170,7 @@ class Journal:
         except sqlite3.Error as problem:
             raise self._unusable(problem) from problem
 
-    def add(self, run: Run, item: Any) -> None:
+    def add(self, run: RunState, item: Any) -> None:
         """One event of the result, as it may be shown; how far it had come is not part of a result."""
         if isinstance(item, ItemError):
             event: Any = shown_error(item.fail, run.sink.secrets)
@@ -184,11 +185,11 @@ class Journal:
             event = masked(event if isinstance(event, dict) else event.to_dict(), run.sink.secrets)
         self._lines.append(json_text(event))
 
-    def finish(self, run: Run) -> None:
+    def finish(self, run: RunState) -> None:
         """The result, durable before the summary is written."""
         self._record(run, "done", None)
 
-    def failed(self, run: Run, fail: Fail) -> None:
+    def failed(self, run: RunState, fail: Fail) -> None:
         """A refusal by the apply phase. One that may be retried frees the key, but only if nothing was done before it;
         any other is the answer from now on.
         """
@@ -199,7 +200,7 @@ class Journal:
         fail.retryable = False
         self._record(run, "failed", fail)
 
-    def _record(self, run: Run, state: str, fail: Fail | None) -> None:
+    def _record(self, run: RunState, state: str, fail: Fail | None) -> None:
         outcome = {
             "count": run.count,
             "warning_count": run.warnings,

@@ -12,17 +12,19 @@ from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.tool.declare.framework import Change, ItemError, Notice
 from operable.tool.json_text import json_text
+from operable.tool.run.context import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
+    from operable.tool.emit.outflow import Outflow
     from operable.tool.run.idempotency import Journal
-    from operable.tool.run.runner import Run
+    from operable.tool.run.state import RunState
 
 
-def mutate(run: Run, arguments: list[Any], keywords: dict[str, Any]) -> None:
+def mutate(run: RunState, outflow: Outflow, arguments: list[Any], keywords: dict[str, Any]) -> None:
     """Plan, guard, apply."""
     command = run.command
     if command.apply_function is None:
@@ -34,18 +36,22 @@ def mutate(run: Run, arguments: list[Any], keywords: dict[str, Any]) -> None:
             read_all()  # the whole input is understood before anything is planned, and is part of what a key stands for
     key = run.call.options.get("idempotency-key")
     if key is None or "dry-run" in run.call.options:
-        _plan_and_apply(run, arguments, keywords)
+        _plan_and_apply(run, outflow, arguments, keywords)
         return
     from operable.tool.run.idempotency import Journal
 
     with Journal(run.tool.name, key) as journal:
-        if journal.replay(run, _fingerprint(run, keywords)):
+        if journal.replay(run, outflow, _fingerprint(run, keywords)):
             return
-        _plan_and_apply(run, arguments, keywords, journal)
+        _plan_and_apply(run, outflow, arguments, keywords, journal)
 
 
 def _plan_and_apply(
-    run: Run, arguments: list[Any], keywords: dict[str, Any], journal: Journal | None = None
+    run: RunState,
+    outflow: Outflow,
+    arguments: list[Any],
+    keywords: dict[str, Any],
+    journal: Journal | None = None,
 ) -> None:
     changes = _plan(run, run.iterate(run.command.function(*arguments, **keywords)))
     plan_digest = _digest(changes)
@@ -53,10 +59,10 @@ def _plan_and_apply(
         _show_plan(run, changes, plan_digest)
         return
     _confirm(run, changes, plan_digest)
-    _apply(run, changes, journal)
+    _apply(run, outflow, changes, journal)
 
 
-def _plan(run: Run, items: Iterable[Any]) -> list[Change]:
+def _plan(run: RunState, items: Iterable[Any]) -> list[Change]:
     changes: list[Change] = []
     for item in items:
         if isinstance(item, Change):
@@ -90,14 +96,14 @@ def _digest(changes: list[Change]) -> str:
         return digest(json.loads(json_text(fields)))
 
 
-def _show_plan(run: Run, changes: list[Change], plan_digest: str) -> None:
+def _show_plan(run: RunState, changes: list[Change], plan_digest: str) -> None:
     for change in changes:
         run.notice(change.fields)
     run.count = len(changes)
     run.remarks.update(dry_run=True, plan_digest=plan_digest)
 
 
-def _confirm(run: Run, changes: list[Change], plan_digest: str) -> None:
+def _confirm(run: RunState, changes: list[Change], plan_digest: str) -> None:
     """Refuse unless what was confirmed is what is planned. Nothing has been done at this point."""
     options, count, name = run.call.options, len(changes), run.command.name
     confirmed, expected = options.get("confirm"), options.get("confirm-count")
@@ -135,9 +141,9 @@ def _confirm(run: Run, changes: list[Change], plan_digest: str) -> None:
     )
 
 
-def _asked(run: Run, changes: list[Change]) -> bool:
+def _asked(run: RunState, changes: list[Change]) -> bool:
     """Whether the person at the terminal, if there is one, agreed; agreement to nothing is not needed."""
-    context = run.context()
+    context = Context(run)
     if not context.person:
         return False
     if not changes:
@@ -147,7 +153,7 @@ def _asked(run: Run, changes: list[Change]) -> bool:
     return context.ask(question, hint="--confirm", fresh=True).strip().lower() in ("y", "yes")
 
 
-def _apply(run: Run, changes: list[Change], journal: Journal | None) -> None:
+def _apply(run: RunState, outflow: Outflow, changes: list[Change], journal: Journal | None) -> None:
     """Do it. A stop waits for the effect in progress and is honoured between two of them; a reader who leaves stops
     nothing. What was done is recorded before it is reported.
     """
@@ -165,10 +171,8 @@ def _apply(run: Run, changes: list[Change], journal: Journal | None) -> None:
                 changes
             ):  # what plans nothing does nothing, whatever the author's code would do with an empty plan
                 wants_context = apply_function.__code__.co_argcount > 1
-                produced = (
-                    apply_function(changes, run.context()) if wants_context else apply_function(changes)
-                )
-                run.outflow.stream(effects.events(produced))
+                produced = apply_function(changes, Context(run)) if wants_context else apply_function(changes)
+                outflow.stream(effects.events(produced))
         except Fail as fail:
             if journal is not None:
                 journal.failed(run, fail)
@@ -188,7 +192,7 @@ def _apply(run: Run, changes: list[Change], journal: Journal | None) -> None:
 class _Effects:
     """The events of the apply phase on their way out: written down for a replay, and cut between two when a stop waits."""
 
-    def __init__(self, run: Run, planned: int, journal: Journal | None) -> None:
+    def __init__(self, run: RunState, planned: int, journal: Journal | None) -> None:
         self._run = run
         self._planned = planned
         self._journal = journal
@@ -226,7 +230,7 @@ class _Effects:
         )
 
 
-def _fingerprint(run: Run, keywords: dict[str, Any]) -> str:
+def _fingerprint(run: RunState, keywords: dict[str, Any]) -> str:
     """What a key stands for: the command, its arguments, and the structured input."""
     from operable.tool.run.cursor import fingerprint
 

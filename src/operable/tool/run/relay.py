@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.tool.declare.records import Event
-    from operable.tool.run.runner import Run
+    from operable.tool.emit.outflow import Outflow
+    from operable.tool.run.state import RunState
 
 
 class Relay(Context):
     """A context that can also speak for others. For plain functions: what passes here, a generator does not yield."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunState, outflow: Outflow) -> None:
         super().__init__(run)
+        self._outflow = outflow
         self.limit = run.limit()  # how many results may be passed on; None: all
         self.max_bytes: int | None = run.call.options.get("max-bytes")
 
@@ -52,7 +54,7 @@ class Relay(Context):
             self._run.sink.error(foreign_error(event, source))
         elif not kind.startswith("aoi:"):
             self._run.count += 1
-            self._run.outflow.repeat({"content": None, **event} if kind == "discovery_document" else event)
+            self._outflow.repeat({"content": None, **event} if kind == "discovery_document" else event)
         elif (notice := _notice(kind, event)) is not None:
             self._run.count += result and kind == "aoi:plan"
             self._run.notice(notice)

@@ -8,63 +8,43 @@ when needed.
 
 from __future__ import annotations
 
-import os
 from time import monotonic
 
 from operable.kernel.errors import EX_DATAERR, EX_OK, EX_SIGINT, Fail
-from operable.tool.declare.tool import AOI_VERSION
+from operable.tool.declare.declaration import AOI_VERSION
 from operable.tool.emit.outflow import Outflow
 from operable.tool.emit.writer import OutputLost
 from operable.tool.json_text import json_text
 from operable.tool.run.interrupt import GRACE, INTERRUPTED, OUTPUT_LOST, TIMEOUT, Interrupted, Interrupts
+from operable.tool.run.state import RunState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from typing import Any
 
-    from operable.tool.declare.tool import Tool
+    from operable.tool.declare.declaration import Declaration
     from operable.tool.emit.sinks import Sink
     from operable.tool.parse.arguments import Call
-    from operable.tool.run.context import Context
     from operable.tool.run.interrupt import Stop
 
 
-class Run:
-    """One invocation: its counters, and what the summary will say."""
+class Run(RunState):
+    """One invocation, from its meta event to its summary."""
 
     def __init__(
         self,
-        tool: Tool,
+        tool: Declaration,
         call: Call,
         sink: Sink,
         interrupts: Interrupts,
         *,
         refusal: Fail | None = None,
     ) -> None:
-        self.tool = tool
-        self.call = call
-        self.command = call.command
-        self.machine = sink.emitter is not None
-        self.schema_version = tool.schema_version
-        self.trace_id = os.urandom(16).hex()  # the form of a W3C trace id
-        self.sink = sink
-        self.interrupts = interrupts
+        super().__init__(tool, call, sink, interrupts)
         self._refusal = refusal
-        self.started = monotonic()
-        self.count = 0
-        self.checked = 0
-        self.warnings = 0
-        self.errors = 0
-        self.partial = False
-        self.truncated = False
-        self.next_cursor: str | None = None
-        self.exit_code: int | None = None  # once the command has decided it
-        self.remarks: dict[str, Any] = {}  # further fields of the summary
-        self._meta: dict[str, Any] = {}
         self._late = False  # the deadline is an error that two threads may find, and that counts once
         self._timeout_told = False
-        self.convert: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None
         self.outflow = Outflow(self)
 
     # -- from meta to summary ------------------------------------------------------------------------------------------
@@ -116,11 +96,6 @@ class Run:
             grace=GRACE if grace is None else grace,
         ).start()
 
-    def timeout(self) -> float | None:
-        """Seconds for the whole run; None: as long as it takes."""
-        seconds: float | None = self.call.options.get("timeout", self.command.timeout)
-        return seconds
-
     def _begin(self) -> None:
         try:
             if self._refusal is None:
@@ -148,19 +123,13 @@ class Run:
             meta["continue_on_error"] = "continue-on-error" in options
         if "dry-run" in options:
             meta["dry_run"] = True
-        self._meta = meta
+        self.head = meta
         if self._refusal is not None or not self.command.relays:
             self.sink.meta(meta)
         else:
             self.amend_meta({})
         if self._refusal is not None:
             raise self._refusal
-
-    def amend_meta(self, fields: dict[str, Any]) -> None:
-        """Of a relay: add to the meta event. It goes out with the first line of the stream."""
-        self._meta.update(fields)
-        if self.sink.emitter is not None:
-            self.sink.emitter.head(json_text(self._meta))
 
     def _negotiate(self) -> tuple[str, Callable[[dict[str, Any]], dict[str, Any] | None] | None]:
         options = self.call.options
@@ -175,7 +144,7 @@ class Run:
         if self.command.mutates:
             from operable.tool.run.mutation import mutate
 
-            mutate(self, arguments, keywords)
+            mutate(self, self.outflow, arguments, keywords)
         else:
             self.outflow.stream(self.iterate(self.command.function(*arguments, **keywords)))
         for value in keywords.values():
@@ -201,25 +170,21 @@ class Run:
 
     def _inject(self, what: Any) -> Any:
         if what == "Context":
-            return self.context()
+            from operable.tool.run.context import Context
+
+            return Context(self)
         if what == "Page":
             return self._page()
         if what == "Relay":
             from operable.tool.run.relay import Relay
 
-            return Relay(self)
+            return Relay(self, self.outflow)
         from operable.tool.parse.intake import Intake
 
         return Intake(self, what.model)
 
-    def context(self) -> Context:
-        """What the author's code may know of this run."""
-        from operable.tool.run.context import Context
-
-        return Context(self)
-
     def _page(self) -> Any:
-        from operable.tool.declare.tool import Page
+        from operable.tool.declare.kinds import Page
 
         limit, cursor = self.limit(), self.call.options.get("cursor")
         page = Page(fetch=None if limit is None else limit + 1)
@@ -228,42 +193,6 @@ class Run:
 
             page.after = read_cursor(cursor, self.command, self.call.values)
         return page
-
-    def limit(self) -> int | None:
-        """How many results may be shown; None: all."""
-        limit = self.call.options.get("limit", self.command.limit)
-        lines = self.call.options.get("max-lines")
-        return lines if limit is None else limit if lines is None else min(limit, lines)
-
-    def iterate(self, produced: Any) -> Iterable[Any]:
-        """Whatever the author's function returned, as an iterable of values."""
-        if produced is None:
-            return ()
-        if hasattr(produced, "__anext__") or hasattr(produced, "__await__"):
-            from operable.tool.run.coroutines import drain
-
-            return drain(produced)
-        if isinstance(produced, dict) or not hasattr(produced, "__iter__"):
-            return (produced,)
-        return produced  # type: ignore[no-any-return]
-
-    # -- what comes besides results -------------------------------------------------------------------------------------
-
-    def notice(self, fields: dict[str, Any]) -> None:
-        """A framework event of the author's."""
-        if fields["type"] == "aoi:warning":
-            self.warnings += 1
-        elif fields["type"] == "aoi:check":
-            self.checked += 1
-            if not fields["ok"] and fields["severity"] == "error":
-                self.errors += 1
-        self.sink.notice(fields)
-
-    def item_error(self, fail: Fail) -> None:
-        """One item failed and the others go on: the result is then partial and not ok."""
-        self.errors += 1
-        self.partial = True
-        self.sink.error(fail)
 
     # -- how it ended --------------------------------------------------------------------------------------------------
 

@@ -14,8 +14,9 @@ import pytest
 
 import operable.tool as sdk
 from operable.tool import Change, Command, Context, Event, Input, Page, Record, Tool, Warn
+from operable.tool.declare.declaration import BUILT_IN, DEFAULT_LIMIT, DEFAULT_TIMEOUT
+from operable.tool.declare.kinds import StreamOf
 from operable.tool.declare.signature import GUARDS
-from operable.tool.declare.tool import BUILT_IN, DEFAULT_LIMIT, DEFAULT_TIMEOUT, StreamOf
 from operable.tool.discovery.capabilities import capabilities_document
 from tests.requirement import requirement
 

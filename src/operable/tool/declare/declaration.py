@@ -1,20 +1,22 @@
-"""What an author declares: a `Tool`, its commands, their effects and bounds.
+"""What an author declares: the commands of a tool, their effects and bounds.
 
 Theory of operation: a decorator stores the function and its options and reads nothing else, so that declaring fifty
 commands costs fifty small objects. What the functions take and promise is read by `signature`, when one is invoked or
 described.
 
-It does not parse, run or print: see `arguments`, `runner`, `discovery`.
+It does not parse, run or print: `operable.tool.tool.Tool` adds the discovery commands and `main`.
 """
 
 from __future__ import annotations
 
 import sys
 
+from operable.tool.declare.kinds import StreamOf
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, NoReturn, Unpack
+    from typing import Any, Unpack
 
     from operable.tool.declare.command_files import CommandFiles
     from operable.tool.declare.options import CommandOptions
@@ -84,7 +86,9 @@ class Command:
         if self._params is None:
             from operable.tool.declare.signature import read_signature
 
-            self._params = read_signature(self)
+            self._params, self.injected = read_signature(
+                self.function, command=self.name, guarded=self.mutates, secrets=self.secrets
+            )
         return self._params
 
     @property
@@ -112,8 +116,8 @@ class Command:
         return promised_events(self.apply_function or self.function)
 
 
-class Tool:
-    """A command-line tool that people and agents can operate."""
+class Declaration:
+    """A tool as its author declares it: its identity, and its own commands."""
 
     def __init__(
         self,
@@ -197,17 +201,12 @@ class Tool:
         return [*self._commands, *(name for name in in_files if name not in self._commands)]
 
     def find(self, name: str) -> Command | None:
-        """One command by name: the author's own first, then the built-in discovery commands."""
+        """One of the author's commands by name."""
         if name in self._commands:
             return self._commands[name]
         if self._files is not None and name in self._files:
             self._commands[name] = self._files.load(name)
             return self._commands[name]
-        standard = name.removeprefix(ALIAS)
-        if standard in BUILT_IN:
-            from operable.tool.discovery.commands import built_in
-
-            return built_in(self, standard, name)
         return None
 
     def knows(self, name: str, *, groups: bool = True) -> bool:
@@ -236,22 +235,9 @@ class Tool:
         """How this tool calls a discovery command."""
         return ALIAS + name if name in BUILT_IN and name in self.names() else name
 
-    def main(self, argv: list[str] | None = None) -> NoReturn:
-        """Run the command line and end the process."""
-        words = sys.argv[1:] if argv is None else argv
-        if words in _DISCOVERY and "output" in self.machine_flags and self.called(words[0]) == words[0]:
-            from operable.tool.prebuilt import answer
-
-            answer(self, words[0])
-        from operable.tool.front import run_command_line
-
-        run_command_line(self, words)
-
 
 # How a discovery command is called where the author has a command of that name (AOI section 16.4).
 ALIAS = "aoi-"
-# The calls that every consumer makes first; a document for each is kept ready.
-_DISCOVERY = (["schema", "--output", "json"], ["capabilities", "--output", "json"])
 BUILT_IN = ("schema", "input-schema", "capabilities", "doctor", "completion")
 
 
@@ -266,40 +252,3 @@ def command(
         )
 
     return make
-
-
-class Page:
-    """Where to go on, and how much is worth fetching: given to a command that asks for it by a parameter `page: Page`."""
-
-    __slots__ = ("after", "fetch")
-
-    def __init__(self, after: Any = None, fetch: int | None = None) -> None:
-        self.after = after  # the cursor field (or the list of them) of the last event of the page before
-        self.fetch = fetch  # one more than will be shown, to know whether there is more; None without a limit
-
-
-class StreamOf:
-    """What the annotation `Stream[NoteIn]` evaluates to."""
-
-    __slots__ = ("model",)
-
-    def __init__(self, model: type[Record]) -> None:
-        self.model = model
-
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Generic, TypeVar
-
-    T = TypeVar("T")
-
-    class Stream(Generic[T]):
-        def __iter__(self) -> Iterator[T]: ...
-
-else:
-
-    class Stream:
-        """Annotation of a parameter that takes structured input, item by item."""
-
-        def __class_getitem__(cls, model: type[Record]) -> StreamOf:
-            return StreamOf(model)

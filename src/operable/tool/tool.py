@@ -1,0 +1,41 @@
+"""A tool that runs: its declaration, the discovery commands that every tool has, and `main`."""
+
+from __future__ import annotations
+
+import sys
+
+from operable.tool.declare.declaration import ALIAS, BUILT_IN, Declaration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from operable.tool.declare.declaration import Command
+
+# The calls that every consumer makes first; a document for each is kept ready.
+_DISCOVERY = (["schema", "--output", "json"], ["capabilities", "--output", "json"])
+
+
+class Tool(Declaration):
+    """A command-line tool that people and agents can operate."""
+
+    def find(self, name: str) -> Command | None:
+        """One command by name: the author's own first, then the built-in discovery commands."""
+        own = super().find(name)
+        standard = name.removeprefix(ALIAS)
+        if own is not None or standard not in BUILT_IN:
+            return own
+        from operable.tool.discovery.commands import built_in
+
+        return built_in(self, standard, name)
+
+    def main(self, argv: list[str] | None = None) -> NoReturn:
+        """Run the command line and end the process."""
+        words = sys.argv[1:] if argv is None else argv
+        if words in _DISCOVERY and "output" in self.machine_flags and self.called(words[0]) == words[0]:
+            from operable.tool.prebuilt import answer
+
+            answer(self, words[0])
+        from operable.tool.front import run_command_line
+
+        run_command_line(self, words)
