@@ -140,7 +140,7 @@ def test_a_second_server_of_the_same_name_is_refused(tmp_path: Path) -> None:
         agent.answer()
         assert agent.end() == 0
     assert refusal["code"] == "protocol_error"
-    assert refusal["message"] == "AddMcpServer 'shop': there is a server of this name already"
+    assert refusal["message"] == "AddMcpServer 'shop': a server with this name already exists"
     assert len(of_type(agent.events, "mcp_ready")) == 1
 
 
