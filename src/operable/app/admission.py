@@ -1,9 +1,9 @@
 """Whether a call may happen at all, decided from the frontmatter before any process exists.
 
 A call begins with a documented command: its words come first, options after them. What begins otherwise is refused, so
-a command cannot hide behind an option. `confirmationRequired` matches by prefix: `item` covers `item remove`. Where
-a command has commands below it (`item` and `item remove`), a call of the upper one that has the lower one's words
-anywhere behind counts as a call of the lower one: an application's own parser may take `item --force remove` for it,
+a command cannot hide behind an option. `confirmationRequired` matches by prefix: `item` covers `item remove`. If a
+command has commands below it (`item` and `item remove`), a call of the upper one with the lower one's words
+anywhere after it counts as a call of the lower one: an application's own parser may take `item --force remove` for it,
 and many take `item rem`, `item Remove` or `item ' remove'` for it as well.
 """
 

@@ -2,7 +2,7 @@
 
 A package with `scheduling: supported` names its scheduling commands, as code, under a heading that says Scheduling. Of
 these, the ones that `commands` lists may be called. A command that is called like one (a word of it begins with
-`schedule` or `unschedule`) and is not documented there is refused, and so is every one of them when scheduling is not
+`schedule` or `unschedule`) and is not documented there is refused. All of them are refused if scheduling is not
 supported. A call of an upper command with such a one's words behind it counts as a call of it, as it does for confirmation
 (`admission`). Nothing is ever invented.
 """

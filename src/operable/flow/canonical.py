@@ -6,8 +6,8 @@ surrogates are escaped. `operable.kernel.canonical` is RFC 8785 and differs in e
 are not exchangeable with these.
 
 `parse` reads JSON as JavaScript does: every number is a double, NaN is refused, the last of two equal keys wins. Two
-things are stricter: a member named `__proto__`, which JavaScript would silently lose, is refused, and so is what is
-nested so deep that a recursive walk would run out of stack.
+things are stricter: a member named `__proto__`, which JavaScript would silently lose, is refused. So is nesting so
+deep that a recursive walk would run out of stack.
 """
 
 import hashlib

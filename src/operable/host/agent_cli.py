@@ -5,10 +5,10 @@
         async for event in session.send("Say hello"):
             ...
 
-`start` goes the way of AIP-45, each step before the next and all refusals before anything runs: what was chosen (mode,
-options, model, continuation) against the manifest, rules against what the agent can be held to, then readiness (installed,
-version, set up, logged in), confinement, spawn, handshake within its limit, and what the agent then says about itself
-against what the manifest promises.
+`start` goes the way of AIP-45, each step before the next and all refusals before anything runs: first the choices
+(mode, options, model, continuation) against the manifest, and the rules against what can be enforced. Then readiness
+(installed, version, set up, logged in), confinement, spawn, and the handshake within its limit. Last, what the agent
+says about itself against what the manifest promises.
 
 Everything heavy is imported when it is first needed: a program that may drive an agent does not pay for it at its start.
 """

@@ -1,8 +1,8 @@
 """The contract between a session and a protocol: a connection without I/O.
 
 An arm turns lines into events and intentions into bytes; it owns no process, no clock and no randomness. The session feeds
-it every line that the agent prints (`receive`), passes it what the user and the policy want (`open`, `send`, `answer`, …),
-and writes whatever `outgoing` then holds. Translation to the seven kinds happens here, once.
+it every line that the agent prints (`receive`), and passes it what the user and the policy want (`open`, `send`, `answer`,
+…). It then writes what `outgoing` returns. Translation to the seven kinds happens here, once.
 
 Two shapes of agent. A *conversation* (ACP, JSON-stream, app-server…) is one process for many turns. A *per-turn* arm
 (`print`, `exec --json`…) is one process per turn: the session asks `turn_command` what to run, feeds its output and status.

@@ -1,8 +1,8 @@
 """One spelling for a JSON value (RFC 8785), so that equal values have equal digests in every process and language.
 
 Keys in the order of their UTF-16 code units, no spaces, the shortest string escapes, numbers as ECMAScript writes them.
-One deliberate difference: an integer outside ±2**53 is written exactly, not rounded to a double, because identifiers of 64
-bits are common and two of them must never get one digest. `1` and `1.0` are the same number and have the same spelling.
+One deliberate difference: an integer outside ±2**53 is written exactly, not rounded to a double. Identifiers of 64 bits
+are common, and two of them must never get the same digest. `1` and `1.0` are the same number and have the same spelling.
 
 What has no JSON spelling is refused with ValueError (NaN, infinities, lone surrogates, too deep) or TypeError (other types).
 Stays cheap to import: a tool makes digests (cursors, plans, idempotency) on its cold-start path.

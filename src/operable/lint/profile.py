@@ -1,7 +1,7 @@
 """`aoi-lint.toml`: what the author says to the linter that discovery cannot: where the state is, which arguments work.
 
 Everything in it is optional. It is validated whole before anything runs: an unknown key or a wrong type is a usage error
-that names the key, because a misspelt `stdin` would otherwise show up as a tool that fails.
+that names the key, because a misspelt `stdin` would otherwise look like a tool that fails.
 
     [tool]
     env = { NOTES_HOME = "data" }        # a value that names no absolute path stays as it is; the work dir is the cwd

@@ -1,8 +1,8 @@
 """What a kind of manifest is, and the catalogue of them: one file of `kinds/` each, ending with `KIND`.
 
-A kind says which file names are its own, which content gives it away in a file with another name, which published schema
-holds, which model the values get, and which rules cross its fields. `load` does the rest for all of them alike, so that a
-further kind is one file and one schema.
+A kind says which file names are its own, and which content identifies it in a file with another name. It also names the
+published schema, the model of the values, and the rules across its fields. `load` does the rest for all of them alike,
+so that a further kind is one file and one schema.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Theory of operation. `Child` joins the pipes, the leader (a `group.Group`, or a `keeper.Tree` for a command with `tree`) and
 the `Ladder`; every event changes a fact, then `_advance` carries out the ladder's orders and sets one timer for the next.
 `on_end` reports the end once, when the group or tree is gone and the output is read: to end of file, or, if another
-process keeps the pipe open, up to the last byte that was in it when the leader exited. That number is asked of the kernel,
-so a slow consumer never loses what the tool wrote, and a grandchild that floods or hangs never holds the caller.
+process keeps the pipe open, up to the last byte that was in it when the leader exited. The kernel gives that number. So a
+slow consumer never loses what the tool wrote, and a grandchild that floods or hangs never blocks the caller.
 
 It does not interpret bytes, and it does not decide when to cancel: the deadline is a number given to it.
 """

@@ -4,10 +4,10 @@ A conversation with an agent is bytes on standard input and output. The command 
 (`operable.proc.bridge`), a local process that carries them to a command on a machine of its own and ends with it; keeper,
 ladder and pipes supervise it as they do any agent. What one provider can hold is in its file in `sandboxes`.
 
-Carried: arguments, the given variables and nothing of this machine's environment, read-only mounts as copies, no network
-or a list of host names where the provider holds one. Refused, because nothing would hold it: read-write mounts (what is
-written there does not come back), ports, limits that the provider does not know, settings that it would not see. The
-provider's key goes to the bridge only in the SDK's own variable; it never reaches the machine.
+Carried: arguments, the given variables and nothing of this machine's environment, read-only mounts as copies, and no
+network or a list of host names if the provider enforces one. Refused, because nothing would hold it: read-write mounts
+(what is written there does not come back), ports, limits that the provider does not know, settings that it would not
+see. The provider's key goes to the bridge only in the SDK's own variable; it never reaches the machine.
 """
 
 from __future__ import annotations

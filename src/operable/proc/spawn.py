@@ -1,8 +1,8 @@
 """Starting one process: what exactly is run, and every way in which that can fail.
 
 A `Command` is complete and inspectable: absolute program, argument list (never a shell line), the whole environment, the
-working directory. `launch` starts it in a session of its own, so that the terminal's signals do not reach it behind our
-back, it cannot ask a person on /dev/tty, and one signal reaches all of its descendants that stay in its group. A command
+working directory. `launch` starts it in its own session. So the terminal's signals do not reach it, it cannot ask a
+person on /dev/tty, and one signal reaches all of its descendants that stay in its group. A command
 with `tree` is started by the keeper instead, and then a signal reaches every descendant, and none survives the host.
 
 subprocess.Popen is used and nothing newer: it costs 1.0x of the measured floor also in a large threaded host, because

@@ -1,7 +1,7 @@
 """Processes in a row on one reactor: each one's stdout is read here, looked at, and passed on to the next one's stdin.
 
 Theory of operation. A call is a chain of one. Between two stages the host is a tee: the original bytes go on as they came,
-so streaming is kept, and the next stage's backlog pauses the stage before, so memory is bounded whatever their speeds.
+so streaming is kept. The next stage's backlog pauses the stage before, so memory is bounded at any speed.
 Stages are started from the last to the first: when one cannot be started, those that run are waiting for input and have
 done nothing. When a stage goes away, the pipe of the stage before is closed, which that one learns the usual way
 (SIGPIPE); one that is silent, and would learn it never, is ended after a grace.

@@ -1,6 +1,6 @@
 """What a call is made of, whatever loop it runs on: commands, judges, the chain, and the result of each stage.
 
-Made before anything is started, so that a missing tool, a missing validator or a tool without a schema (when one was
+Made before anything is started. So a missing tool, a missing validator or a tool without a schema (if one was
 demanded) is an error without effects. The drivers (`client`, `aclient`) add only how to wait.
 """
 

@@ -170,8 +170,8 @@ class _Handlers:
 async def _cancelled_once(calling: Coroutine[Any, Any, Result]) -> Result:
     """The result of a call. A cancellation reaches it once: it then ends what it started, politely first, and is waited for.
 
-    The SDK's task groups repeat a cancellation until the task is gone, and a second one means SIGKILL (`operable.run`),
-    after which a tool could no longer end what it has started itself.
+    The SDK's task groups repeat a cancellation until the task is gone, and a second one means SIGKILL (`operable.run`).
+    After that a tool could no longer end its own processes.
     """
     import asyncio
 

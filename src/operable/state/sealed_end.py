@@ -1,7 +1,7 @@
 """The end of a sealed log as a writer finds it: what the next record continues, and whether that is what was left there.
 
-Called with the log's lock held. It removes a torn line, takes over records that a crash left ahead of the head, makes the
-first head of a new log, and describes any other difference as damage. Records ahead of the head are those of a crash only
+Called with the log's lock held. It removes a torn line, accepts records that a crash left ahead of the head, and makes
+the first head of a new log. Any other difference is damage. Records ahead of the head are those of a crash only
 if they were announced. With a key, the head and the announcement must have its signature: else this writer would sign
 what another program wrote. Neither may have the name of another log. The one exception is a log that never was signed:
 it is signed from now on (`is_to_mark`), and a SIGNED record says up to where it was not. A signed log without the key is

@@ -1,10 +1,10 @@
 """A log that cannot forget: every record is sealed with the one before, on disk before its writer goes on.
 
-Theory of operation. A write holds an exclusive lock, compares the end of the log with its head, announces the next head,
-writes its records with one `write`, syncs them, and only then replaces the head. So the head names a record that is on
-disk. A crash leaves at most one announced batch ahead of it and one torn line: the next write takes over the former and
-removes the latter. Any other difference means that the log was cut, extended, edited or replaced. It is then continued
-from its head with a DAMAGE notice, or refused, as its owner chose; either way it never verifies again
+Theory of operation. A write takes an exclusive lock, compares the end of the log with its head, and announces the next
+head. It writes its records with one `write`, syncs them, and only then replaces the head. So the head names a record
+that is on disk. A crash leaves at most one announced batch ahead of it and one torn line: the next write takes over the
+former and removes the latter. Any other difference means that the log was cut, extended, edited or replaced. It is then
+continued from its head with a DAMAGE notice, or refused, as its owner chose; either way it never verifies again
 (`sealed_verdict`). So does a log that begins although there must have been one before (`earlier`).
 
 `begin` writes a record that stays open until `close`, or until its process has ended: then the next process that writes

@@ -2,7 +2,7 @@
 
 The seven kinds are closed (AIP-45, "Stream event taxonomy"): text-delta, tool-call, tool-result, thought, agent-prompt,
 turn-end, error. What else a protocol reports is a field of one of them, or one of the extension events below, which a
-consumer may ignore without missing anything that it must act on. Arms make these values; no code above an arm sees a
+consumer may safely ignore. Arms make these values; no code above an arm sees a
 vendor's format.
 
 On the wire the names are those of the reference driver: camelCase, absent rather than null.

@@ -7,8 +7,8 @@ arrives in many chunks costs one copy of its bytes; `rest + chunk` would copy ev
 
 What is peculiar about a line has exactly one outcome here:
 
-- longer than the limit (LF not counted): splitting ends. The lines before it are returned, `error` says which line it
-  was, nothing of it or of what follows is delivered or kept, and `eof` raises `error` so that no caller can miss it. A
+- longer than the limit (LF not counted): splitting ends. The lines before it are returned, and `error` says which
+  line it was. Nothing of it or after it is delivered or kept, and `eof` raises `error`, so that no caller can miss it. A
   protocol that has lost a line cannot trust the next one.
 - CR before LF, NUL, a byte order mark, bytes that are not UTF-8: delivered as they are. Whether they are an offence is
   for the codec to say; `operable.wire.aoi` shows how.

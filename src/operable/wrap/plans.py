@@ -1,7 +1,7 @@
 """From the manifests of a wrapper to its plan: plain values that say everything which running it needs.
 
-Reading YAML and judging manifests costs a few hundred milliseconds, so a plan is kept in the user's cache (`state.cache`)
-and used for as long as every file of the wrapper, and the user's `settings`, have the size and the time that they had. The
+Reading YAML and judging manifests costs a few hundred milliseconds. So a plan is kept in the user's cache
+(`state.cache`), and used while every file of the wrapper, and the user's `settings`, keep their size and time. The
 plan of a wrapper that comes with the package is kept beside it, as bytecode is (in `__pycache__`, not if bytecode must
 not be written, not where one may not write): who has no home, or a new one for each call as in a sandbox, need not wait
 either. Where nothing can be kept, the manifests are read again. A manifest that cannot be used is a `Fail` with every

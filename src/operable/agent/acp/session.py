@@ -1,7 +1,7 @@
 """One ACP session: prompts become runs of its conversation, and what a run reports becomes updates and questions.
 
-A run works in a thread of its own and waits there until each of its updates is written, so a client that reads slowly
-slows it down and nothing piles up. Everything else lives in the loop: the questions that wait for the client, and the
+A run works in its own thread and waits there until each of its updates is written. So a slow client slows it down,
+and nothing piles up. Everything else lives in the loop: the questions that wait for the client, and the
 end of a prompt, which is the end of the run's stream and not of its thread: a tool that does not return must not keep
 the client waiting after a cancel.
 """

@@ -2,8 +2,8 @@
 
 The SDK routes messages; what it is given is checked here, because a line that is not a message must not end its
 connection: it is answered with the error that JSON-RPC has for it, and the next line is read. Reading and writing
-happen in two threads with the mechanisms of the JSON-stream server, so that a client that does not read slows down
-the writer, and never keeps a cancel from being read.
+happen in two threads, with the mechanisms of the JSON-stream server. So a client that does not read slows down the
+writer, but a cancel is still read.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """A conversation with the built-in agent inside this process: messages in, events out, questions answered in between.
 
-`turn` is for the main thread: the run works in a thread of its own, and its events come through a short queue, so a
-reader that is slow slows the run down. Whatever ends the loop over a turn (an interrupt, a reader that left) stops the
+`turn` is for the main thread: the run works in its own thread, and its events come through a short queue. So a slow
+reader slows the run down. Whatever ends the loop over a turn (an interrupt, a reader that left) stops the
 run; `stop` does it from anywhere, and the turn then ends by itself.
 """
 

@@ -2,9 +2,9 @@
 
 Calls that need no approval start at once. The others are announced before anything waits, so that the host sees all
 of them; each starts when it is approved, and ends at once when it is denied. Tools that only look run side by side;
-the others one after the other, in the order in which they were allowed. When the run is cancelled, what runs is
-stopped, what waits is withdrawn, and every call still gets its outcome, because a model must never see a call without
-a result.
+the others one after the other, in the order in which they were allowed. When the run is cancelled, running
+calls are stopped and waiting ones are withdrawn. Every call still gets its outcome, because a model must never see a call
+without a result.
 """
 
 import queue

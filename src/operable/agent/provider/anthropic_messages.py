@@ -2,7 +2,7 @@
 
 Used by every provider through which that API is reached (directly, Bedrock, Vertex); each of them makes the SDK's client,
 this module does the rest. Prompt caching: the system prompt, the tools, and the end of the last two user turns are
-marked (four marks are allowed), so that a growing conversation pays only for what is new.
+marked (four marks are allowed). So a growing conversation pays only for what is new.
 
 What the stream carries is held against its grammar: a block that grows without having begun, or a message that ends
 with an open block, is an answer with a hole in it and is refused. Events and blocks of kinds that we do not know are

@@ -1,7 +1,7 @@
 """The contract between the agent's loop and a provider: one request in, a stream of pieces out.
 
-`stream` is a blocking generator that the loop runs in a worker thread. It yields pieces as they arrive, retries by itself
-what may be retried (saying so with `Retrying`), raises `ModelError` for what the user must know, and stops with
+`stream` is a blocking generator that the loop runs in a worker thread. It yields pieces as they arrive, and retries by
+itself what may be retried (`Retrying` says so). It raises `ModelError` for what the user must know, and
 `Cancelled` soon after its `Cancellation` is cancelled. Only the `MODEL` descriptor is loaded before the first request:
 SDKs are imported by `stream`, not before `ready`.
 """

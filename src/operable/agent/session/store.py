@@ -1,8 +1,8 @@
 """Sessions on disk: one folder each, an append-only journal and a snapshot, one writer, private to the user.
 
 Every turn is one line of `journal.jsonl`, written before the run goes on; `save` makes it durable. When the journal
-has outgrown the snapshot, `state.json` is replaced atomically and the journal starts again, so that saving costs the
-same however long a session is. Loading reads the snapshot and then the lines that are newer; a torn last line is the
+is larger than the snapshot, `state.json` is replaced atomically and the journal starts again. So saving costs the
+same for any length of session. Loading reads the snapshot and then the lines that are newer; a torn last line is the
 one that a crash cut off. The folder is locked for as long as its process lives: a second process learns which process
 has it.
 

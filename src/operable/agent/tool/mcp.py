@@ -1,7 +1,7 @@
 """MCP servers that a host adds to a conversation, and their tools as abilities.
 
-The official SDK is asynchronous and expensive to load, so it lives in a thread of its own with an event loop, which is
-started with the first server. Each server is one task there: it connects (all of them at once, thirty seconds each),
+The official SDK is asynchronous and expensive to load. So it has its own thread with an event loop, which starts with
+the first server. Each server is one task there: it connects (all of them at once, thirty seconds each),
 lists its tools, and then keeps the connection for calls that come from the rounds of the agent. An unavailable server
 is one `error` event, and the conversation goes on without it. What a server is given (environment, headers) is
 never shown.

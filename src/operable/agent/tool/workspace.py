@@ -1,9 +1,9 @@
 """Where files may be touched: inside the workspace, by real path, or where this call was approved to reach.
 
 A path is judged by what it really names: symbolic links are followed, also those in the middle, and a file that does
-not exist yet is judged by the deepest folder that does. The judgement is repeated when the call runs, and the file is
-then opened through its folders without following any link (`state.real_file`), so a link that is swapped in between gains
-nothing.
+not exist yet is judged by the deepest folder that does. The check is repeated when the call runs. The file is then
+opened folder by folder without following any link (`state.real_file`), so a link that is swapped in between has no
+effect.
 """
 
 import os

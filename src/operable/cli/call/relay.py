@@ -6,8 +6,8 @@ is it taken apart. The tool's meta becomes part of ours and its summary part of 
 each event is shown. A limit ends the showing and not the tool, whose effects must not be torn and whose verdict must be
 known; only a stream that has no end of its own is ended by it.
 
-A stop of our own (a signal, a reader that left) closes the call, which ends the tool's process group, and the verdict
-on what was read until then still gets into our summary. What left the group is ended before the summary says so.
+A stop of our own (a signal, a reader that left) closes the call, which ends the tool's process group. The verdict on
+what was read until then is still in our summary. What left the group is ended before the summary says so.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Without a message it is a conversation: answers are streamed, changes are shown 
 is asked about: yes, no, always in this session, or quit the turn. Ctrl-C stops what is being done, Ctrl-D leaves, and
 `/help` says what else there is. With a message it is one turn, and the exit status says how it went.
 
-If no person can be asked (machine mode, no terminal), what `--allow`, `--mode` and `--auto-approve` do not allow is
-denied, and the summary says how often. Keys come from the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY and the
+If no person can be asked (machine mode, no terminal), everything that `--allow`, `--mode` and `--auto-approve` do
+not allow is denied. The summary says how often. Keys come from the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY and the
 others of `operable-agent --help`. `--offline` needs none: it talks to a scripted model.
 """
 

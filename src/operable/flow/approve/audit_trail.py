@@ -1,8 +1,8 @@
 """What the audit log says of approvals: that they were given, for what, used by whom, and taken back.
 
 The file of approvals is shared with other programs and is plain lines: a process that may write it can remove a
-use or a revocation, or move an expiry. The audit log is a chain in which none of that goes unseen, so every step of an
-approval is recorded there too, and what the log says holds, whatever the file says by now. A grant is recorded before it
+use or a revocation, or move an expiry. The audit log is a chain that shows every such change. So every step of an
+approval is also recorded there, and the log decides, whatever the file says. A grant is recorded before it
 is in the file (the log then knows every approval of ours), a use too; a revocation is in the file first, because nothing
 may keep it from taking effect. Approvals that other programs gave are not in the log: those count by their signature.
 """

@@ -2,8 +2,8 @@
 
 A grant names the hash of what exactly would run (`binding`), who approved it, and until when; it is signed, unless the
 approver said in so many words that it is not. It is used by an execution that has the same hash, at the last moment before
-the task starts: signature, scope and time are checked first, so that a forged record is not used up in place of a good one,
-and `before` is called first, so that nothing is used of which no other record exists. Every step is in the audit log too
+the task starts: signature, scope and time are checked first, so that a forged record does not replace a good one. `before`
+is also called first, so that no approval is used without another record of it. Every step is in the audit log too
 (`approval_trail`), which decides.
 """
 

@@ -135,8 +135,8 @@ class ApprovalStore:
                 with suppress(FileNotFoundError):
                     os.unlink(self._lock)
             return False
-        # It says whose it is before it has its name: a process that is killed between the two would else leave a lock
-        # that looks like another program's, and every process would wait until that counts as abandoned.
+        # It says whose it is before it has its name: otherwise a process that is killed between the two would leave a
+        # lock that looks like another program's. Every process would wait until that lock counts as abandoned.
         draft = f"{self._lock}.new"
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:

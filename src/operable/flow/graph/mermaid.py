@@ -1,7 +1,7 @@
 """A workflow graph as Mermaid text, for pages that draw it (GitHub, GitLab, many editors).
 
-Every text of the manifest is written in character codes where it is not a plain letter, digit or harmless sign, so no
-name can end a label, add a link or style, or start a directive.
+Every character of the manifest that is not a plain letter, digit or harmless sign is written as a code. So no name
+can end a label, add a link or style, or start a directive.
 """
 
 from collections.abc import Sequence

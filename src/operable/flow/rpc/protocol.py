@@ -4,9 +4,9 @@ The envelope is judged exactly as the contract says (`answer_to` shows the order
 raises becomes an error that shows callers what they can fix, and hides what is our own fault: that goes to
 `report`. Every answer is one line of JSON, whatever a request contains.
 
-There are two ways in. A plain request without params, such as a ping, is read by one compiled decoder; whatever is
-not exactly that (params, unusual ids, further members, anything wrong) is read again the exact way, so the short way
-never decides what an answer says.
+There are two ways in. A plain request without params, such as a ping, is read by one compiled decoder; everything
+else (params, unusual ids, further members, anything wrong) is read again in the exact way. So the short way never
+decides what an answer says.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Which folders the `allowed_paths` of a contract mean: exactly those that it names.
 
-A path that leads through a symbolic link means whatever the link leads to by the time the task starts, and who may write
-beside the link decides that: an earlier task could turn a folder of its own into a link to the user's keys, and the next
+A path through a symbolic link means the target of the link when the task starts. A process that may write beside the
+link decides that: an earlier task could turn a folder of its own into a link to the user's keys, and the next
 task that is allowed there would get them. Such a path is refused, and refused again at the last moment before the start.
 Followed are the links that belong to the system (`/home`, `/var/run`), and those above the folder in which the caller is.
 """

@@ -1,7 +1,7 @@
 """The records of an execution: that it starts, before its first effect; how it ended, before its caller gets an answer.
 
-An execution whose start cannot be recorded does not start. Who gets no answer would run the task again, so that a task
-which has run and whose end could not be recorded is an error that says both. What could not be cleaned up belongs to the
+An execution whose start cannot be recorded does not start. A caller without an answer would run the task again. So if
+a task has run and its end could not be recorded, the error says both. What could not be cleaned up belongs to the
 record, and to the refusal. A contract that records only failures has a record of the start too: being killed is a
 failure.
 """

@@ -1,10 +1,10 @@
 """The jobs of Operable's own engine: one SQLite file that holds applied jobs, their manifests, and what each apply did.
 
-An apply is one transaction: either all of it is there, or nothing, also after kill -9 and with a full disk, and two who
-apply at once come one after the other. The file is private (0600), in write-ahead mode, and appears under its name only when
-it is complete; a symbolic link in its place is refused, and so is a file that another version wrote. A manifest is kept as
-long as a job refers to it, because the engine takes from it what job documents do not show: environment, standard input and
-the configuration of providers.
+An apply is one transaction: either all of it is there, or nothing, also after kill -9 and with a full disk. Two
+processes that apply at once do so one after the other. The file is private (0600), in write-ahead mode, and appears
+under its name only when it is complete; a symbolic link in its place is refused, and so is a file that another version
+wrote. A manifest is kept as long as a job refers to it, because the engine takes from it what job documents do not show:
+environment, standard input and the configuration of providers.
 """
 
 import json

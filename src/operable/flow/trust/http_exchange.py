@@ -1,7 +1,7 @@
 """One bounded HTTP exchange: how identities, policies and key sets ask the network.
 
-Certificates are verified, redirects are answers like any other (a token must not follow one to another host), proxies of
-the environment are not used, the answer has a size limit, and the deadline holds for everything: looking up the name,
+Certificates are verified, proxies of the environment are not used, and redirects are not followed (a token must not go
+to another host). The answer has a size limit, and the deadline covers everything: looking up the name,
 connecting, sending, and an answer that comes one byte a second. What goes wrong is an `ExchangeFailed` whose text
 repeats nothing that was sent or received.
 """

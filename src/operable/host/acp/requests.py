@@ -1,7 +1,7 @@
 """Requests of the agent: permission and input, which people answer, and files and terminals, which the host serves.
 
-What was not granted when the connection was opened, and whatever else agents call (`_vendor/…`, names without a mark), is
-refused as a method that does not exist. A question outside of a turn, or after its turn was cancelled, is answered
+Methods that were not granted when the connection opened, and all others (`_vendor/…`, names without a mark), are refused
+as unknown methods. A question outside of a turn, or after its turn was cancelled, is answered
 `cancelled` at once: no user is there to approve. A request that names another session is denied: what was decided here does
 not hold there.
 """

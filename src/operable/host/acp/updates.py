@@ -1,7 +1,7 @@
 """What the agent reports while it works, as events: the table from `session/update` to the seven kinds and the extensions.
 
-Inside a turn an update is an event of that turn. Outside of one it is either a fact about the session, which may come at
-any time (mode, options, context), or it is late or replayed history, which becomes a notice: history that an agent repeats
+Inside a turn an update is an event of that turn. Outside of a turn it is either a fact about the session, which may come
+at any time (mode, options, context), or late or replayed history. The latter becomes a notice: history that an agent repeats
 while it resumes a session must never look like something that happens now.
 """
 

@@ -6,9 +6,9 @@ wants to speak unasked, one GET stays open, and is asked for again when the serv
 server numbers what it says, and after a time that grows while nothing comes. An answer whose stream breaks off is fetched in
 the same way.
 
-Every request has the given headers (`operable.host.http.auth`): nothing is followed to another host (a redirection is an
-error that names its target), what goes to this machine goes through no proxy, and no answer is waited for without a
-limit except the streams themselves, which the watchdogs of a session cover. Answers are read by
+Every request has the given headers (`operable.host.http.auth`): no redirection is followed (it is an error that names
+its target), and connections to this machine use no proxy. Every wait for an answer has a limit, except for the streams
+themselves, which the watchdogs of a session cover. Answers are read by
 `operable.host.http.responses`; where messages may go is for `operable.host.http.address` to say.
 """
 

@@ -1,8 +1,8 @@
 """What a way to install is: the contract between `install` and the entries of `host/installers`.
 
 An installer gets a `Job`, runs programs and fetches files through it, and answers with the files or folders where the
-program may now be found (none: the search path). It raises `MethodFailed` when it did not work, so that the next method is
-tried, and `Fail` when no other method must be tried (a hash that does not match). Whatever it makes of its own goes below
+program may now be found (none: the search path). It raises `MethodFailed` if it did not work: then the next method is
+tried. It raises `Fail` if no other method may be tried (a hash that does not match). Whatever it makes of its own goes below
 `job.prefix`, an empty folder that is thrown away unless the installation succeeds.
 """
 

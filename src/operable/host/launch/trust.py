@@ -2,8 +2,8 @@
 
 A manifest says what is downloaded and run. One in a project came with whatever was cloned, so it is only read until the user
 approves it; the approval holds for this path and this content. The content is the manifest and every file
-inside its folder that the manifest names (the profile, the secrets' descriptions, a vendored program), what those name, and
-everything in the folders where a named program is, because programs load what is beside them.
+inside its folder that the manifest names (the profile, the secrets' descriptions, a vendored program), and what those name.
+Everything in the folder of a named program is also part of it, because programs load what is beside them.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 """Take one program out of what was downloaded, and nothing else.
 
 The content decides what the file is, not its name: zip, tar (plain or compressed), one compressed file, or the program
-itself. Only the wanted member is read, and its bytes are counted while they are unpacked, so names that climb out of the
-folder, links, devices and archives that unpack to terabytes have nothing to act on. The program appears at its place
+itself. Only the wanted member is read, and its bytes are counted while they are unpacked. So names that climb out of the
+folder, links, devices and archives of terabytes have no effect. The program appears at its place
 complete and executable, or not at all.
 """
 

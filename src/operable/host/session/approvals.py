@@ -1,6 +1,6 @@
 """The queue of approvals: questions that wait for an answer, from whichever surface gives it first.
 
-Theory of operation. An `Ask` is put into the queue and as a file into the session's folder, so that a callback, this
+Theory of operation. An `Ask` is put into the queue, and as a file into the session's folder. So a callback, this
 process's own interface and other processes (`operable agent …`) see the same list. An answer is also a file, made with
 `link`, which the file system lets only one party do: that party's answer counts, and a later one gets an error. No answer
 within the limit is a denial, made the same way. A decision is bound to the digest of what was asked: who answers may say

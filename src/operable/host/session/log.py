@@ -8,8 +8,8 @@ in other processes (`operable.host.session.log_files`). So a reader that stalls 
 Durability. An event that was shown has been handed to the system: it survives the death of the host, by kill -9 too.
 `sync` asks for more, against a power cut: the session calls it after each turn-end and at its close, in a thread.
 
-Secrets. What the session's registry knows is masked before it is written. Text comes in pieces: the end of one is held back
-while it can be the beginning of a secret, until the next piece, or the end of the turn at the latest. So does the progress
+Secrets. What the session's registry knows is masked before it is written. Text comes in pieces: the end of one that may
+begin a secret is held back until the next piece, or at the latest until the end of the turn. So does the progress
 of a tool call, until its result.
 
 Files. Segments named by the number of their first event; beyond SEGMENT bytes a new one begins, beyond RETENTION bytes the

@@ -5,7 +5,7 @@
 
 Theory of operation. A session belongs to the process that runs it. That process holds a lock on one file of its own
 (`owners/<pid>-<random>`), which the system releases however the process ends; the session's `meta.json` names it. So
-whether a "running" session really runs is never a guess from a process id that another process may have by now, and
+whether a "running" session really runs is never a guess from a process id, which another process may have by now.
 `recover` turns those whose owner is gone into `error`, with the reason. Statuses are those of AIP-46.
 """
 

@@ -1,7 +1,7 @@
 """Third-party adapters: arms that other distributions bring, imported only when the user approved exactly this code.
 
-A distribution offers an adapter by an entry point of the group `operable.host.arms`, whose name is what manifests write in
-`adapter` and whose value is a module and the name of an `Arm` in it. Importing it would run code, so before that:
+A distribution offers an adapter by an entry point of the group `operable.host.arms`. Its name is what manifests write in
+`adapter`, and its value is a module and the name of an `Arm` in it. Importing it would run code, so before that:
 
 - its **pin** is computed: name and version of the distribution, and a digest of every file that it installed. Files are
   read, nothing is imported; the module that Python would import has to be one of those files.

@@ -1,7 +1,7 @@
 """What a caller chose, in the light of the manifest: refused where it cannot be, else as the session will be opened.
 
-Plain decisions, before anything runs: rules that the agent cannot be held to, a session that cannot be resumed, the mode and
-the model in the agent's own words, which of the host's methods it may use, and the limits of time and turns.
+Plain decisions, before anything runs: rules that cannot be enforced on the agent, a session that cannot be resumed, the
+mode and the model in the agent's own words, which of the host's methods it may use, and the limits of time and turns.
 """
 
 from collections.abc import Mapping

@@ -2,9 +2,9 @@
 
 What it does
     For commands that advertise a limit: sees all items, then asks for one, for all but one, for none and for less than
-    none, and without a limit. The limit must be respected, `truncated` true exactly when more exists, also when it was
-    the tool's own bound that left something out, and `next_cursor` given where cursors are supported. Following cursors
-    to the end must give every item once, the same ones in the same order as without a limit, on pages no longer than the
+    none, and without a limit. The limit must be respected. `truncated` must be true exactly if more exists, also if
+    the tool's own bound left something out. `next_cursor` must be given if cursors are supported. Following cursors
+    to the end must give every item once, in the same order as without a limit. No page may be longer than the
     limit. A damaged cursor must be refused. Where there is but one item to list, there is nothing to see, and it is
     untested. A stream without an end must end after one result.
 

@@ -6,8 +6,8 @@ What it does
     middle of the stream: to an unbounded command while it runs, to one whose input is held open, and to any other while
     it waits in a write, because its reader stalls after the first line. It must end promptly, with a summary that says
     `interrupted` and is not ok, with status 130 or 143, without a stack trace, without a line on stdout that is
-    not an event, and without leaving processes. One that gives up the write in which it waits may end without a summary,
-    and a change that is made already may be reported as made. What a signal does not reach is reported as untested.
+    not an event, and without leaving processes. A tool that gives up its waiting write may end without a summary. A
+    change that is already made may be reported as made. What a signal does not reach is reported as untested.
 
 Why is this bad?
     `head` closes pipes all day, and every agent cancels calls. A crash report for it reads like a failure, and a process

@@ -1,9 +1,9 @@
 """A malformed input line that is handled otherwise than declared.
 
 What it does
-    Feeds a command that takes JSONL its good lines with a malformed one at the beginning, in the middle and at the end,
-    with one in the middle that is JSON but no object, and with a last one that is cut off before its line end, as by a
-    producer that died. Declared fail-fast: it must
+    Feeds a command that takes JSONL good lines with a malformed one at the beginning, in the middle and at the end. One
+    more is JSON but not an object, and another last line is cut off, as by a producer that
+    died. Declared fail-fast: it must
     fail, with a structured error, and a mutating command must have changed nothing. Declared tolerant: it must go on,
     report one error for the bad line, and not say that all is well. Configurable: both, with `--fail-fast` and
     `--continue-on-error`. What is not declared is reported.

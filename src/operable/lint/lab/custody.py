@@ -1,7 +1,7 @@
 """One confined process tree, from the outside: held until it is known, counted, signalled, and ended whole.
 
 A tool waits behind the gate until its namespaces are there. Then the counters of its network are opened and it is put into a
-control group, so that nothing it does from its first instruction on goes unseen. Without a sandbox there is no gate and no
+control group, so that everything is seen from its first instruction on. Without a sandbox there is no gate and no
 first process; then only the group of the tool can be signalled.
 """
 

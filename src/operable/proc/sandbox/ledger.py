@@ -1,7 +1,7 @@
 """What stays open in an enclosure, item by item, also what was not declared: the second half of every enforcement report.
 
 A report that lists only what is enforced reads as if that were everything. Each class of things that a command can use up,
-reach or learn has a line here with the mechanism that holds it, or with what is left open.
+reach or learn has a line here. It names the mechanism that limits it, or what stays open.
 """
 
 from operable.proc.sandbox.confinement import Confinement, Item

@@ -1,8 +1,8 @@
 """A network with only a loopback device that several confined commands share: a server, and who talks with it.
 
 Theory of operation. A network namespace lives as long as a process has it open. A confined command makes one (its sandbox
-brings the loopback device up), we open it, and the command may end: from then on the descriptors here hold the namespace,
-and the kernel takes it away with the last of them and the last process inside, also when we are killed. `nsenter` puts a
+brings the loopback device up), we open it, and the command may end: from then on the descriptors here keep the namespace.
+The kernel removes it with the last of them and the last process inside, also if we are killed. `nsenter` puts a
 command into it before its sandbox is made, through our own /proc entry, so that no descriptor of it is inherited.
 
 Who is not root may enter a network only through the user namespace that owns it; the kernel says which one that is. Where

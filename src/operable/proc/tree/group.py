@@ -1,7 +1,7 @@
 """A process group as something to supervise: signals for all of it, whether a process is left, how its leader ended.
 
-`Group` holds a leader that we started ourselves. Its end is noticed through a pidfd where the system has them, without
-reaping it, so that its number, which is the group's, stays taken until no process needs to be signalled any more.
+`Group` holds a leader that we started ourselves. Its end is noticed through a pidfd, if the system has them, without
+reaping it. So its number, which is the group's, stays taken until no process needs to be signalled any more.
 """
 
 import os

@@ -1,9 +1,9 @@
 """`operable agent audit`: the audit chain of a workspace: who decided what, what ran, which secrets were used.
 
 `show` (the default) gives its records, oldest first. `verify` checks the whole chain offline and finds any record that was
-edited, removed, moved or added, and, by the head beside it or an anchor that you kept elsewhere, one that was cut short:
-one `audit_problem` each, then the `audit_verdict`, and exit status 65. The verdict's `head` is the anchor to keep, `lost`
-counts what was begun by a process that ended before it could record the end.
+edited, removed, moved or added. By the head beside it, or an anchor that you kept elsewhere, it also finds a chain that
+was cut short: one `audit_problem` each, then the `audit_verdict`, and exit status 65. The verdict's `head` is the anchor
+to keep, `lost` counts what was begun by a process that ended before it could record the end.
 """
 
 from __future__ import annotations

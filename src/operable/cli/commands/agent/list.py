@@ -1,7 +1,7 @@
 """`operable agent list`: the agents that can be driven from here, those of the project, the user's own, the bundled ones.
 
-Of two with one name the first of these places wins, but a manifest that came with a project never takes the place of a
-trusted one before a user has approved it. Manifests that cannot be read are listed with their problem. Nothing is run.
+If two have the same name, the first of these places wins. A manifest that came with a project never replaces a trusted
+one before a user has approved it. Manifests that cannot be read are listed with their problem. Nothing is run.
 """
 
 from __future__ import annotations

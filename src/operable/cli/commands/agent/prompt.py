@@ -6,7 +6,7 @@ events. For people the answer is on stdout as it comes, everything else on stder
 
 Without a rule, everything that the agent asks for is denied. Rules say otherwise, by tool, kind and argument:
 `--allow`, `--deny`, `--ask` and `--policy`. What a rule leaves to people (`--ask`) is asked at the terminal, or waits for
-`operable agent answer` from another one, up to the policy's `ask_timeout`, then it is denied.
+`operable agent answer` from another one. After the policy's `ask_timeout` it is denied.
 
 The exit status follows the turn: 0 completed, 130 cancelled, 124 out of time, 65 refused or cut short, 77 not logged in, 74
 for an agent that failed. Ctrl-C and `--timeout` cancel the turn, then end the agent.

@@ -1,7 +1,7 @@
 """`operable flow exec`: run one task of a manifest here and now, with everything that it declares.
 
-Its approval, proof, identity, trust and authorization are asked first, its contract is held by the system while it runs,
-then it is verified, signed and recorded; docs/guides/run-a-workflow.md has the whole story. A prompt runs on an agent, which
+First its approval, proof, identity, trust and authorization are checked. The system enforces its contract while it runs.
+Then it is verified, signed and recorded; docs/guides/run-a-workflow.md has the whole story. A prompt runs on an agent, which
 may do nothing that it has to ask for unless `--policy` allows it. `--dry-run` shows what would run and asks no person.
 
 Gives one `flow_execution`. Exit status 65 when the task failed; a gate that refuses is an error with its own status.

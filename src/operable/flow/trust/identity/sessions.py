@@ -2,8 +2,8 @@
 
 A session is a plain object. Secrets are only under `credentials`, so that describing a session is: replace
 every leaf there, then remove what looks like a secret (or is one of those values) from the rest. Resolution refuses what
-the local runtime cannot do (cache, refresh, handoff), checks the merged identity like the validator checks a profile,
-and validates the delegation chain before the credentials are used.
+the local runtime cannot do (cache, refresh, handoff). It checks the merged identity as the validator checks a
+profile, and validates the delegation chain before the credentials are used.
 """
 
 import re
