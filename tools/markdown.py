@@ -8,7 +8,7 @@ _WIDTH = 96
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table; cells may hold any text, line breaks become `<br>`."""
+    """A table; cells may contain any text, line breaks become `<br>`."""
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     lines += [f"| {' | '.join(map(cell, row))} |" for row in rows]
     return lines

@@ -31,7 +31,7 @@ TEXTS = {
     "supports_idempotency_key": "Takes `--idempotency-key`.",
     "role": "`source` gives, `transformer` takes and gives, `sink` takes and changes things.",
     "input_modes": "`args`, and `json` and `jsonl` where structured input is taken.",
-    "event_types": "Every event type that its stream may hold.",
+    "event_types": "Every event type that its stream may contain.",
     "examples": "Command lines that work.",
     "outputs": "Values of the output option beside `human`.",
     "default_limit": "How many results it gives without `--limit`; absent where it gives all.",

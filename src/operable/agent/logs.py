@@ -1,6 +1,6 @@
 """What goes to stderr: what the SDKs and the agent itself write for a user who looks into a problem, without secrets.
 
-Nothing here is part of the protocol. Every line passes redaction, by look and by the values that the environment holds
+Nothing here is part of the protocol. Every line passes redaction, by look and by the values that the environment contains
 under secret names, because libraries log what they like.
 """
 

@@ -23,7 +23,7 @@ def sessions_folder() -> str:
 
 
 def session_folder(root: str, session_id: str) -> str:
-    """The folder of a session. An id may hold any characters; each other character is percent-encoded."""
+    """The folder of a session. An id may contain any characters; each other character is percent-encoded."""
     plain = "".join(_encoded(character) for character in session_id)
     if not plain or len(plain) > _LONGEST:
         raise Fail("usage", "SESSION_ID_INVALID", f"A session id has 1 to {_LONGEST} characters")

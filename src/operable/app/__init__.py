@@ -1,4 +1,4 @@
-"""Agent Applications: packages with an APP.md, found, trusted, loaded in three steps, and called under rules that hold.
+"""Agent Applications: packages with an APP.md, found, trusted, loaded in three steps, and called under enforced rules.
 
     from operable.app import call, find
 

@@ -175,7 +175,7 @@ def _git_files(place: str) -> Iterator[str]:
 
 
 def _told(package: Package, name: str, status: os.stat_result, left_out: set[str]) -> tuple[str, bool]:
-    """(what stands for one file: its mode, and what it holds or where it leads; whether it names a program of Node)."""
+    """(what stands for one file: its mode, and what it contains or where it leads; whether it names a program of Node)."""
     digest = hashlib.sha256(f"{status.st_mode:o}\0".encode())
     path = os.path.join(package.root, name)
     names_node = False

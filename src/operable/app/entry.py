@@ -4,7 +4,7 @@ Quotes (single and double) and backslashes group words as in sh; nothing else is
 redirections, `~` or command substitution. A first word with a slash is a path from the package's root; one without is
 looked up on PATH. A package that needs a shell says `metadata.operable.shell: true`, and the user has to approve that;
 the words of a call are then quoted, so that they stay words. What approvals leave out (folders of state) or never see
-(paths that lead out of the package) holds no program: an entry that names one is refused.
+(paths that lead out of the package) contains no program: an entry that names one is refused.
 """
 
 import os
@@ -55,7 +55,7 @@ def require_states(package: Package) -> None:
             raise Fail(
                 "validation",
                 "APP_STATE_INVALID",
-                f"metadata.operable.state of {package.slug} names {path}, which cannot hold data: {problem}",
+                f"metadata.operable.state of {package.slug} names {path}, which cannot contain data: {problem}",
                 target=path,
                 hint="name a folder that contains only data, such as app/data",
             )

@@ -2,7 +2,7 @@
 
     answer = call(find("todo-app"), ["add", "Write docs"])
 
-Every adapter (the command line, Python, MCP, HTTP) calls this module, so the order holds for all of them: the command
+Every adapter (the command line, Python, MCP, HTTP) calls this module, so the order applies to all of them: the command
 is documented, scheduling is, the package is trusted as it is now, the user has confirmed what needs it; only then is a
 process started. It is started once: nothing is retried. Everything that it started ends with it: when it ends, when
 its time is over, when it prints too much, or when the caller goes away.

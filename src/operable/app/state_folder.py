@@ -1,4 +1,4 @@
-"""Which folders may hold an application's data, and what may be in them: no code, because no approval sees it.
+"""Which folders may contain an application's data, and what may be in them: no code, because no approval sees it.
 
 A folder of data is below `app/`, and no part of its path has a name that an import finds (`json`, `node_modules`) or that
 ends as code does (`json.py`). It is a folder: a file without an ending is code to Node and to a shell. A file in it that

@@ -10,7 +10,7 @@ from operable.run.contract import Contract, contract_of, from_file
 
 
 def contract(place: str) -> Contract:
-    """The contract of a release. A directory holds what the tool printed (its schema, its capabilities), by any names."""
+    """The contract of a release. A directory contains what the tool printed (its schema, its capabilities), by any names."""
     if not os.path.isdir(place):
         return contract_of(place)
     whole = Contract()

@@ -42,7 +42,7 @@ class Surroundings:
 class IdentityRequest:
     """One resolution: the declaration merged over its profile (`inheritance.effective_identity`), and for whom."""
 
-    identity: Mapping[str, Any] = field(repr=False)  # its inputs may hold literals
+    identity: Mapping[str, Any] = field(repr=False)  # its inputs may contain literals
     surroundings: Surroundings
     workflow_id: str
     task_id: str
@@ -62,7 +62,7 @@ class Identity:
     check: Callable[[Mapping[str, Any]], list[str]]
     # -> session: provider, subject, instance, trust, delegation_chain, credentials, provider_assertions, refresh, handoff
     resolve: Callable[[IdentityRequest], dict[str, Any]]
-    # (chain, request) -> what is wrong with it, besides the rules that hold for every chain
+    # (chain, request) -> what is wrong with it, besides the rules that apply to every chain
     check_delegation: Callable[[list[dict[str, Any]], IdentityRequest], list[str]] | None = None
     # (session, request): give back what was made for this session only; called once, after the task
     release: Callable[[dict[str, Any], IdentityRequest], None] | None = None

@@ -103,7 +103,7 @@ def read_private(path: str) -> bytes:
 
 
 def document(value: Any) -> bytes:
-    """JSON for people: two spaces, a final newline, UTF-8; what no UTF-8 can hold (lone surrogates) is escaped."""
+    """JSON for people: two spaces, a final newline, UTF-8; what no UTF-8 can contain (lone surrogates) is escaped."""
     return javascript_json(value, 2).encode() + b"\n"
 
 

@@ -65,7 +65,7 @@ def exists(home: str, name: str) -> bool:
 
 
 def remove(home: str, name: str) -> Json:
-    """Forget an entry, whatever its file holds; Raises FlowError if it does not exist."""
+    """Forget an entry, whatever its file contains; Raises FlowError if it does not exist."""
     path = path_of(home, name)
     try:
         os.unlink(path)

@@ -52,7 +52,7 @@ _NOTES = {
         ],
     ),
     "workflow": (
-        "Tasks that belong together, and what holds for all of them",
+        "Tasks that belong together, and what applies to all of them",
         ["Model policy, identity, contract, authorization and evidence are inherited by the tasks."],
     ),
     "task": (

@@ -2,7 +2,7 @@
 
 An importer finds the entries in the parsed JSON of a file, and the command of each; it does no I/O. What comes out is a
 draft: a manifest and its ACP profile as plain values, with notes about everything that the source does not say and the user
-should check. Two rules hold for all:
+should check. Two rules apply to all:
 
 - No secret gets into a manifest. Of a variable only the name is taken, into `passthrough`; a command with a key among its
   arguments is left out.

@@ -1,6 +1,6 @@
 """A directory is a registry: adding an entry means adding one file, and nothing else changes.
 
-An entry is a module `stdout_not_jsonl.py`, named `stdout-not-jsonl`, or a folder (a package, or one that holds the marker
+An entry is a module `stdout_not_jsonl.py`, named `stdout-not-jsonl`, or a folder (a package, or one that contains the marker
 file of its catalogue, such as `AGENT-CLI.md`). `names` lists them by reading the directory, importing nothing; `load`
 imports the one that is asked for and returns its descriptor. Entries of other distributions are found by entry point, in a
 group called like the package, and only when no file has the name: reading entry points costs about 50 ms.

@@ -5,7 +5,7 @@ so is text that is not UTF-8 or nests too deep; every refusal is a ValueError. W
 caller's decision: JSON can spell one, UTF-8 cannot. Callers with the rules of another language (`flow.canonical`) give
 their own numbers and objects.
 
-`json_line` writes one line whatever text a value holds. It does not judge: hot paths that read use msgspec themselves.
+`json_line` writes one line whatever text a value contains. It does not judge: hot paths that read use msgspec themselves.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ _encode: Callable[[Any], bytes] | None = None
 def json_line(value: Any, *, other: Callable[[Any], Any] | None = None) -> bytes:
     """One line of JSON with its line end. A lone surrogate, which UTF-8 cannot hold, becomes `?`.
 
-    Several agents end at the first line that they cannot read. `value` may hold structs of msgspec; `other` makes plain
+    Several agents end at the first line that they cannot read. `value` may contain structs of msgspec; `other` makes plain
     values of types that neither JSON nor msgspec has.
     """
     global _encode  # noqa: PLW0603 - msgspec is loaded by the first call

@@ -27,7 +27,7 @@ their effects. So each room gets its own: the programs of `beside` are started b
 with the same HOME and environment, and live until the room is left. One is ready when it has printed a line on stdout.
 Relative paths are seen from the work dir; `{profile}` is the folder of the profile. One with `sudo` before it is root of the
 room: it may give the room's network interfaces, and make namespaces of its own to mount in. Setup steps run beside those of
-`tool`, in every room again, because what a server holds in memory cannot be copied.
+`tool`, in every room again, because what a server keeps in memory cannot be copied.
 """
 
 from __future__ import annotations

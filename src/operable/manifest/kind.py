@@ -55,9 +55,9 @@ class Kind:
     """References whose number depends on the document."""
     bound_rules: tuple[BoundRule, ...] = ()
     normalise: Callable[[dict[str, Any]], dict[str, Any]] = dict
-    """From what may be written to what the model holds (two spellings of one thing); called on valid data."""
+    """From what may be written to what the model contains (two spellings of one thing); called on valid data."""
     relax: Callable[[Part], Iterable[tuple[Part, Any, str]]] | None = None
-    """For tolerant loading: places that hold another shape than published -> what to read there, and what it means."""
+    """For tolerant loading: places that contain another shape than published -> what to read there, and what it means."""
     open: bool = False
     """Whether the specification lets vendors add keys: an unknown one is then never more than a warning."""
     extensions: Mapping[str, str] = field(default_factory=dict)

@@ -5,8 +5,8 @@ declares them (not as the caller names them). An option that has its default pat
 boolean is false. `{value}` is replaced in one pass and never read again, whatever the value contains.
 
 A chosen model goes through the option `model` where the manifest has one; otherwise the protocol arm has to set it
-(`Spawn.model`). `models.env` names the variables that hold the keys of its providers; the values come from the secrets, not
-from here.
+(`Spawn.model`). `models.env` names the variables that contain the keys of its providers; the values come from the
+secrets, not from here.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Spawn(NamedTuple):
     model_by_protocol: bool
     """Whether the arm has to set the model, because no option does."""
     model_variables: tuple[str, ...]
-    """The variables that hold the keys of the model's provider."""
+    """The variables that contain the keys of the model's provider."""
 
 
 def spawn_for(

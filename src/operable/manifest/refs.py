@@ -17,7 +17,7 @@ _OWNED = re.compile(r"@(?P<owner>[a-z0-9][a-z0-9-]*)/(?P<slug>[a-z0-9][a-z0-9-]*
 
 
 class Workspace(NamedTuple):
-    """Where references may lead: a folder, and the folders in it that hold what `@owner/slug` names."""
+    """Where references may lead: a folder, and the folders in it that contain what `@owner/slug` names."""
 
     root: str
     shared: tuple[str, ...] = (".agentproto", ".operable", "shared")

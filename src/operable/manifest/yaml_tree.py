@@ -83,7 +83,7 @@ class _Tree:
                     self._note(
                         self._index(event),
                         "YAML_DOCUMENTS",
-                        "the frontmatter holds more than one YAML document",
+                        "the frontmatter contains more than one YAML document",
                     )
                     raise _Stop
                 value = self._value(next(self._events), ())
@@ -98,7 +98,7 @@ class _Tree:
         if isinstance(event, events.AliasEvent):
             return self._alias(event)
         if event.tag is not None:
-            message = f"the tag {str(event.tag)[:60]} is not allowed: a manifest holds plain values"
+            message = f"the tag {str(event.tag)[:60]} is not allowed: a manifest contains plain values"
             self._note(
                 self._index(event), "YAML_TAG", message, "take it out; quote the value if it is a text"
             )

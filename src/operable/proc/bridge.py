@@ -117,7 +117,7 @@ class Bridge:
     def _writer(self, fd: int) -> Callable[[bytes], Coroutine[Any, Any, None]]:
         async def write(data: bytes) -> None:
             if self._stop.is_set():
-                return  # an SDK that is cancelled while it hands on flushes what it holds: said already, cut anywhere
+                return  # an SDK that is cancelled while it hands on flushes what it buffers: said already, cut anywhere
             try:
                 await asyncio.get_running_loop().run_in_executor(None, _write_all, fd, data)
             except OSError:

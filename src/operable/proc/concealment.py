@@ -1,4 +1,4 @@
-"""What a process that holds secrets hides of itself: its memory, and the words and variables that it was started with.
+"""What a process with secrets hides of itself: its memory, and the words and variables that it was started with.
 
 `hide_memory` makes the process undumpable (PR_SET_DUMPABLE): processes of the same user can no longer read its memory, its
 environment or its descriptors, and it leaves no core file. Root still can. `scrub` therefore overwrites values in place, in

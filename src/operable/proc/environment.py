@@ -1,10 +1,10 @@
 """The environment of a child is an allow-list: what is not named here or by the caller does not reach it.
 
-A host's environment holds its owner's secrets (cloud keys, tokens of other tools, a debugger's settings). A tool needs a
+A host's environment contains its owner's secrets (cloud keys, tokens of other tools, a debugger's settings). A tool needs a
 search path, a home, a locale, a clock zone, a place for temporary files, and what its caller gives it knowingly.
 
-`secret_values` says which of the values that a child gets must not come back in what it prints. Where a variable holds the
-path of a file with credentials, these are the secrets in the file (`kernel.redact.credentials`).
+`secret_values` says which of the values that a child gets must not come back in what it prints. Where a variable
+contains the path of a file with credentials, these are the secrets in the file (`kernel.redact.credentials`).
 """
 
 import os
@@ -58,7 +58,7 @@ def environment(
 def secret_values(variables: Mapping[str, str], *, given: bool = False) -> list[str]:
     """The values to mask: of variables with a secret name, passwords in addresses, tokens by their shape.
 
-    A path to something that exists stays readable: what the file holds is secret, not its name. `given`: the caller chose
+    A path to something that exists stays readable: what the file contains is secret, not its name. `given`: the caller chose
     these variables for this child, so a value that looks generated counts also.
     """
     from operable.kernel.redact.names import is_secret_name
@@ -85,7 +85,7 @@ def secret_values(variables: Mapping[str, str], *, given: bool = False) -> list[
     return found
 
 
-# Variables with the path of a file that holds secrets, whose names do not say so.
+# Variables with the path of a file that contains secrets, whose names do not say so.
 _PATHS = frozenset(("AWS_CONFIG_FILE", "AZURE_CLIENT_CERTIFICATE_PATH", "KUBECONFIG", "NETRC", "PGPASSFILE"))
 _SCHEMES = ("bearer", "basic", "token")
 # A shorter value of letters alone is a word (`yes`, `none`, `true`) that would be masked all over.

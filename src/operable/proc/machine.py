@@ -15,7 +15,7 @@ from typing import Protocol
 # Seconds that a machine may live without word from its bridge. Long enough for a network that is away for a minute, short
 # enough that an unused machine costs next to nothing. Renewed three times within it.
 LIFETIME = 300
-# What a copy of the mounts may hold: it travels whenever a session starts.
+# What a copy of the mounts may contain: it travels whenever a session starts.
 COPY_LIMIT = 256 * 1024 * 1024
 # Where the bridge finds its job. Not in argv, which every user of this machine can read, nor in a file, which a host that
 # is killed would leave behind. In parts: Linux takes 128 KiB in one variable, and some MiB in all of them.
@@ -28,7 +28,7 @@ Out = Callable[[bytes], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One command on one machine. `env`, `files` and `contents` may hold secrets: never shown, never in argv."""
+    """One command on one machine. `env`, `files` and `contents` may contain secrets: never shown, never in argv."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -37,7 +37,7 @@ class Job:
     egress: tuple[str, ...] = ()  # host names that may be reached; none: no network
     memory_mb: int | None = None
     files: tuple[tuple[str, str], ...] = ()  # (place there, file or folder here)
-    contents: tuple[tuple[str, str], ...] = ()  # (place there, what the file holds, in base64)
+    contents: tuple[tuple[str, str], ...] = ()  # (place there, what the file contains, in base64)
 
     @property
     def line(self) -> str:

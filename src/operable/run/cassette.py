@@ -8,7 +8,7 @@ A cassette is JSONL, written beside its place and moved there when the call has 
     {"type":"err","text":"...","total":120,"omitted":0}                  stderr: bounded, redacted
     {"type":"end","status":0,"elapsed":0.034,"verdict":"OK","redacted_lines":0,"truncated":false}
 
-Lines that hold a secret (by the rules of `kernel.redact`) are kept redacted, and counted in the last line: a replay of
+Lines that contain a secret (by the rules of `kernel.redact`) are kept redacted, and counted in the last line: a replay of
 such a cassette differs there, and only there. `redact=False` keeps every byte of stdout; the rest is redacted always.
 """
 

@@ -169,7 +169,7 @@ def token_of(folder: str) -> tuple[str, str]:
     except (OSError, ValueError) as problem:
         raise Fail("config", "TOKEN_INVALID", f"{path} cannot be used: {problem}", target=path) from problem
     if len(token) < 32 or not private:
-        why = "holds no token" if private else "can be read by others, who may know the token by now"
+        why = "contains no token" if private else "can be read by others, who may know the token by now"
         raise Fail("config", "TOKEN_INVALID", f"{path} {why}", target=path, hint=f"rm {path}")
     return token, path
 

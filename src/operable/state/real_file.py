@@ -125,7 +125,7 @@ def _current(name: str, folder: int) -> tuple[int | None, int | None, tuple[int,
 
 @contextmanager
 def _folder_of(real: str, *, make: bool = False) -> Iterator[int]:
-    """A descriptor of the folder that holds this file."""
+    """A descriptor of the folder that contains this file."""
     current = os.open("/", _FOLDER)
     try:
         for part in os.path.dirname(real).split("/"):

@@ -89,7 +89,7 @@ def _own_types(part: Any) -> set[str]:
 
 
 def _applied(part: dict[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
-    """The schemas that hold for the same event as this one."""
+    """The schemas that apply to the same event as this one."""
     for keyword in _IN_PLACE:
         value = part.get(keyword)
         if isinstance(value, list):

@@ -60,7 +60,7 @@ def enforced_by(sandbox: Mapping[str, Any] | None) -> str:
 
 
 def stays_open(sandbox: Mapping[str, Any] | None) -> list[str]:
-    """The classes that no mechanism holds for a command, by the names of the ledger (`proc.sandbox.ledger`)."""
+    """The classes that no mechanism enforces for a command, by the names of the ledger (`proc.sandbox.ledger`)."""
     from operable.proc.sandbox.ledger import given_up_items, open_items
 
     sandbox = settled(sandbox)

@@ -70,7 +70,7 @@ def main(command: str, words: list[str]) -> NoReturn:
         tool = load(command)
     except Fail as fail:
         refuse(words, fail)
-    tool.invocation = "operable wrap --mcp CMD"  # the command itself may hold what others must not see
+    tool.invocation = "operable wrap --mcp CMD"  # the command itself may contain what others must not see
     tool.main(words)
 
 

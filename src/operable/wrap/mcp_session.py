@@ -115,7 +115,7 @@ class Bridge:
             future.cancel()
 
     def read(self, uri: str) -> list[Any]:
-        """What a resource of the server holds; Fail when it does not give it."""
+        """What a resource of the server contains; Fail when it does not give it."""
 
         async def ask() -> list[Any]:
             async with asyncio.timeout(_READ_TIMEOUT):

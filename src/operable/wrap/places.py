@@ -21,7 +21,7 @@ _BUNDLED = os.path.join(os.path.dirname(__file__), "wrappers")
 
 
 def folders() -> list[str]:
-    """The folders that hold wrappers, in the order in which they are searched."""
+    """The folders that contain wrappers, in the order in which they are searched."""
     named = [path for path in os.environ.get("OPERABLE_WRAPPERS", "").split(os.pathsep) if path]
     for path in named:
         if not os.path.isabs(path):

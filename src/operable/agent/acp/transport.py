@@ -147,7 +147,7 @@ def _error(code: int, message: str) -> dict[str, Any]:
 
 
 def _modest(message: dict[str, Any]) -> dict[str, Any]:
-    """Complaints about parameters without the parameters: they may hold keys of MCP servers."""
+    """Complaints about parameters without the parameters: they may contain keys of MCP servers."""
     error = message.get("error")
     data = error.get("data") if isinstance(error, dict) else None
     if not isinstance(data, dict) or not isinstance(data.get("errors"), list):

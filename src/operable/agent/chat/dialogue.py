@@ -199,7 +199,7 @@ def _editor() -> Line:
     from prompt_toolkit.output import create_output
 
     words: Any = WordCompleter(list(COMMANDS), sentence=True)
-    # On stderr, so that a redirected stdout holds the answers and nothing else.
+    # On stderr, so that a redirected stdout contains the answers and nothing else.
     session: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
 
     def line(question: str) -> str:

@@ -75,7 +75,7 @@ Piece = Said | Thought | Called | Retrying | Finished
 
 
 class ModelError(Exception):
-    """The provider refused or broke off; becomes a `provider_error` event. The message holds no secret."""
+    """The provider refused or broke off; becomes a `provider_error` event. The message contains no secret."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The loop of `run`, `record` and `pipe`: a call on one side, our own stream on the other, and the verdict at the end.
 
 Theory of operation. A call gives chunks, each with the events that it completed. For machines the bytes go on as they
-came: `_Lines` cuts the chunks at the ends of lines, and only where a chunk holds framework events, or a limit is near,
+came: `_Lines` cuts the chunks at the ends of lines, and only where a chunk contains framework events, or a limit is near,
 is it taken apart. The tool's meta becomes part of ours and its summary part of ours; everything else passes. For people
 each event is shown. A limit ends the showing and not the tool, whose effects must not be torn and whose verdict must be
 known; only a stream that has no end of its own is ended by it.

@@ -19,7 +19,7 @@ class OperableCommand(Record):
     confirm: bool  # it needs the user's confirmation
     idempotent: bool
     unbounded: bool
-    enforced_by: str  # what holds it to `read_only`; empty: that is its owner's word
+    enforced_by: str  # what enforces `read_only`; empty: that is its owner's word
     needs: dict[str, str]  # what it needs although it changes nothing, and why
     project_code: str  # code of the project that it runs; empty: none
 
@@ -51,11 +51,11 @@ class McpTool(Event):
     read_only: bool
     destructive: bool  # each call needs an approval
     idempotent: bool
-    enforced_by: str  # what holds it to `read_only`; empty: that is its owner's word
+    enforced_by: str  # what enforces `read_only`; empty: that is its owner's word
 
 
 class McpServing(Event):
     """Where the server is, from now until it is stopped."""
 
     url: str
-    token_file: str  # what it holds goes into the header Authorization, after `Bearer`
+    token_file: str  # what it contains goes into the header Authorization, after `Bearer`

@@ -1,4 +1,4 @@
-"""`operable check`: judge recorded streams by the rules that hold for a running tool.
+"""`operable check`: judge recorded streams by the rules that apply to a running tool.
 
 Gives one `verdict` event per stream, and a warning for everything that is merely advised and was not done. The exit
 status follows the verdict of the first stream that is not ok: 65 for a stream that is broken or cut off; for one that

@@ -1,7 +1,7 @@
 """`operable record`: run a tool as `operable run` does, and keep the invocation in a file.
 
-The file (a cassette) holds the tool's output line by line with its timing, the end of its diagnostics, its exit status
-and its verdict; arguments are redacted, and so are lines that hold secrets, unless `--no-redact`. It is written
+The file (a cassette) contains the tool's output line by line with its timing, the end of its diagnostics, its exit status
+and its verdict; arguments are redacted, and so are lines that contain secrets, unless `--no-redact`. It is written
 whatever the verdict is, whole or not at all, readable by its owner only. `operable replay` plays it as a fake tool.
 """
 

@@ -1,4 +1,4 @@
-"""What compiled output may show: values that are or may hold secrets are replaced by their digests, or left out."""
+"""What compiled output may show: values that are or may contain secrets are replaced by their digests, or left out."""
 
 from operable.flow.canonical import canonical_digest, hash_object, hash_optional_text
 from operable.flow.manifest.inheritance import Json

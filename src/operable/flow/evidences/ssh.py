@@ -1,7 +1,7 @@
 """Evidence signed with an SSH key, in this process.
 
 `provider_config`: `key_path` (else the places of `operable.flow.trust.keys.signing_keys`), `principal` (default `agentcli`),
-`allowed_signers` or `allowed_signers_path` for verification. The envelope holds the payload as canonical text and its
+`allowed_signers` or `allowed_signers_path` for verification. The envelope contains the payload as canonical text and its
 digest; the signature covers the whole envelope, so that principal, namespace and key cannot be exchanged.
 """
 

@@ -152,7 +152,7 @@ def _minted(request: IdentityRequest, permissions: Mapping[str, str]) -> tuple[s
     answer = _api(request, "POST", "/v1/api_keys", body)
     identifier, key = answer.get("id"), answer.get("secret") or answer.get("key")
     if not isinstance(identifier, str) or not isinstance(key, str) or not identifier or not key:
-        raise FlowError(_CODE, "Stripe's answer holds no key")
+        raise FlowError(_CODE, "Stripe's answer contains no key")
     return identifier, key
 
 
@@ -181,7 +181,7 @@ def _api(request: IdentityRequest, method: str, path: str, body: bytes | None) -
 
 
 def _check_delegation(chain: list[dict[str, Any]], request: IdentityRequest) -> list[str]:
-    """A later hop may hold the scope of the one before, or one that it includes; anything else is escalation."""
+    """A later hop may have the scope of the one before, or one that it includes; anything else is escalation."""
     hierarchy = settings(request.identity).get("scope_hierarchy") or {}
     scopes = [str(hop.get("grant")).removeprefix("scope:") for hop in chain]
     return [

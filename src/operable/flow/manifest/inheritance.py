@@ -1,4 +1,4 @@
-"""What holds for one task: its own words over its workflow's over the profile that they name.
+"""What applies to one task: its own words over its workflow's over the profile that they name.
 
 Identity is merged in two stages (task over workflow, then both over the profile); the references may only be
 tightened on the way in: what an outer level requires, an inner one cannot waive. A null falls through; false, 0 and

@@ -1,6 +1,6 @@
 """The published schemas: JSON Schema 2020-12 for manifests and what is made of them, and the older descriptor form.
 
-A manifest that the validator accepts is valid under its schema. The other way round holds for the shape alone: a
+A manifest that the validator accepts is valid under its schema. The other way round applies to the shape alone: a
 schema knows nothing of references, uniqueness or trust. For 0.1 the schema is stricter, because unknown keys are only
 warnings there.
 """
@@ -102,7 +102,7 @@ def _json(node: Node, definitions: Json) -> Json:
 
 
 def _array(node: Node, definitions: Json) -> Json:
-    assert node.item is not None  # noqa: S101 - every array of the shape says what it holds
+    assert node.item is not None  # noqa: S101 - every array of the shape says what it contains
     found: Json = {"type": "array", "items": _json(node.item, definitions)}
     if node.non_empty:
         found["minItems"] = 1

@@ -1,4 +1,4 @@
-"""Whether a trigger's condition holds for the output of its parent, in bounded time and memory.
+"""Whether a trigger's condition is true for the output of its parent, in bounded time and memory.
 
 A substring is looked for at once. A regular expression is foreign code for a backtracking engine: a dozen characters can
 keep it busy for years. It is therefore run by a process of its own, which is ended at its deadline; a condition that was

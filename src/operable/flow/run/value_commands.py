@@ -2,7 +2,8 @@
 
 A command gets the folder, the environment, the enclosure and the time limit of its task: a task that may reach nothing
 must not reach it through the command that fetches its token. Standard error is dropped, and neither stream is repeated in
-a message, because both may hold the secret. Whether commands may run at all is for the caller of `Surroundings` to decide.
+a message, because both may contain the secret. Whether commands may run at all is for the caller of `Surroundings` to
+decide.
 """
 
 from collections.abc import Mapping

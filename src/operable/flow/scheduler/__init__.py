@@ -1,1 +1,1 @@
-"""Applying manifests to a backend, and reading what it holds."""
+"""Applying manifests to a backend, and reading what it contains."""

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Entity(NamedTuple):
-    """`documents` are columns of our own that hold JSON, shown as what they spell."""
+    """`documents` are columns of our own that contain JSON, shown as what they spell."""
 
     table: str
     newest: str

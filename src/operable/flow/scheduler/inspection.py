@@ -1,4 +1,4 @@
-"""Reading what a backend holds, straight from its database: newest first, filtered, paged, masked.
+"""Reading what a backend contains, straight from its database: newest first, filtered, paged, masked.
 
 Looking changes nothing and delays no other process (`operable.flow.looking`). A query that takes too long is ended.
 """

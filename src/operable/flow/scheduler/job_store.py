@@ -1,4 +1,4 @@
-"""The jobs of Operable's own engine: one SQLite file that holds applied jobs, their manifests, and what each apply did.
+"""The jobs of Operable's own engine: one SQLite file that contains applied jobs, their manifests, and what each apply did.
 
 An apply is one transaction: either all of it is there, or nothing, also after kill -9 and with a full disk. Two
 processes that apply at once do so one after the other. The file is private (0600), in write-ahead mode, and appears

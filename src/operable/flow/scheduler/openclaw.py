@@ -50,7 +50,7 @@ class Prepared:
 
 
 def check_capabilities(manifest: Json, client: SchedulerClient) -> Json:
-    """What the runtime says, what holds, and whether the manifest can do with it. Writes nothing."""
+    """What the runtime says, what applies, and whether the manifest can be used with it. Writes nothing."""
     queried = capabilities.query(client)
     effective = capabilities.effective(queried)
     jobs = compile_manifest(manifest, SCHEDULER)["jobs"]

@@ -22,7 +22,7 @@ _LATEST = 253_402_300_799  # the last second of the year 9999
 
 
 class Unproven(Exception):  # noqa: N818 - the verdict of a method, with its reason
-    """The proof does not hold. The text is the `reason` of the result and repeats nothing of the proof."""
+    """The proof is not valid. The text is the `reason` of the result and repeats nothing of the proof."""
 
 
 def proof_source_problems(profile: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """Verifying the authorization proof of a task: profile, value, verification, and when a failure stops the task.
 
 A proof is mandatory whenever its method is not `none`; `verify.required: false` does not make it optional. Secrets never
-reach a message: a proof that cannot be read or does not hold is described by its profile and a reason.
+reach a message: a proof that cannot be read or is not valid is described by its profile and a reason.
 """
 
 import time

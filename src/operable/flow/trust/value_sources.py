@@ -95,7 +95,7 @@ def from_command(
     what: str,
     variables: Mapping[str, str] | None = None,
 ) -> str:
-    """What a shell line prints, trimmed. Its output and its errors are not repeated: either may hold the secret."""
+    """What a shell line prints, trimmed. Its output and its errors are not repeated: either may contain the secret."""
     if surroundings.commands is None:
         message = f"{what}: command sources are not allowed here; the manifest names one to run"
         raise NotAllowed("commands_not_allowed", message, allow="allowCommands")

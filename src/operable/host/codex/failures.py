@@ -50,7 +50,7 @@ def reason_of(error: dict[str, Any]) -> str:
 
 
 def _info(error: dict[str, Any]) -> tuple[str, int]:
-    """The name of the error and its HTTP status: a word, or an object with one name that holds the status."""
+    """The name of the error and its HTTP status: a word, or an object with one name that contains the status."""
     told = error.get("codexErrorInfo")
     if isinstance(told, dict) and told:
         name = next(iter(told))

@@ -102,7 +102,7 @@ async def events(response: Any, place: Place | None = None) -> AsyncIterator[tup
 
 
 async def _lines(response: Any) -> AsyncIterator[bytes]:
-    """The lines of a stream, by CR, LF or both; the client's own also end at U+2028 and others, which JSON may hold."""
+    """The lines of a stream, by CR, LF or both; the client's own also end at U+2028 and others, which JSON may contain."""
     splitter = LineSplitter(MESSAGE_LIMIT)
     after_cr = False
     async for chunk in response.aiter_bytes():

@@ -12,7 +12,7 @@ from operable.host.launch.installer import Installer, Job, MethodFailed
 def _install(job: Job) -> list[str]:
     path = job.install.path or ""
     if job.folder is None:
-        raise MethodFailed("the manifest has no folder that could hold a vendored program")
+        raise MethodFailed("the manifest has no folder that could contain a vendored program")
     folder = os.path.realpath(job.folder)
     real = os.path.realpath(os.path.join(folder, path))
     if os.path.isabs(path) or os.path.commonpath([folder, real]) != folder:

@@ -54,7 +54,7 @@ class Machine:
         return None
 
     def folders(self) -> list[str]:
-        """The search path; its relative entries would mean whatever the working directory holds, and are left out."""
+        """The search path; its relative entries would mean whatever the working directory contains, and are left out."""
         path = os.environ.get("PATH", os.defpath) if self.path is None else self.path
         return [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]
 

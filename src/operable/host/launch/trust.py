@@ -1,7 +1,7 @@
 """Which manifests may be acted on: those that come with Operable or that the user keeps, and those that the user approved.
 
 A manifest says what is downloaded and run. One in a project came with whatever was cloned, so it is only read until the user
-approves it; the approval holds for this path and this content. The content is the manifest and every file
+approves it; the approval applies to this path and this content. The content is the manifest and every file
 inside its folder that the manifest names (the profile, the secrets' descriptions, a vendored program), and what those name.
 Everything in the folder of a named program is also part of it, because programs load what is beside them.
 """

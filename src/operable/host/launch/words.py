@@ -1,7 +1,7 @@
 r"""Command lines of manifests: text with placeholders becomes a list of words, or a script whose values cannot be code.
 
 A `cmd` is written like a line for a shell: `openclaw config set token ${value}`. Where it is only words and quotes, it is
-split here and run without a shell, and a value is part of one word whatever it holds. Where it uses the shell (`|`, `~`,
+split here and run without a shell, and a value is part of one word whatever it contains. Where it uses the shell (`|`, `~`,
 `$(…)`, `command -v`), it is run by /bin/sh, and each value is a shell variable that the script names: the shell expands a
 variable once and never reads the result as code, in quotes or not. Text substitution would not do: inside double quotes no
 way of quoting protects a value.
@@ -57,7 +57,7 @@ def references(text: str) -> set[str]:
 
 
 def fill(url: str, values: Mapping[str, str]) -> str:
-    """Put values into an address; each stays within its place, whatever it holds."""
+    """Put values into an address; each stays within its place, whatever it contains."""
     from urllib.parse import quote
 
     return _PLACEHOLDER.sub(lambda found: quote(_value(found[1], values, url), safe=""), url)

@@ -7,7 +7,7 @@ content that was known: `env` or `stdin` makes another call of the same command 
 the arguments do not carry the content themselves; some agents send such a diff again with other lines around the change.
 
 What counts is what has an effect. A description counts only where neither a command line nor a content is known beside it:
-then it may be the instruction. The same holds for a status, a time limit and the ids of the protocol. A title counts only
+then it may be the instruction. The same applies to a status, a time limit and the ids of the protocol. A title counts only
 where an agent reports nothing else. A `Form` is a snapshot: paths are where they led when it was made.
 """
 

@@ -4,8 +4,8 @@ Theory of operation. Every announcement of a call is kept. Three things raise th
 unknown kind, succeeded without a question, and the rules do not allow it. A call succeeded although its question was denied
 or not answered. A call was rewritten: no question about it covers the later form (`operable.host.policy.call_question`). A
 rewritten call raises the alarm as soon as it is announced, since the agent can perhaps still be stopped. A question that
-still waits covers what is announced meanwhile, but no success: then each form needs a yes of its own. Questions end with
-their turn, calls do not: what an agent does between turns is judged in the same way.
+still waits covers what is announced meanwhile, but no success: then each form needs an approval of its own. Questions
+end with their turn, calls do not: what an agent does between turns is judged in the same way.
 
 A failed result does not raise it: agents check arguments before they ask, and report that as a failed call. The alarm that
 a success would have raised is kept: it is raised if the agent reports the success later.

@@ -148,7 +148,7 @@ class Gate:
         self.record.decision(prompt, decision)
 
     def _remember_of_turn(self, about: list[Thing], *, allowed: bool) -> None:
-        """The last answer counts: a no withdraws the yes that came before it, and a yes the no."""
+        """The last answer counts: a denial withdraws the yes that came before it, and an approval the no."""
         if allowed:
             self._grants.add(about)
             self._denied.difference_update(about)

@@ -165,7 +165,7 @@ class Policy:
 def _decisive(held: list[tuple[tuple[int, int, int], Rule, str]]) -> tuple[tuple[int, int, int], Rule, str]:
     """The most specific rule that certainly matches, or the strictest of the more specific ones that perhaps do.
 
-    It is unknown which of several rules would match if the agent reported what they are about: the strictest holds.
+    It is unknown which of several rules would match if the agent reported what they are about: the strictest applies.
     """
     certain = max((one for one in held if not one[2]), default=None, key=lambda one: one[0])
     perhaps = [one for one in held if one[2] and (certain is None or one[0] > certain[0])]

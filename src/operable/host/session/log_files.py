@@ -18,7 +18,7 @@ from operable.wire.events import AnyEvent, Notice
 CHUNK = 256 * 1024
 # How often a follower in another process looks for more; a person does not notice, and it costs one system call.
 POLL_INTERVAL = 0.05
-# The code of the notice that holds what the user said: not one of the agent's events, but part of what was spoken.
+# The code of the notice that contains what the user said: not one of the agent's events, but part of what was spoken.
 USER_MESSAGE = "user_message"
 _PREFIX, _SUFFIX, _DIGITS = "events-", ".jsonl", 16
 

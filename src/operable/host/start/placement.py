@@ -38,7 +38,7 @@ class Placing:
     backends: tuple[str, ...] = ("environment",)
     accept_shared_env: bool = False
     known: Known = field(default_factory=Known, repr=False)  # the secrets of the session
-    # Variables that hold the keys of providers whose model was not chosen: their secrets are not needed.
+    # Variables that contain the keys of providers whose model was not chosen: their secrets are not needed.
     unneeded: frozenset[str] = field(default_factory=frozenset)
 
 
@@ -107,7 +107,7 @@ def needed(vault: Vault | None, placing: Placing, key: str | None = None) -> lis
 
 
 class LoginFiles:
-    """The files in which the agent of a session keeps its login: what they hold is masked in all that it prints.
+    """The files in which the agent of a session keeps its login: what they contain is masked in all that it prints.
 
     They are `auth.state.paths` of the manifest and `metadata.operable.login_files`: paths that begin with `~/`, with a
     variable of the agent (`$CODEX_HOME/auth.json`), or in the workspace. `homes` are the folders of this machine that
@@ -131,7 +131,7 @@ class LoginFiles:
         ]
 
     def learn(self) -> None:
-        """Add what the files hold now."""
+        """Add what the files contain now."""
         for path in self._paths:
             try:
                 found = os.stat(path)

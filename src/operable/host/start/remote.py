@@ -25,7 +25,7 @@ _KEY_REFERENCES = ("api_key_ref", "api_token_ref")
 
 
 def key_reference(block: Block) -> str | None:
-    """The secret that holds the provider's key, when the manifest names one."""
+    """The secret that contains the provider's key, when the manifest names one."""
     return next((str(block.config[name]) for name in _KEY_REFERENCES if block.config.get(name)), None)
 
 

@@ -26,7 +26,7 @@ _SHORTEST = 8  # a shorter value under a secret name is a word: `token_type: Bea
 _GENERATED = 20  # letters and digits, without blanks
 _ADDRESS = re.compile(r"://|^[~./]|@")
 _PAIR = re.compile(r"(?:export\s+)?[\"']?([\w.-]+)[\"']?\s*[:=]\s*(.*)")
-# What a list below it holds, under whatever name: not `claudeAiOauth`, which also has scopes.
+# What a list below it contains, under whatever name: not `claudeAiOauth`, which also has scopes.
 _HOLDERS = frozenset("key keys token tokens secret secrets password passwords".split())
 _QUOTES = "\"'"
 _NETRC = re.compile(r"\b(?:password|account)\s+(\S+)")

@@ -40,7 +40,7 @@ _C1 = (
     r"|(?<=[\xe0-\xef][\x80-\xbf]{2})|(?<=[\xf0-\xf4][\x80-\xbf]{3}))"
 )
 _CSI = rf"(?:\x1b\[|{_C1}\x9b)"
-# A string (a link, a title, a picture), what it holds, and its end.
+# A string (a link, a title, a picture), what it contains, and its end.
 _STRING = rf"(?:\x1b[\]PX^_]|{_C1}[\x90\x98\x9d-\x9f])"
 _CONTENT = r"[^\x07\x1b]{0,400}"
 _STRING_END = rf"(?:\x07|\x1b\\|{_C1}\x9c)"

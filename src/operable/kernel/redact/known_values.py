@@ -1,7 +1,7 @@
 """The secret values that one session or one run knows: one registry, shared by all that shows or keeps what happened in it.
 
 Theory of operation. Code that hands out or reads a secret adds it here first: vault, environment, key of a provider, login.
-Log, audit, recorder and errors hold the same object, so a value that becomes known late is masked from then on. All
+Log, audit, recorder and errors share the same object, so a value that becomes known late is masked from then on. All
 spellings of `forms` are searched, and what `encodings` hide; where two overlap, everything that either covers is masked.
 `StreamMask` does the same for a text that comes in pieces: it keeps back the end of a piece as long as that can be the
 beginning of a secret.

@@ -114,7 +114,7 @@ def is_plain(value: str, name: str, *, weak: bool) -> bool:
 
 
 def is_key_file(value: str, name: str, *, weak: bool = False) -> bool:
-    """Whether it is the path of a file that holds the secret: `signing key: ~/.ssh/id_ed25519`."""
+    """Whether it is the path of a file that contains the secret: `signing key: ~/.ssh/id_ed25519`."""
     path = value.rstrip(_QUOTES)
     if words(name)[-1:] and words(name)[-1] in _PLACES and _PLACE.match(path):
         return True

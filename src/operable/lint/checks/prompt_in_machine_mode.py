@@ -6,7 +6,7 @@ What it does
     end of stderr. The same is looked for in calls without a terminal.
 
 Why is this bad?
-    No user is there. A tool that waits for an answer holds its caller until a deadline, if there is one.
+    No user is there. A tool that waits for an answer blocks its caller until a deadline, if there is one.
 """
 
 from __future__ import annotations

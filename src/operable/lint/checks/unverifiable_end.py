@@ -93,7 +93,7 @@ def _sampled(case: Case, seen: Observation) -> Iterator[_Problem]:
 
 
 def _any(case: Case, seen: Observation) -> Iterator[_Problem]:
-    """What holds for every stream, also of a call that was refused."""
+    """What applies to every stream, also of a call that was refused."""
     types = [event["type"] for event in seen.events]
     if types.count("aoi:summary") > 1:
         yield f"there are {types.count('aoi:summary')} summaries", "MUST"

@@ -1,6 +1,6 @@
 """The folders of a laboratory on the host: made, and taken away whatever a tool has done in them.
 
-Theory of operation. A killed process cannot remove its folder; the next linter does. A folder holds a locked file for
+Theory of operation. A killed process cannot remove its folder; the next linter does. A folder contains a locked file for
 as long as its linter lives. The file gets its name when it is locked, so one that can be locked belongs to a dead linter.
 
 A tool that is not run by root may leave folders that cannot be emptied and files that cannot be read, though they are ours:

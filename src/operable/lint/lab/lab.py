@@ -71,7 +71,7 @@ class Laboratory:
 
     @property
     def _copies(self) -> bool:
-        """Whether the template holds all that the setup does."""
+        """Whether the template contains all that the setup does."""
         return self.probe.sandbox is not None and not self.profile.tool.beside
 
     def prepare(self, machine: tuple[str, ...], state: Invocation | None) -> None:

@@ -115,7 +115,7 @@ def _inmates(init: int) -> Iterator[str]:
 
 
 def _state(path: str) -> str:
-    """The letter behind the name, which may hold blanks and brackets."""
+    """The letter behind the name, which may contain blanks and brackets."""
     return _read(path).rpartition(") ")[2][:1]
 
 

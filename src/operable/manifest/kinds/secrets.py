@@ -1,7 +1,7 @@
 """SECRETS.md (AIP-19): which secrets there are, who may use them and how they reach a program. Never their values.
 
-A key that could hold a value (`value`, `token`, …) anywhere in an entry is refused: such a file must not be used, let alone
-be committed.
+A key that could contain a value (`value`, `token`, …) anywhere in an entry is refused: such a file must not be used, let
+alone be committed.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ class Secret(Block, frozen=True, kw_only=True):
 
     @property
     def env_names(self) -> tuple[str, ...]:
-        """The variables that hold it: as exposed, else as bound in metadata, else from the slug (`gh-token`: GH_TOKEN)."""
+        """The variables that contain it: as exposed, else as bound in metadata, else from the slug (`gh-token`:
+        GH_TOKEN).
+        """
         exposed = tuple(each.name for each in self.exposures if each.kind == "env" and each.name)
         bindings = self.metadata.get("bindings")
         bound = bindings.get("env") if isinstance(bindings, dict) else None

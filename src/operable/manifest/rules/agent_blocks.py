@@ -23,7 +23,7 @@ class Models(Block, frozen=True, kw_only=True):
     allowed: tuple[str, ...] = ()
     """Empty: any model may be asked for."""
     env: dict[str, str] = field(default_factory=dict)
-    """Model slot (a provider's name) -> the environment variable that holds its key."""
+    """Model slot (a provider's name) -> the environment variable that contains its key."""
 
 
 class Capabilities(Block, frozen=True, kw_only=True):

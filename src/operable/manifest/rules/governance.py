@@ -1,8 +1,8 @@
 """What `metadata.operable` of an AGENT-CLI.md says about tools and questions, checked: rules of a session depend on it.
 
-`tools` maps names of tools to a kind and to the members that hold their arguments; `unasking_modes` and `unasked_kinds` say
-what the agent does without asking. A slip there would make a rule bind too little, so that it is an error with its line.
-Other members of `metadata.operable` are for the arms, and are not judged here.
+`tools` maps names of tools to a kind and to the members that contain their arguments; `unasking_modes` and
+`unasked_kinds` say what the agent does without asking. A slip there would make a rule bind too little, so that it is an
+error with its line. Other members of `metadata.operable` are for the arms, and are not judged here.
 """
 
 from __future__ import annotations

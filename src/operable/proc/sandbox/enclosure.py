@@ -6,8 +6,8 @@ refuses what it cannot enforce. `Enclosure.wrap` then makes of each command one 
 that the enclosure had on this machine. Agents, tasks, wrapped tools and the commands of the built-in agent are translations
 of their own words into this one.
 
-The private folder holds the proxy's socket. It is removed by `close`, by the keeper when a host that has one is killed, and
-by the next enclosure of the same user otherwise.
+The private folder contains the proxy's socket. It is removed by `close`, by the keeper when a host that has one is
+killed, and by the next enclosure of the same user otherwise.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Entrance:
         return bool(self._entry.groups or self._entry.limits or self._rules is not None or self._has_keys())
 
     def _has_keys(self) -> bool:
-        """Whether our session keyring holds a key, or a keyring that is not empty. What cannot be determined counts as
+        """Whether our session keyring contains a key, or a keyring that is not empty. What cannot be determined counts as
         one.
         """
         serials = (ctypes.c_int32 * _MOST_KEYS)()

@@ -66,7 +66,7 @@ def _facts(pid: int) -> tuple[int, bytes, bytes] | None:
     """(parent, state, start time); None when it has ended."""
     try:
         with open(f"{_PROC}/{pid}/stat", "rb") as file:
-            # pid (name, which may hold blanks and brackets) state ppid ...; the 22nd field is the start time.
+            # pid (name, which may contain blanks and brackets) state ppid ...; the 22nd field is the start time.
             fields = file.read().rpartition(b") ")[2].split()
     except OSError:
         return None

@@ -136,7 +136,7 @@ def _has_living_member(group: int) -> bool:
             continue
         try:
             with open(f"{_PROC}/{name}/stat", "rb") as file:
-                # pid (name, which may hold blanks and brackets) state ppid pgrp ...
+                # pid (name, which may contain blanks and brackets) state ppid pgrp ...
                 state, _, member_of = file.read().rpartition(b") ")[2].split(None, 3)[:3]
         except OSError:
             continue  # it ended while we were looking

@@ -65,7 +65,7 @@ class Stem:
             self._tell(f"failed {errno.EILSEQ}")
             return
         close_all(self.pipes)
-        self.env = {}  # not needed any more, and it may hold secrets
+        self.env = {}  # not needed any more, and it may contain secrets
         self._tell(f"started {self.leader}")
         while self.leader is not None or living(os.getpid()):
             self._step()

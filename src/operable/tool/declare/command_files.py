@@ -48,7 +48,7 @@ class CommandFiles:
         return load(self._package, name, "COMMAND")
 
     def has_group(self, name: str) -> bool:
-        """Whether there is a folder of this name, which holds commands of two words."""
+        """Whether there is a folder of this name, which contains commands of two words."""
         folder = name.replace("-", "_")
         if "_" in name or not folder.isidentifier():
             return False

@@ -52,7 +52,7 @@ class Command:
         cursor = options.pop("cursor", ())
         self.cursor: tuple[str, ...] = (cursor,) if isinstance(cursor, str) else tuple(cursor)
         self.timeout: float | None = options.pop("timeout", None if self.unbounded else DEFAULT_TIMEOUT)
-        # Of a command that runs other programs and holds the deadline itself: how long ending those may take.
+        # Of a command that runs other programs and enforces the deadline itself: how long ending those may take.
         self.grace: float | None = options.pop("grace", None)
         self.runs_tools: bool = options.pop("runs_tools", False)
         self.short: dict[str, str] = options.pop("short", {})  # {"o": "to"}: -o is --to

@@ -117,7 +117,7 @@ def evaluate(annotation: Any, namespace: Mapping[str, Any]) -> Any:
     while isinstance(text := getattr(annotation, "__forward_arg__", annotation), str):
         seen += 1
         try:
-            # The author's own source, as typing.get_type_hints does. A quoted annotation may hold a quoted one, not many.
+            # The author's own source, as typing.get_type_hints does. A quoted annotation may contain a quoted one, not many.
             annotation = eval(text, {**_NAMES, **namespace}) if seen < 4 else None  # noqa: S307
         except Exception as problem:
             msg = f"cannot read the annotation {text!r}: {problem}; the names in it must exist in the module"

@@ -55,7 +55,7 @@ def batch_encoder(
 ) -> Callable[[list[Any]], tuple[bytes, int]]:
     """Whole lists as lines (the last without its newline) and their number.
 
-    `one_by_one` is asked for lists that hold anything out of the ordinary.
+    `one_by_one` is asked for lists that contain anything out of the ordinary.
     """
     exact = _exact_types(events)
 

@@ -1,7 +1,7 @@
 """Human mode: the same run, shown to a person. Loaded only there; uses rich when it is installed, plain text otherwise.
 
 Results of one type become a table whose rows appear in blocks, a document is printed as it is, notices and the
-closing line go to stderr so that a redirected stdout holds only results.
+closing line go to stderr so that a redirected stdout contains only results.
 """
 
 from __future__ import annotations

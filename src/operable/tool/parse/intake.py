@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from operable.tool.declare.records import Record
     from operable.tool.run.state import RunState
 
-# What a mutation may read before it acts, and a JSON document may hold; beyond it, use JSONL in parts.
+# What a mutation may read before it acts, and a JSON document may contain; beyond it, use JSONL in parts.
 MAX_INPUT = 256 * 1024 * 1024
 _CHUNK = 262_144
 _BOM = b"\xef\xbb\xbf"  # some programs begin a file with it; anywhere else it is an error

@@ -78,14 +78,16 @@ class Run(RunState):
         return exit_code
 
     def _supervise(self) -> None:
-        """Start the thread that holds the deadline and keeps the stream alive; documents are too short to need it."""
+        """Start the thread that enforces the deadline and keeps the stream alive; documents are too short to need it."""
         if self.command.document or self._refusal is not None:
             return
         from operable.tool.run.supervision import Supervisor
 
         timeout, grace = self.timeout(), self.command.grace
         if timeout is not None and grace is not None:
-            timeout += grace  # it holds the deadline itself; ours is for a reader that keeps it from going on
+            timeout += (
+                grace  # it enforces the deadline itself; ours is for a reader that keeps it from going on
+            )
         heartbeat = self.command.heartbeat if self.command.unbounded else None
         Supervisor(
             self.sink.emitter,

@@ -94,7 +94,7 @@ class Supervisor:
             self._interrupts.request(Stop(OUTPUT_LOST, OutputLost(emitter.failure).exit_code))
 
     def _enforce(self) -> None:
-        """Hold the deadline, and end a process that a stop does not reach."""
+        """Enforce the deadline, and end a process that a stop does not reach."""
         now = monotonic()
         if self._deadline is not None and now >= self._deadline:
             self._deadline = None

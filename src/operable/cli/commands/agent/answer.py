@@ -1,6 +1,6 @@
 """`operable agent answer`: answer a question of a running agent, from any terminal or program.
 
-The answer is bound to what is being asked: the plan holds the digest of the call, and an answer to something else is
+The answer is bound to what is being asked: the plan contains the digest of the call, and an answer to something else is
 refused. The first answer counts; a later answer gets `ALREADY_ANSWERED`. A denial reaches the agent with its reason.
 """
 

@@ -28,7 +28,7 @@ def validate(
 ) -> Iterator[ManifestProblem | ManifestVerdict]:
     """Judge manifests: every problem at once, with its line.
 
-    paths: files, or folders that hold an AGENT-CLI.md; the folder we are in by default
+    paths: files, or folders that contain an AGENT-CLI.md; the folder we are in by default
     tolerant: take known extensions and unknown keys with a warning
     """
     from operable.cli.agent.summary import validated

@@ -1,4 +1,4 @@
-"""`operable flow inspect`: what a backend holds, newest first, one `backend_item` event a record.
+"""`operable flow inspect`: what a backend contains, newest first, one `backend_item` event a record.
 
 The database is opened read-only. `--where column=value` keeps records whose column has that value; it may be repeated.
 """
@@ -34,7 +34,7 @@ def inspect(
     sanitize: Literal["none", "basic"] = "none",
     page: Page,
 ) -> Iterator[BackendItem]:
-    """Read what a backend holds.
+    """Read what a backend contains.
 
     entity: jobs or applies; of openclaw-scheduler also runs, queue, approvals, evidence, artifacts, events and others
     target: the backend

@@ -1,6 +1,6 @@
 """The handoff artifact, version 4: what exactly a scheduler is asked to run, as one document with one digest.
 
-Proofs, approvals and evidence on the other side are bound to that digest. The document holds no command, no
+Proofs, approvals and evidence on the other side are bound to that digest. The document contains no command, no
 environment and no credential, only their hashes and names. Of the three shapes that were published, this is the
 newest: members that have nothing to say are there as null.
 """

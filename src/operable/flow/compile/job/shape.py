@@ -1,4 +1,4 @@
-"""The shape of a compiled scheduler job: what each of its fields may hold. The published schema of a job is made of it.
+"""The shape of a compiled scheduler job: what each of its fields may contain. The published schema of a job is made of it.
 
 Words that a manifest chooses from are the manifest's own (`blocks.PLAIN`, `keys`), so that a field cannot know fewer of
 them than the member it comes from.

@@ -43,5 +43,5 @@ def _is_granted(hop: Mapping[str, Any]) -> bool:
 
 
 def _key(pair: tuple[Any, Any]) -> str:
-    # A hop comes from a provider's answer and may hold anything, also what cannot be hashed.
+    # A hop comes from a provider's answer and may contain anything, also what cannot be hashed.
     return repr(pair)

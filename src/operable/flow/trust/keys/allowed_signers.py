@@ -2,7 +2,7 @@
 
 A line is `principals [options] key-type key [comment]`. Principals are patterns (`*`, `?`, `!` to exclude); the options
 are namespaces, valid-after and valid-before. Lines with `cert-authority`, which vouch for certificates, match no plain
-key. The file is refused when it, or the folder that holds it, is a symbolic link: a process that may move a link could
+key. The file is refused when it, or the folder that contains it, is a symbolic link: a process that may move a link could
 choose whom we trust.
 """
 
@@ -76,7 +76,7 @@ def _signer(line: str) -> Signer | None:
         return None
     principals, _, rest = line.partition(" ")
     rest = rest.strip()
-    # Options may hold quoted blanks; a key type never does.
+    # Options may contain quoted blanks; a key type never does.
     options, key_text = _split_options(rest)
     if options is None or key_text is None:
         return None

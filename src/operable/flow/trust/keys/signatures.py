@@ -1,6 +1,6 @@
 """Public keys and raw signatures, on the `cryptography` package: reading, naming and checking, nothing else.
 
-Keys are PEM texts (a public key, or a certificate that holds one). A private key where a public one is expected is
+Keys are PEM texts (a public key, or a certificate that contains one). A private key where a public one is expected is
 refused, so that a manifest never contains one. RSA keys below 2048 bits and curves below 224, which are worth as much,
 prove nothing today and are refused too.
 """

@@ -108,7 +108,7 @@ def mapped(value: Any, lists: Mapping[str, Any] | None) -> str:
         ESCALATE: lists.get("escalate_values") or [],
     }
     if any(by_list.values()):
-        # A value in two lists is a contradiction; the stricter meaning holds.
+        # A value in two lists is a contradiction; the stricter meaning applies.
         for decision in (DENY, ESCALATE, PERMIT):
             if value in by_list[decision]:
                 return decision

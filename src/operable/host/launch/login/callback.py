@@ -1,6 +1,6 @@
 """A web address on this machine that takes one answer, once, for a limited time: how a browser gives back a code.
 
-The address holds a random word that is never used again; after one good answer, or at the deadline, nothing is taken any
+The address contains a random word that is never used again; after one good answer, or at the deadline, nothing is taken any
 more. A request must name that address and use the loopback name it was given, so that a page elsewhere cannot reach it by
 rebinding a name. If a page made it, that page's origin must be one of those expected. What was given
 is in the query; the person sees a page that says so and holds nothing of it.

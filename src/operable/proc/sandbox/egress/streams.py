@@ -1,6 +1,6 @@
 """Bytes between a client of the egress proxy and the server that it reaches: bodies, responses, tunnels.
 
-Nothing here holds more than a few chunks, except `hold_body`, which takes what it holds from the session's memory.
+Nothing here holds more than a few chunks, except `hold_body`, which takes what it keeps from the session's memory.
 A `Deadline` is renewed by every byte in either direction, so a long download is not idle because the client is silent.
 """
 

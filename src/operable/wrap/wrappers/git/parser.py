@@ -68,7 +68,7 @@ def _settings(upstream: Upstream, at: list[str]) -> list[tuple[str, str, str]]:
 
 
 def _override(upstream: Upstream, settings: list[tuple[str, str]]) -> None:
-    """Let these settings hold, whatever files say: through the environment, where a name may hold any character."""
+    """Let these settings hold, whatever files say: through the environment, where a name may contain any character."""
     variables = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (name, value) in enumerate(settings):
         variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}

@@ -34,7 +34,7 @@ def search(upstream: Upstream) -> Iterator[Any]:
         if b"\n" not in chunk and held <= RECORD_LIMIT:
             continue
         data, place, rows = b"".join(pieces), 0, []
-        if skips:  # inside a line that is too long: whatever it holds, it ends at a line end
+        if skips:  # inside a line that is too long: whatever it contains, it ends at a line end
             _, ended, data = data.partition(b"\n")
             skips = not ended
         while True:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from operable.wrap.upstream import Upstream
 
-# A report holds the description of every package in it.
+# A report contains the description of every package in it.
 _LARGEST = 128 * 1024 * 1024
 
 

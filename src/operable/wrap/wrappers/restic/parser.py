@@ -272,7 +272,7 @@ def _uncached(upstream: Upstream, words: list[str]) -> list[str]:
 
 
 def _choose(upstream: Upstream) -> None:
-    """The repository that was asked for; its place may hold a password, which other users must not see."""
+    """The repository that was asked for; its place may contain a password, which other users must not see."""
     if upstream.inputs.get("repo"):
         upstream.env = {"RESTIC_REPOSITORY": upstream.inputs["repo"]}
     if upstream.command["reads"]:
