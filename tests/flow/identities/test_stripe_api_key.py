@@ -136,7 +136,10 @@ def test_refusals_of_stripe_show_no_key(status):
 
 @requirement("agentcli:providers:stripe")
 def test_an_answer_without_a_key_is_an_error():
-    with loopback(lambda asked: (200, {}, b"{}")) as server, pytest.raises(FlowError, match="contains no key"):
+    with (
+        loopback(lambda asked: (200, {}, b"{}")) as server,
+        pytest.raises(FlowError, match="contains no key"),
+    ):
         session("stripe-api-key", {**MADE, "api_base": server.url}, env={"MASTER": MASTER})
 
 
